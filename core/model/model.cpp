@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/model.hpp"
+
+#include <numeric>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+
+std::int64_t ParameterSpec::size() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t LayerSpec::parameter_size() const {
+  std::int64_t size = 0;
+  for (const ParameterSpec& parameter : parameters) size += parameter.size();
+  return size;
+}
+
+std::int64_t Model::parameter_size() const {
+  std::int64_t size = 0;
+  for (const LayerSpec& layer : layers) size += layer.parameter_size();
+  return size;
+}
+
+Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
+  if (config.name == "mlp") return build_mlp(config.widths, input, classes);
+  fail(ExitCode::usage, "model.name = \"{}\" is not a model of this version; known: mlp",
+       config.name);
+}
+
+std::string to_string(const SampleShape& shape) {
+  return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
+}
+
+const char* to_string(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::flatten: return "flatten";
+    case LayerKind::linear: return "linear";
+    case LayerKind::relu: return "relu";
+    case LayerKind::softmax_cross_entropy: return "softmax_cross_entropy";
+  }
+  return "?";
+}
+
+std::string to_string(const Model& model) {
+  std::string text = fmt::format("{:<24} {:>12} {:>12} {:>12} {:>14}\n", "layer", "input", "output",
+                                 "parameters", "FLOP/sample");
+  for (const LayerSpec& layer : model.layers) {
+    text += fmt::format("{:<24} {:>12} {:>12} {:>12} {:>14.0f}\n",
+                        fmt::format("{} {}", to_string(layer.kind), layer.name),
+                        to_string(layer.input), to_string(layer.output), layer.parameter_size(),
+                        layer.forward_flops + layer.backward_flops);
+  }
+  return text;
+}
+
+}  // namespace carousel

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a network is: a chain of layer descriptions with shapes, named parameters and costs. Pure
+// data for the planner and the engine; it computes nothing and knows no parallelism.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace carousel {
+
+/// Shape of one sample, without the batch dimension: [c, h, w]. Features of a linear layer are
+/// channels with h = w = 1.
+struct SampleShape {
+  int channels = 0;
+  int height = 1;
+  int width = 1;
+
+  [[nodiscard]] std::int64_t size() const {
+    return static_cast<std::int64_t>(channels) * height * width;
+  }
+  bool operator==(const SampleShape&) const = default;
+};
+
+enum class LayerKind : std::uint8_t { flatten, linear, relu, softmax_cross_entropy };
+
+/// How a parameter starts. Kaiming-uniform is U(-b, b) with b = sqrt(6 / fan_in) (He et al. 2015,
+/// for ReLU).
+enum class Initial : std::uint8_t { zeros, kaiming_uniform };
+
+/// One named tensor that training changes, as PyTorch's state_dict names and shapes it.
+struct ParameterSpec {
+  std::string name;                 // "0.weight"
+  std::vector<std::int64_t> shape;  // [out, in] for a linear layer
+  Initial initial = Initial::zeros;
+  std::int64_t fan_in = 1;
+
+  [[nodiscard]] std::int64_t size() const;
+};
+
+/// One layer. FLOPs count multiply and add separately and are per sample.
+struct LayerSpec {
+  LayerKind kind = LayerKind::flatten;
+  std::string name;
+  SampleShape input;
+  SampleShape output;
+  std::vector<ParameterSpec> parameters;
+  double forward_flops = 0;
+  double backward_flops = 0;
+  bool saves_input = false;   // backward reads the layer's input
+  bool saves_output = false;  // backward reads the layer's output
+  bool in_place = false;      // the output takes the place of the input
+
+  [[nodiscard]] std::int64_t parameter_size() const;
+};
+
+/// A network for classification: layers in order, the last one is the loss.
+struct Model {
+  std::string name;
+  SampleShape input;
+  int classes = 0;
+  std::vector<LayerSpec> layers;
+
+  [[nodiscard]] std::int64_t parameter_size() const;
+};
+
+/// The `[model]` table of a deck.
+struct ModelConfig {
+  std::string name = "mlp";
+  std::vector<int> widths;  // mlp: features of input, hidden layers and output
+};
+
+/// Builds the description of the model a deck names for samples of shape `input`.
+/// Throws Error(usage) when the configuration and the data do not fit together.
+[[nodiscard]] Model build_model(const ModelConfig& config, const SampleShape& input, int classes);
+
+/// Multi-layer perceptron: flatten, then linear and ReLU alternating, linear, loss. Parameters are
+/// named as torchvision.ops.MLP(widths[0], widths[1:]) names them.
+[[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input,
+                              int classes);
+
+/// A table of the layers for people.
+[[nodiscard]] std::string to_string(const Model& model);
+[[nodiscard]] std::string to_string(const SampleShape& shape);
+[[nodiscard]] const char* to_string(LayerKind kind);
+
+}  // namespace carousel

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The update rules of Cyclic Data Parallelism (Fournier & Oyallon, arXiv 2403.08837) as functions
+// of (N, S, slack): when a micro-batch runs and which parameters it reads. No devices, no actions.
+
+#include <cstdint>
+#include <string>
+
+namespace carousel {
+
+enum class RuleKind : std::uint8_t { dp, cdp_v1, cdp_v2 };
+enum class Placement : std::uint8_t { single, replicated };
+enum class Order : std::uint8_t { together, accumulate };
+enum class Reduction : std::uint8_t { ordered, fast };
+enum class Balance : std::uint8_t { flops, activations, parameters, layers };
+
+/// The `[parallel]` table of a deck, less the transport.
+struct ParallelConfig {
+  RuleKind rule = RuleKind::cdp_v2;
+  Placement placement = Placement::single;
+  Order order = Order::together;              // dp on one device only
+  Reduction reduction = Reduction::ordered;   // fast: dp replicated only
+  Balance balance = Balance::flops;
+  int micro_batches = 1;  // N, per training step
+  int stages = 1;         // S
+  int slack = 0;          // cdp-v2 only; 0 .. S
+};
+
+/// One time step is one forward or one backward of one stage. Micro-batches are i = 0 .. N-1,
+/// stages j = 0 .. S-1, training steps t = 0, 1, ...
+class Rule {
+ public:
+  Rule(RuleKind kind, int micro_batches, int stages, int slack);
+
+  [[nodiscard]] RuleKind kind() const { return kind_; }
+  [[nodiscard]] bool cyclic() const { return kind_ != RuleKind::dp; }
+  [[nodiscard]] int micro_batches() const { return n_; }
+  [[nodiscard]] int stages() const { return s_; }
+  [[nodiscard]] int slack() const { return slack_; }
+
+  /// floor(S i / N): micro-batches of one slot run at the same time.
+  [[nodiscard]] int slot(int i) const;
+  /// Time steps by which micro-batch i starts after micro-batch 0 of the same training step.
+  [[nodiscard]] int offset(int i) const { return cyclic() ? 2 * slot(i) : 0; }
+  /// Time step at which the forward (backward) of stage j of micro-batch i, training step t, runs.
+  [[nodiscard]] std::int64_t forward_time(int i, int j, std::int64_t t) const;
+  [[nodiscard]] std::int64_t backward_time(int i, int j, std::int64_t t) const;
+  /// Whether micro-batch i reads theta_t of stage j in step t; otherwise it reads theta_{t-1}.
+  [[nodiscard]] bool fresh(int i, int j) const;
+  /// The version read by micro-batch i in stage j in step t; -1 stands for theta_{-1} = theta_0.
+  [[nodiscard]] std::int64_t version(int i, int j, std::int64_t t) const {
+    return fresh(i, j) ? t : t - 1;
+  }
+  /// Copies of the parameters of a stage that the rule needs: one for dp, two for cyclic rules.
+  [[nodiscard]] int versions() const { return cyclic() ? 2 : 1; }
+
+ private:
+  RuleKind kind_;
+  int n_;
+  int s_;
+  int slack_;
+};
+
+[[nodiscard]] const char* to_string(RuleKind rule);
+[[nodiscard]] const char* to_string(Placement placement);
+[[nodiscard]] const char* to_string(Order order);
+[[nodiscard]] const char* to_string(Reduction reduction);
+[[nodiscard]] const char* to_string(Balance balance);
+
+}  // namespace carousel

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The interface of a layer's kernels, which layers/ implements: forward and backward of one
+// micro-batch on borrowed memory. A layer owns no memory and knows no stages, ranks or versions.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "core/base/view.hpp"
+#include "core/model/model.hpp"
+
+namespace carousel {
+
+/// A borrowed activation [n, c, h, w] in device memory; data is null where a tensor is absent.
+template <class Real>
+struct BasicTensor {
+  Real* data = nullptr;
+  int n = 0;
+  SampleShape shape;
+
+  [[nodiscard]] std::int64_t size() const { return n * shape.size(); }
+};
+using Tensor = BasicTensor<real>;
+using ConstTensor = BasicTensor<const real>;
+
+/// What one micro-batch reports, and what rides with gradients. Device memory; plain doubles so
+/// that riders of several micro-batches add element by element, in index order.
+struct Metrics {
+  double loss = 0;        // mean over the samples of the micro-batch
+  double correct = 0;     // samples whose largest logit is their label
+  double non_finite = 0;  // 1 when the loss is not a finite number
+  double samples = 0;     // samples counted; evaluation's last batch may be short
+};
+
+struct ForwardArguments {
+  ConstTensor input;               // [n, c, h, w]
+  Tensor output;                   // equals input.data for layers in place
+  const real* parameters = nullptr;  // the layer's parameters, one after the other in spec order
+  const int* labels = nullptr;     // [n], loss only
+  Metrics* metrics = nullptr;      // one, loss only
+};
+
+struct BackwardArguments {
+  ConstTensor input;               // as saved, when the spec says saves_input
+  ConstTensor output;              // as saved, when the spec says saves_output
+  ConstTensor d_output;            // absent for the loss
+  Tensor d_input;                  // absent for the first layer of the model; may equal d_output
+                                   // for layers in place
+  const real* parameters = nullptr;
+  real* d_parameters = nullptr;    // overwritten, in the order of `parameters`
+  const int* labels = nullptr;     // [n], loss only
+};
+
+/// Kernels of one layer. Both functions only enqueue work on `exec` and never allocate.
+class Layer {
+ public:
+  Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+  virtual ~Layer() = default;
+
+  virtual void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) = 0;
+  virtual void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) = 0;
+};
+
+/// Makes the kernels for a description; app/ hands the one of layers/ to the engine.
+using LayerFactory = std::function<std::unique_ptr<Layer>(const LayerSpec&)>;
+
+}  // namespace carousel

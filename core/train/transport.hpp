@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The interface between the executor and what carries its messages, which comm/ implements. It
+// moves bytes between devices of a plan; what the bytes mean it does not know.
+
+#include <cstddef>
+
+#include "core/base/real.hpp"
+
+namespace carousel {
+
+/// One message's end at this device. Between two devices, messages of one tag keep their order.
+struct Message {
+  int peer = 0;
+  int tag = 0;
+  std::byte* data = nullptr;  // device memory, untouched by others until the request is done
+  std::size_t bytes = 0;
+};
+
+/// Names a pending operation until test() has returned true for it.
+using Request = int;
+
+/// Nonblocking operations of one device. Nothing allocates after the construction.
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  /// Starts a receive. It completes with exactly `bytes`, or the run ends.
+  virtual Request post(const Message& message) = 0;
+  /// Starts a send. It may complete only once its receive is posted.
+  virtual Request send(const Message& message) = 0;
+  /// Starts the sum of `count` numbers over all devices, in place on every one.
+  virtual Request all_reduce(real* data, std::size_t count) = 0;
+  /// True once the operation is complete; the request is then free.
+  virtual bool test(Request request) = 0;
+  /// Drives pending operations; called between layers.
+  virtual void progress() = 0;
+};
+
+}  // namespace carousel
