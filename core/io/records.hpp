@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a run tells about itself, as plain rows. The engine fills them, core/io writes them; neither
+// knows the other. Seconds count from the start of the run on this rank's clock.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace carousel {
+
+/// Every byte of device memory belongs to one of these.
+enum class Category : std::uint8_t {
+  parameters,
+  previous_parameters,
+  gradients,
+  optimizer,
+  activations,
+  boundary,
+  scratch,
+  communication,
+  data,
+};
+inline constexpr int category_count = 9;
+[[nodiscard]] const char* to_string(Category category);
+
+using CategoryBytes = std::array<std::int64_t, category_count>;
+
+/// One training step, the same on every placement.
+struct StepRecord {
+  std::int64_t step = 0;  // 0-based; the update that made theta_{step+1}
+  std::int64_t epoch = 0;
+  double loss = 0;      // mean over the samples of the step
+  double accuracy = 0;  // fraction, on the training samples of the step
+  double learning_rate = 0;
+  double seconds = 0;            // when the step's update was known to this rank
+  double images_per_second = 0;  // since the step before
+};
+
+/// One evaluation over the whole test set with theta_step.
+struct EvaluationRecord {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  double loss = 0;
+  double accuracy = 0;
+};
+
+/// One executed action of a profiled step. `kind` is the schedule's word for it; numbers that an
+/// action does not have are -1 (a version of -1 is theta_{-1}).
+struct ActionRecord {
+  const char* kind = "";
+  std::int64_t step = -1;
+  int micro_batch = -1;
+  int stage = -1;
+  std::int64_t version = -1;
+  double begin = 0;
+  double end = 0;
+};
+
+/// One message of a profiled step, as seen by one of its ends.
+struct MessageRecord {
+  const char* kind = "";       // what it carries: gradient, total, parameters, token, ...
+  const char* direction = "";  // "send" or "receive"
+  std::int64_t step = -1;
+  int stage = -1;
+  int micro_batch = -1;
+  int peer = -1;
+  std::int64_t bytes = 0;
+  double posted = 0;     // when the operation was started
+  double completed = 0;  // when it was seen complete
+  double waited = 0;     // how long this device had nothing else to do meanwhile
+};
+
+/// Bytes in use after one action of a profiled step.
+struct MemoryRecord {
+  double seconds = 0;
+  std::int64_t action = -1;  // row of the action records
+  CategoryBytes bytes = {};
+};
+
+/// What the plan predicts, for all devices; stored beside what is measured.
+struct PlanRecord {
+  int devices = 0;
+  int micro_batches = 0;
+  int stages = 0;
+  std::vector<CategoryBytes> bytes;                // [device], peak
+  std::vector<std::int64_t> messages_per_step;     // [device], sent in a steady training step
+  std::vector<std::int64_t> bytes_per_step;        // [device], sent in a steady training step
+  std::vector<std::string> stage_layers;           // [stage], names of first and last layer
+  std::int64_t activation_bytes_together = 0;      // dp, all micro-batches at once: N A
+  std::int64_t activation_bytes_accumulate = 0;    // dp, one after the other: A
+};
+
+/// What one rank measured over the whole run.
+struct MeasuredRecord {
+  CategoryBytes peak_bytes = {};
+  std::int64_t messages_sent = 0;  // while training, all steps
+  std::int64_t bytes_sent = 0;
+  double first_step_seconds = 0;   // from process start to the first training action
+};
+
+}  // namespace carousel
