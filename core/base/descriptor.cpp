@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/descriptor.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+
+Descriptor::Descriptor(std::string path, int flags) : path_(std::move(path)) {
+  constexpr mode_t permissions = 0666;  // less the user's umask
+  fd_ = ::open(path_.c_str(), flags | O_CLOEXEC, permissions);
+  if (fd_ < 0) failed("open", errno);
+}
+
+Descriptor Descriptor::open(const std::string& path) {
+  return {path, O_RDONLY};
+}
+
+Descriptor Descriptor::create(const std::string& path) {
+  return {path, O_WRONLY | O_CREAT | O_TRUNC};
+}
+
+Descriptor Descriptor::open_folder(const std::string& path) {
+  return {path, O_RDONLY | O_DIRECTORY};
+}
+
+Descriptor::Descriptor(Descriptor&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void Descriptor::failed(const char* call, int error) const {
+  fail(ExitCode::input_output, "{}: cannot {}: {}", path_, call,
+       std::generic_category().message(error));
+}
+
+std::int64_t Descriptor::size() const {
+  struct stat status = {};
+  if (::fstat(fd_, &status) != 0) failed("stat", errno);
+  return status.st_size;
+}
+
+void Descriptor::read_at(std::int64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(fd_, bytes.data(), bytes.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) failed("read", errno);
+    if (got == 0)
+      fail(ExitCode::input_output, "{}: ends at byte {}, while {} more were expected", path_,
+           offset, bytes.size());
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    offset += got;
+  }
+}
+
+void Descriptor::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) failed("write", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+void Descriptor::sync() {
+  // Some file systems know no fsync of folders; there, nothing more can be done.
+  if (::fsync(fd_) != 0 && errno != EINVAL) failed("fsync", errno);
+}
+
+void Descriptor::close() {
+  if (::close(std::exchange(fd_, -1)) != 0) failed("close", errno);
+}
+
+}  // namespace carousel

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An owned POSIX file descriptor whose calls finish what they start or throw with the system's
+// reason. For bytes whose fate matters; it knows no format.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace carousel {
+
+/// Move-only. All errors are Error(input_output) and name the path.
+class Descriptor {
+ public:
+  /// Opens an existing file to read.
+  static Descriptor open(const std::string& path);
+  /// Makes an empty file to write, replacing one of that name.
+  static Descriptor create(const std::string& path);
+  /// Opens a folder, so that sync() makes renames in it last.
+  static Descriptor open_folder(const std::string& path);
+
+  Descriptor() = default;
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+
+  [[nodiscard]] std::int64_t size() const;
+  /// Reads exactly `bytes.size()` bytes at `offset`; does not move a file position, so that threads
+  /// may share the descriptor.
+  void read_at(std::int64_t offset, std::span<std::byte> bytes) const;
+  /// Writes all bytes at the file position; allocates nothing unless it fails.
+  void write(std::span<const std::byte> bytes);
+  /// Returns once the bytes are on the disk.
+  void sync();
+  /// Closes and reports; some file systems tell only now that a quota is used up.
+  void close();
+
+ private:
+  Descriptor(std::string path, int flags);
+  [[noreturn]] void failed(const char* call, int error) const;
+
+  std::string path_;
+  int fd_ = -1;
+};
+
+}  // namespace carousel

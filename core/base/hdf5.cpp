@@ -1,0 +1,331 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Files, groups and datasets; attributes and strings are in hdf5_attributes.cpp.
+
+#include "core/base/hdf5.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/check.hpp"
+
+namespace carousel::hdf5 {
+namespace {
+
+template <class T>
+hid_t native_type() {
+  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
+  if constexpr (std::is_same_v<T, int>) return H5T_NATIVE_INT;
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_NATIVE_UINT64;
+  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
+}
+
+std::size_t elements(const Shape& shape) {
+  std::size_t count = 1;
+  for (const hsize_t extent : shape) count *= extent;
+  return count;
+}
+
+/// HDF5 prints its error stack to the terminal unless told not to, and its clean-up at exit crashes
+/// after a failed close (a full disk, 1.10.8). Both are settings of the library, cheap to repeat.
+void quiet_library() {
+  H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+Handle access_properties() {
+  return {H5Pcreate(H5P_FILE_ACCESS), H5Pclose};
+}
+
+Handle latest_format() {
+  Handle properties = access_properties();
+  H5Pset_libver_bounds(properties.get(), H5F_LIBVER_V110, H5F_LIBVER_V110);
+  return properties;
+}
+
+std::string type_name(hid_t type) {
+  const std::size_t bits = 8 * H5Tget_size(type);
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      return fmt::format("{}int{}", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "", bits);
+    case H5T_FLOAT:
+      return fmt::format("float{}", bits);
+    case H5T_STRING:
+      return "string";
+    default:
+      return "other";
+  }
+}
+
+/// The innermost entry of HDF5's error stack says what happened.
+std::string last_reason() {
+  std::string reason;
+  const auto take_first = [](unsigned, const H5E_error2_t* entry, void* text) -> herr_t {
+    auto& result = *static_cast<std::string*>(text);
+    if (result.empty() && entry->desc != nullptr) result = entry->desc;
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, &reason);
+  // The lowest layer quotes the system over many words; one line is for the first of them.
+  std::replace(reason.begin(), reason.end(), '\n', ' ');
+  return reason.empty() ? "no reason given" : reason;
+}
+
+}  // namespace
+
+Handle::Handle(Handle&& other) noexcept
+    : id_(std::exchange(other.id_, H5I_INVALID_HID)),
+      close_(std::exchange(other.close_, nullptr)) {}
+
+Handle& Handle::operator=(Handle&& other) noexcept {
+  if (this != &other) {
+    reset();
+    id_ = std::exchange(other.id_, H5I_INVALID_HID);
+    close_ = std::exchange(other.close_, nullptr);
+  }
+  return *this;
+}
+
+herr_t Handle::reset() noexcept {
+  const hid_t id = std::exchange(id_, H5I_INVALID_HID);
+  return id >= 0 && close_ != nullptr ? close_(id) : 0;
+}
+
+File::File(std::string path, hid_t id, bool writable)
+    : path_(std::move(path)), id_(id, H5Fclose), writable_(writable) {
+  if (id < 0) failed(writable ? "H5Fcreate" : "H5Fopen", "/");
+}
+
+void File::failed(const char* call, const std::string& object) const {
+  const std::string reason = last_reason();
+  if (writable_)
+    fail(ExitCode::input_output, "{}: cannot write {}: {} failed ({}); check free space and quota",
+         path_, object, call, reason);
+  fail(ExitCode::bad_data, "{}: cannot read {}: {} failed ({}); the file is damaged or incomplete",
+       path_, object, call, reason);
+}
+
+File File::open(const std::string& path) {
+  quiet_library();
+  return {path, H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), false};
+}
+
+File File::open_to_append(const std::string& path) {
+  quiet_library();
+  return {path, H5Fopen(path.c_str(), H5F_ACC_RDWR, latest_format().get()), true};
+}
+
+File File::create(const std::string& path) {
+  quiet_library();
+  return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, latest_format().get()), true};
+}
+
+File File::create_in_memory(const std::string& path) {
+  quiet_library();
+  constexpr std::size_t growth = std::size_t{1} << 20;
+  const Handle access = latest_format();
+  H5Pset_fapl_core(access.get(), growth, false);
+  return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), true};
+}
+
+File File::open_image(const std::string& path, std::span<const std::byte> image) {
+  quiet_library();
+  const Handle access = access_properties();
+  H5Pset_fapl_core(access.get(), std::max<std::size_t>(image.size(), 1), false);
+  // HDF5 copies the bytes, so that they may be const here.
+  H5Pset_file_image(access.get(), const_cast<std::byte*>(image.data()), image.size());
+  return {path, H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), false};
+}
+
+bool File::contains(const std::string& object) const {
+  // H5Lexists wants every step of the path to exist.
+  for (std::size_t end = object.find('/', 1); end != std::string::npos;
+       end = object.find('/', end + 1)) {
+    if (H5Lexists(id_.get(), object.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
+  }
+  return object == "/" || (H5Lexists(id_.get(), object.c_str(), H5P_DEFAULT) > 0 &&
+                           H5Oexists_by_name(id_.get(), object.c_str(), H5P_DEFAULT) > 0);
+}
+
+std::vector<std::string> File::children(const std::string& group) const {
+  std::vector<std::string> names;
+  const auto take = [](hid_t, const char* name, const H5L_info_t*, void* list) -> herr_t {
+    static_cast<std::vector<std::string>*>(list)->emplace_back(name);
+    return 0;
+  };
+  check(H5Literate_by_name(id_.get(), group.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr, take,
+                           &names, H5P_DEFAULT),
+        "H5Literate", group);
+  return names;
+}
+
+void File::create_group(const std::string& group) {
+  if (contains(group)) return;
+  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.get(), 1);
+  const Handle made(
+      check(H5Gcreate2(id_.get(), group.c_str(), links.get(), H5P_DEFAULT, H5P_DEFAULT),
+            "H5Gcreate", group),
+      H5Gclose);
+}
+
+void File::link(const std::string& object, const std::string& target_file,
+                const std::string& target) {
+  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.get(), 1);
+  check(H5Lcreate_external(target_file.c_str(), target.c_str(), id_.get(), object.c_str(),
+                           links.get(), H5P_DEFAULT),
+        "H5Lcreate_external", object);
+}
+
+Handle File::open_dataset(const std::string& dataset) const {
+  return {check(H5Dopen2(id_.get(), dataset.c_str(), H5P_DEFAULT), "H5Dopen", dataset), H5Dclose};
+}
+
+Handle File::create_dataset(const std::string& dataset, hid_t type, hid_t space, hid_t properties) {
+  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.get(), 1);
+  return {check(H5Dcreate2(id_.get(), dataset.c_str(), type, space, links.get(), properties,
+                           H5P_DEFAULT),
+                "H5Dcreate", dataset),
+          H5Dclose};
+}
+
+DatasetInfo File::info(const std::string& dataset) const {
+  const Handle set = open_dataset(dataset);
+  const Handle type(check(H5Dget_type(set.get()), "H5Dget_type", dataset), H5Tclose);
+  const Handle space(check(H5Dget_space(set.get()), "H5Dget_space", dataset), H5Sclose);
+  const Handle made(check(H5Dget_create_plist(set.get()), "H5Dget_create_plist", dataset),
+                    H5Pclose);
+  DatasetInfo info;
+  info.type = type_name(type.get());
+  info.shape.resize(static_cast<std::size_t>(
+      check(H5Sget_simple_extent_ndims(space.get()), "H5Sget_simple_extent_ndims", dataset)));
+  check(H5Sget_simple_extent_dims(space.get(), info.shape.data(), nullptr),
+        "H5Sget_simple_extent_dims", dataset);
+  info.contiguous = H5Pget_layout(made.get()) == H5D_CONTIGUOUS;
+  if (const haddr_t offset = H5Dget_offset(set.get()); info.contiguous && offset != HADDR_UNDEF)
+    info.offset = static_cast<std::int64_t>(offset);
+  return info;
+}
+
+void File::write_raw(const std::string& dataset, hid_t type, const void* data, const Shape& shape,
+                     Layout layout) {
+  const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr),
+                     H5Sclose);
+  const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  // Scalars and empty arrays cannot be chunked; HDF5 limits a chunk to 4 GiB.
+  if (layout == Layout::checked && elements(shape) > 0 && !shape.empty()) {
+    Shape chunk = shape;
+    constexpr hsize_t largest = hsize_t{1} << 20;  // elements
+    for (std::size_t d = 0; d < chunk.size() && elements(chunk) > largest; ++d)
+      chunk[d] = std::max<hsize_t>(1, largest * chunk[d] / elements(chunk));
+    H5Pset_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data());
+    H5Pset_fletcher32(properties.get());
+  }
+  const Handle set = create_dataset(dataset, type, space.get(), properties.get());
+  if (elements(shape) > 0)
+    check(H5Dwrite(set.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), "H5Dwrite", dataset);
+}
+
+void File::append_raw(const std::string& dataset, hid_t type, const void* data, std::size_t count,
+                      const Shape& row) {
+  Shape block{count / std::max<std::size_t>(1, elements(row))};
+  block.insert(block.end(), row.begin(), row.end());
+  CAROUSEL_CHECK(elements(block) == count, "{}: {} values are no whole rows", dataset, count);
+  Shape start(block.size(), 0);
+  Handle set;
+  if (contains(dataset)) {
+    set = open_dataset(dataset);
+    start[0] = info(dataset).shape[0];
+  } else {
+    Shape limits = block, empty = block, chunk = block;
+    limits[0] = H5S_UNLIMITED;
+    empty[0] = 0;
+    chunk[0] = std::max<hsize_t>(1, 4096 / std::max<hsize_t>(1, elements(row)) / 8);
+    const Handle space(
+        H5Screate_simple(static_cast<int>(block.size()), empty.data(), limits.data()), H5Sclose);
+    const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data());
+    H5Pset_fletcher32(properties.get());
+    set = create_dataset(dataset, type, space.get(), properties.get());
+  }
+  if (count == 0) return;
+  Shape whole = block;
+  whole[0] += start[0];
+  check(H5Dset_extent(set.get(), whole.data()), "H5Dset_extent", dataset);
+  const Handle target(check(H5Dget_space(set.get()), "H5Dget_space", dataset), H5Sclose);
+  const Handle source(H5Screate_simple(static_cast<int>(block.size()), block.data(), nullptr),
+                      H5Sclose);
+  check(H5Sselect_hyperslab(target.get(), H5S_SELECT_SET, start.data(), nullptr, block.data(),
+                            nullptr),
+        "H5Sselect_hyperslab", dataset);
+  check(H5Dwrite(set.get(), type, source.get(), target.get(), H5P_DEFAULT, data), "H5Dwrite",
+        dataset);
+}
+
+template <class T>
+void File::write(const std::string& dataset, std::span<const T> values, const Shape& shape,
+                 Layout layout) {
+  CAROUSEL_CHECK(values.size() == elements(shape), "{}: {} values for a shape of {}", dataset,
+                 values.size(), elements(shape));
+  write_raw(dataset, native_type<T>(), values.data(), shape, layout);
+}
+
+template <class T>
+void File::append(const std::string& dataset, std::span<const T> values, const Shape& row) {
+  append_raw(dataset, native_type<T>(), values.data(), values.size(), row);
+}
+
+template <class T>
+std::vector<T> File::read(const std::string& dataset) const {
+  const DatasetInfo found = info(dataset);
+  const bool integers = found.type.find("int") != std::string::npos;
+  if (integers != std::is_integral_v<T> || found.type == "string" || found.type == "other")
+    fail(ExitCode::bad_data, "{}: {} holds {}, not {}", path_, dataset, found.type,
+         std::is_integral_v<T> ? "integers" : "floating-point numbers");
+  std::vector<T> values(elements(found.shape));
+  const Handle set = open_dataset(dataset);
+  if (!values.empty())
+    check(H5Dread(set.get(), native_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
+          "H5Dread", dataset);
+  return values;
+}
+
+#define CAROUSEL_INSTANTIATE(T)                                                               \
+  template void File::write<T>(const std::string&, std::span<const T>, const Shape&, Layout); \
+  template void File::append<T>(const std::string&, std::span<const T>, const Shape&);        \
+  template std::vector<T> File::read<T>(const std::string&) const;
+CAROUSEL_INSTANTIATE(std::uint8_t)
+CAROUSEL_INSTANTIATE(int)
+CAROUSEL_INSTANTIATE(std::int64_t)
+CAROUSEL_INSTANTIATE(std::uint64_t)
+CAROUSEL_INSTANTIATE(float)
+CAROUSEL_INSTANTIATE(double)
+#undef CAROUSEL_INSTANTIATE
+
+std::vector<std::byte> File::image() const {
+  check(H5Fflush(id_.get(), H5F_SCOPE_GLOBAL), "H5Fflush", "/");
+  const ssize_t size = check(H5Fget_file_image(id_.get(), nullptr, 0), "H5Fget_file_image", "/");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  check(H5Fget_file_image(id_.get(), bytes.data(), bytes.size()), "H5Fget_file_image", "/");
+  return bytes;
+}
+
+void File::close() {
+  // Errors of the system show up in the flush; a close after that has nothing left to write.
+  if (writable_) check(H5Fflush(id_.get(), H5F_SCOPE_GLOBAL), "H5Fflush", "/");
+  check(id_.reset(), "H5Fclose", "/");
+}
+
+std::string library_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("HDF5 {}.{}.{}", major, minor, release);
+}
+
+}  // namespace carousel::hdf5

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// HDF5 files as Carousel uses them: every object is named by its path in the file, every return
+// code is checked, every error says file and object. Not thread-safe, as serial HDF5 is not.
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace carousel::hdf5 {
+
+/// Owns one HDF5 identifier together with the function that closes it.
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+
+  Handle() = default;
+  Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept;
+  Handle& operator=(Handle&& other) noexcept;
+  ~Handle() { reset(); }
+
+  [[nodiscard]] hid_t get() const { return id_; }
+  /// Closes; the return value of the close function, 0 when there was nothing to close.
+  herr_t reset() noexcept;
+
+ private:
+  hid_t id_ = H5I_INVALID_HID;
+  Close close_ = nullptr;
+};
+
+using Shape = std::vector<hsize_t>;
+
+/// What a dataset is, before anything of it is read.
+struct DatasetInfo {
+  std::string type;  // "uint8", "int64", "float32", "string"; HDF5's other classes as "other"
+  Shape shape;
+  bool contiguous = false;
+  std::int64_t offset = -1;  // of the first byte in the file; -1 unless contiguous and written
+};
+
+/// contiguous: one run of bytes in the file. checked: one chunk after the other, each with a
+/// Fletcher32 checksum.
+enum class Layout : std::uint8_t { contiguous, checked };
+
+/// An open file. Element types T are std::uint8_t, int, std::int64_t, std::uint64_t, float, double.
+/// Throws Error(bad_data) when reading fails, Error(input_output) when writing does.
+class File {
+ public:
+  /// Opens an existing file to read.
+  static File open(const std::string& path);
+  /// Opens an existing file to add to it. Until it is closed again, a crash leaves it unreadable.
+  static File open_to_append(const std::string& path);
+  /// Makes a new file in HDF5's latest format, whose metadata carry checksums.
+  static File create(const std::string& path);
+  /// Makes a file that lives in memory only; `path` names it in errors.
+  static File create_in_memory(const std::string& path);
+  /// Reads a file from its bytes, which must outlive it; `path` names it in errors.
+  static File open_image(const std::string& path, std::span<const std::byte> image);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  /// Whether the path leads to an object; a dangling link does not.
+  [[nodiscard]] bool contains(const std::string& object) const;
+  /// Names below a group, sorted.
+  [[nodiscard]] std::vector<std::string> children(const std::string& group) const;
+  /// Creates a group, and those above it, unless it exists.
+  void create_group(const std::string& group);
+  /// Makes `object` stand for `target` of another file, whose path is relative to this file.
+  void link(const std::string& object, const std::string& target_file, const std::string& target);
+
+  [[nodiscard]] DatasetInfo info(const std::string& dataset) const;
+  template <class T>
+  void write(const std::string& dataset, std::span<const T> values, const Shape& shape,
+             Layout layout = Layout::contiguous);
+  template <class T>
+  void write(const std::string& dataset, const std::vector<T>& values) {
+    write(dataset, std::span<const T>(values), {values.size()});
+  }
+  void write_strings(const std::string& dataset, const std::vector<std::string>& values);
+  /// Adds rows of shape `row` at the end of a dataset, which starts with the first call.
+  template <class T>
+  void append(const std::string& dataset, std::span<const T> values, const Shape& row = {});
+  /// The same with strings, which are cut at 16 characters.
+  void append_strings(const std::string& dataset, std::span<const char* const> values);
+  /// Reads a whole dataset of integers (integer T) or of floating-point numbers (others).
+  template <class T>
+  [[nodiscard]] std::vector<T> read(const std::string& dataset) const;
+  [[nodiscard]] std::vector<std::string> read_strings(const std::string& dataset) const;
+
+  /// Attributes: `object` is a group or dataset; setting one again replaces it.
+  void set(const std::string& object, const std::string& name, std::string_view value);
+  void set(const std::string& object, const std::string& name, std::int64_t value);
+  void set(const std::string& object, const std::string& name, std::uint64_t value);
+  void set(const std::string& object, const std::string& name, double value);
+  void set_list(const std::string& object, const std::string& name,
+                const std::vector<double>& values);
+  void set_list(const std::string& object, const std::string& name,
+                const std::vector<std::string>& values);
+  [[nodiscard]] bool has(const std::string& object, const std::string& name) const;
+  [[nodiscard]] std::int64_t integer(const std::string& object, const std::string& name) const;
+  [[nodiscard]] std::uint64_t unsigned_integer(const std::string& object,
+                                               const std::string& name) const;
+  [[nodiscard]] std::vector<double> reals(const std::string& object, const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> strings(const std::string& object,
+                                                 const std::string& name) const;
+  /// The first of strings(); for attributes with one.
+  [[nodiscard]] std::string string(const std::string& object, const std::string& name) const;
+
+  /// The bytes that this file is or would be on disk.
+  [[nodiscard]] std::vector<std::byte> image() const;
+  /// Writes out everything and closes; unlike the destructor it reports what goes wrong.
+  void close();
+
+ private:
+  File(std::string path, hid_t id, bool writable);
+
+  Handle open_dataset(const std::string& dataset) const;
+  Handle open_attribute(const std::string& object, const std::string& name) const;
+  Handle create_dataset(const std::string& dataset, hid_t type, hid_t space, hid_t properties);
+  void write_raw(const std::string& dataset, hid_t type, const void* data, const Shape& shape,
+                 Layout layout);
+  void append_raw(const std::string& dataset, hid_t type, const void* data, std::size_t count,
+                  const Shape& row);
+  void set_raw(const std::string& object, const std::string& name, hid_t type, hid_t space,
+               const void* data);
+  std::size_t attribute_size(hid_t attribute, H5T_class_t wanted, const char* what,
+                             const std::string& object) const;
+  template <class T>
+  T read_integer(const std::string& object, const std::string& name, hid_t type) const;
+  std::vector<std::string> read_string_values(hid_t id, bool attribute,
+                                              const std::string& object) const;
+
+  /// Passes a non-negative result on; otherwise throws with HDF5's own reason.
+  template <class Result>
+  Result check(Result result, const char* call, const std::string& object) const {
+    if (result < 0) failed(call, object);
+    return result;
+  }
+  [[noreturn]] void failed(const char* call, const std::string& object) const;
+
+  std::string path_;
+  Handle id_;
+  bool writable_ = false;
+};
+
+/// "HDF5 1.10.8"
+[[nodiscard]] std::string library_version();
+
+}  // namespace carousel::hdf5

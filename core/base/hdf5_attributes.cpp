@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Attributes and strings of HDF5 files. Written strings have a fixed length: those of variable
+// length live in a heap without checksum. Read are both, since h5py writes the other kind.
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/check.hpp"
+#include "core/base/hdf5.hpp"
+
+namespace carousel::hdf5 {
+namespace {
+
+Handle string_type(std::size_t size) {
+  Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.get(), std::max<std::size_t>(1, size));
+  H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
+  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  return type;
+}
+
+/// Copies strings into cells of equal size, filled up with zeros.
+template <class Strings>
+std::vector<char> packed(const Strings& values, std::size_t size) {
+  std::vector<char> cells(values.size() * size, '\0');
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const std::string_view text(values[k]);
+    std::copy_n(text.data(), std::min(size, text.size()), cells.data() + k * size);
+  }
+  return cells;
+}
+
+std::size_t longest(const std::vector<std::string>& values) {
+  std::size_t size = 1;
+  for (const std::string& value : values) size = std::max(size, value.size());
+  return size;
+}
+
+Handle scalar() {
+  return {H5Screate(H5S_SCALAR), H5Sclose};
+}
+
+Handle list(std::size_t count) {
+  const hsize_t extent = count;
+  return {H5Screate_simple(1, &extent, nullptr), H5Sclose};
+}
+
+}  // namespace
+
+void File::write_strings(const std::string& dataset, const std::vector<std::string>& values) {
+  const std::size_t size = longest(values);
+  write_raw(dataset, string_type(size).get(), packed(values, size).data(), {values.size()},
+            Layout::contiguous);
+}
+
+void File::append_strings(const std::string& dataset, std::span<const char* const> values) {
+  constexpr std::size_t size = 16;
+  append_raw(dataset, string_type(size).get(), packed(values, size).data(), values.size(), {});
+}
+
+std::vector<std::string> File::read_string_values(hid_t id, bool attribute,
+                                                  const std::string& object) const {
+  const Handle type(attribute ? H5Aget_type(id) : H5Dget_type(id), H5Tclose);
+  const Handle space(attribute ? H5Aget_space(id) : H5Dget_space(id), H5Sclose);
+  if (H5Tget_class(type.get()) != H5T_STRING)
+    fail(ExitCode::bad_data, "{}: {} is not text", path_, object);
+  const auto count = static_cast<std::size_t>(
+      check(H5Sget_simple_extent_npoints(space.get()), "H5Sget_simple_extent_npoints", object));
+  const auto read = [&](hid_t memory_type, void* data) {
+    check(attribute ? H5Aread(id, memory_type, data)
+                    : H5Dread(id, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data),
+          attribute ? "H5Aread" : "H5Dread", object);
+  };
+  std::vector<std::string> values;
+  if (H5Tis_variable_str(type.get()) > 0) {
+    std::vector<char*> texts(count, nullptr);
+    read(type.get(), texts.data());
+    for (const char* text : texts) values.emplace_back(text != nullptr ? text : "");
+    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, texts.data());
+  } else {
+    const std::size_t size = H5Tget_size(type.get());
+    std::vector<char> cells(count * size);
+    read(type.get(), cells.data());
+    for (std::size_t k = 0; k < count; ++k) {
+      const char* cell = cells.data() + k * size;
+      values.emplace_back(cell, strnlen(cell, size));
+    }
+  }
+  return values;
+}
+
+std::vector<std::string> File::read_strings(const std::string& dataset) const {
+  return read_string_values(open_dataset(dataset).get(), false, dataset);
+}
+
+void File::set_raw(const std::string& object, const std::string& name, hid_t type, hid_t space,
+                   const void* data) {
+  if (has(object, name))
+    check(H5Adelete_by_name(id_.get(), object.c_str(), name.c_str(), H5P_DEFAULT),
+          "H5Adelete_by_name", object + "." + name);
+  const Handle attribute(check(H5Acreate_by_name(id_.get(), object.c_str(), name.c_str(), type,
+                                                 space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                               "H5Acreate_by_name", object + "." + name),
+                         H5Aclose);
+  check(H5Awrite(attribute.get(), type, data), "H5Awrite", object + "." + name);
+}
+
+void File::set(const std::string& object, const std::string& name, std::string_view value) {
+  const std::size_t size = std::max<std::size_t>(1, value.size());
+  const std::vector<std::string_view> one{value};
+  set_raw(object, name, string_type(size).get(), scalar().get(), packed(one, size).data());
+}
+
+void File::set(const std::string& object, const std::string& name, std::int64_t value) {
+  set_raw(object, name, H5T_NATIVE_INT64, scalar().get(), &value);
+}
+
+void File::set(const std::string& object, const std::string& name, std::uint64_t value) {
+  set_raw(object, name, H5T_NATIVE_UINT64, scalar().get(), &value);
+}
+
+void File::set(const std::string& object, const std::string& name, double value) {
+  set_raw(object, name, H5T_NATIVE_DOUBLE, scalar().get(), &value);
+}
+
+void File::set_list(const std::string& object, const std::string& name,
+                    const std::vector<double>& values) {
+  set_raw(object, name, H5T_NATIVE_DOUBLE, list(values.size()).get(), values.data());
+}
+
+void File::set_list(const std::string& object, const std::string& name,
+                    const std::vector<std::string>& values) {
+  const std::size_t size = longest(values);
+  set_raw(object, name, string_type(size).get(), list(values.size()).get(),
+          packed(values, size).data());
+}
+
+bool File::has(const std::string& object, const std::string& name) const {
+  return H5Aexists_by_name(id_.get(), object.c_str(), name.c_str(), H5P_DEFAULT) > 0;
+}
+
+Handle File::open_attribute(const std::string& object, const std::string& name) const {
+  if (!has(object, name))
+    fail(ExitCode::bad_data, "{}: {} has no attribute '{}'; is it a file of Carousel?", path_,
+         object, name);
+  return {check(H5Aopen_by_name(id_.get(), object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                "H5Aopen_by_name", object + "." + name),
+          H5Aclose};
+}
+
+std::size_t File::attribute_size(hid_t attribute, H5T_class_t wanted, const char* what,
+                                 const std::string& object) const {
+  const Handle type(check(H5Aget_type(attribute), "H5Aget_type", object), H5Tclose);
+  const Handle space(check(H5Aget_space(attribute), "H5Aget_space", object), H5Sclose);
+  if (H5Tget_class(type.get()) != wanted)
+    fail(ExitCode::bad_data, "{}: attribute {} does not hold {}", path_, object, what);
+  return static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.get()));
+}
+
+template <class T>
+T File::read_integer(const std::string& object, const std::string& name, hid_t type) const {
+  const std::string full = object + "." + name;
+  const Handle attribute = open_attribute(object, name);
+  if (attribute_size(attribute.get(), H5T_INTEGER, "an integer", full) != 1)
+    fail(ExitCode::bad_data, "{}: attribute {} is not one integer", path_, full);
+  T value = 0;
+  check(H5Aread(attribute.get(), type, &value), "H5Aread", full);
+  return value;
+}
+
+std::int64_t File::integer(const std::string& object, const std::string& name) const {
+  return read_integer<std::int64_t>(object, name, H5T_NATIVE_INT64);
+}
+
+std::uint64_t File::unsigned_integer(const std::string& object, const std::string& name) const {
+  return read_integer<std::uint64_t>(object, name, H5T_NATIVE_UINT64);
+}
+
+std::vector<double> File::reals(const std::string& object, const std::string& name) const {
+  const std::string full = object + "." + name;
+  const Handle attribute = open_attribute(object, name);
+  std::vector<double> values(
+      attribute_size(attribute.get(), H5T_FLOAT, "floating-point numbers", full));
+  check(H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, values.data()), "H5Aread", full);
+  return values;
+}
+
+std::vector<std::string> File::strings(const std::string& object, const std::string& name) const {
+  return read_string_values(open_attribute(object, name).get(), true, object + "." + name);
+}
+
+std::string File::string(const std::string& object, const std::string& name) const {
+  const std::vector<std::string> values = strings(object, name);
+  if (values.size() != 1)
+    fail(ExitCode::bad_data, "{}: attribute {}.{} is not one text", path_, object, name);
+  return values.front();
+}
+
+}  // namespace carousel::hdf5

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// HDF5 files: what is written comes back, what goes wrong is told with file and object.
+
+#include "core/base/hdf5.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/core/support.hpp"
+
+namespace carousel {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::failure;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+TEST(Hdf5, KeepsDatasetsAndAttributes) {
+  const TemporaryFolder folder;
+  {
+    hdf5::File file = hdf5::File::create(folder / "a.h5");
+    const std::vector<float> weights{1, 2, 3, 4, 5, 6};
+    file.write<float>("/deep/down/weights", weights, {2, 3}, hdf5::Layout::checked);
+    file.write("/counts", std::vector<std::int64_t>{7, 8});
+    file.write_strings("/names", {"one", "three"});
+    file.set("/", "seed", std::uint64_t{0xffffffffffffffff});
+    file.set("/deep", "text", "first");
+    file.set("/deep", "text", "second, longer");
+    file.set("/deep", "empty", "");
+    file.set("/deep", "rate", 0.5);
+    file.close();
+  }
+  const hdf5::File file = hdf5::File::open(folder / "a.h5");
+  EXPECT_THAT(file.read<float>("/deep/down/weights"), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(file.info("/deep/down/weights").shape, ElementsAre(2, 3));
+  EXPECT_FALSE(file.info("/deep/down/weights").contiguous);
+  EXPECT_TRUE(file.info("/counts").contiguous);
+  EXPECT_GT(file.info("/counts").offset, 0);
+  EXPECT_THAT(file.read_strings("/names"), ElementsAre("one", "three"));
+  EXPECT_EQ(file.unsigned_integer("/", "seed"), 0xffffffffffffffff);
+  EXPECT_EQ(file.string("/deep", "text"), "second, longer");
+  EXPECT_EQ(file.string("/deep", "empty"), "");
+  EXPECT_THAT(file.reals("/deep", "rate"), ElementsAre(0.5));
+  EXPECT_THAT(file.children("/"), ElementsAre("counts", "deep", "names"));
+  EXPECT_FALSE(file.contains("/deep/nothing/here"));
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)file.read<int>("/deep/down/weights"); }),
+              HasSubstr("/deep/down/weights holds float32, not integers"));
+}
+
+TEST(Hdf5, AppendsRows) {
+  const TemporaryFolder folder;
+  for (int part = 0; part < 3; ++part) {
+    hdf5::File file = part == 0 ? hdf5::File::create(folder / "a.h5")
+                                : hdf5::File::open_to_append(folder / "a.h5");
+    file.append<int>("/column", std::vector<int>{part, part + 10});
+    file.append<double>("/rows", std::vector<double>(4, part), {2, 2});
+    file.append_strings("/kinds", std::vector<const char*>{"forward", "a text of more than 16"});
+    file.append<int>("/empty", {});
+    file.close();
+  }
+  const hdf5::File file = hdf5::File::open(folder / "a.h5");
+  EXPECT_THAT(file.read<int>("/column"), ElementsAre(0, 10, 1, 11, 2, 12));
+  EXPECT_THAT(file.info("/rows").shape, ElementsAre(3, 2, 2));
+  EXPECT_EQ(file.read_strings("/kinds")[5], "a text of more t");
+  EXPECT_TRUE(file.read<int>("/empty").empty());
+}
+
+TEST(Hdf5, FollowsLinksToOtherFiles) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "ranks");
+  hdf5::File main = hdf5::File::create(folder / "run.h5");
+  main.link("/ranks/0000", "ranks/0000.h5", "/");
+  main.link("/ranks/0001", "ranks/0001.h5", "/");
+  main.close();
+  hdf5::File rank = hdf5::File::create(folder / "ranks/0000.h5");
+  rank.write("/values", std::vector<int>{3});
+  rank.close();
+  const hdf5::File file = hdf5::File::open(folder / "run.h5");
+  EXPECT_THAT(file.read<int>("/ranks/0000/values"), ElementsAre(3));
+  EXPECT_TRUE(file.contains("/ranks/0000"));
+  EXPECT_FALSE(file.contains("/ranks/0001"));
+  EXPECT_FALSE(file.contains("/ranks/0001/values"));
+}
+
+TEST(Hdf5, LivesInMemoryAsOnDisk) {
+  hdf5::File file = hdf5::File::create_in_memory("image");
+  const std::vector<double> values(1000, 0.25);
+  file.write<double>("/values", values, {1000}, hdf5::Layout::checked);
+  const std::vector<std::byte> image = file.image();
+  EXPECT_EQ(hdf5::File::open_image("image", image).read<double>("/values"), values);
+}
+
+TEST(Hdf5, SaysWhereReadingFailed) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { hdf5::File::open(folder / "none.h5"); }),
+              HasSubstr("none.h5: cannot read /"));
+  EXPECT_THAT(
+      failure(ExitCode::input_output, [&] { hdf5::File::create(folder / "no/such/folder.h5"); }),
+      HasSubstr("folder.h5: cannot write /"));
+}
+
+TEST(Hdf5, HandlesMoveAndCloseOnce) {
+  hdf5::Handle first(H5Screate(H5S_SCALAR), H5Sclose);
+  const hid_t id = first.get();
+  hdf5::Handle second(std::move(first));
+  EXPECT_EQ(second.get(), id);
+  EXPECT_LT(first.get(), 0);  // NOLINT: a moved-from handle owns nothing
+  EXPECT_EQ(second.reset(), 0);
+  EXPECT_EQ(second.reset(), 0);
+  EXPECT_EQ(H5Iis_valid(id), 0);
+}
+
+}  // namespace
+}  // namespace carousel
