@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/data/dataset.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+constexpr std::int64_t format_version = 1;
+
+std::string to_text(const hdf5::Shape& shape) {
+  std::string text = "[";
+  for (const hsize_t extent : shape)
+    text += fmt::format("{}{}", text.size() > 1 ? ", " : "", extent);
+  return text + "]";
+}
+
+void check_format(const hdf5::File& file) {
+  if (const std::string format = file.string("/", "format"); format != "carousel dataset")
+    fail(ExitCode::bad_data, "{}: this is a '{}', not a 'carousel dataset'", file.path(), format);
+  if (const std::int64_t version = file.integer("/", "format_version"); version != format_version)
+    fail(ExitCode::bad_data, "{}: format version {}, this program reads version {}", file.path(),
+         version, format_version);
+}
+
+/// Opens for real first, so that the system's reason is told rather than HDF5's.
+hdf5::File open_file(const std::string& path) {
+  const Descriptor readable = Descriptor::open(path);
+  hdf5::File file = hdf5::File::open(path);
+  check_format(file);
+  return file;
+}
+
+hdf5::DatasetInfo find(const hdf5::File& file, const std::string& dataset) {
+  if (!file.contains(dataset)) fail(ExitCode::bad_data, "{}: {} is missing", file.path(), dataset);
+  return file.info(dataset);
+}
+
+}  // namespace
+
+Split::Split(const hdf5::File& file, const std::string& group, SampleShape& shape) {
+  const std::string images = group + "/images";
+  const hdf5::DatasetInfo info = find(file, images);
+  if (info.type != "uint8" || info.shape.size() != 4)
+    fail(ExitCode::bad_data, "{}: {} is {} {}, it must be uint8 [n, c, h, w]", file.path(), images,
+         info.type, to_text(info.shape));
+  constexpr hsize_t largest = 1 << 16;
+  if (*std::min_element(info.shape.begin(), info.shape.end()) == 0)
+    fail(ExitCode::bad_data, "{}: {} {} is empty", file.path(), images, to_text(info.shape));
+  if (*std::max_element(info.shape.begin() + 1, info.shape.end()) > largest)
+    fail(ExitCode::bad_data, "{}: {} {} has images too large to be any", file.path(), images,
+         to_text(info.shape));
+  const SampleShape found{static_cast<int>(info.shape[1]), static_cast<int>(info.shape[2]),
+                          static_cast<int>(info.shape[3])};
+  if (shape.channels == 0) shape = found;
+  if (shape != found)
+    fail(ExitCode::bad_data, "{}: {} holds images of {}, /train of {}", file.path(), images,
+         to_string(found), to_string(shape));
+  sample_bytes_ = shape.size();
+
+  const std::string labels = group + "/labels";
+  const hdf5::Shape label_shape = find(file, labels).shape;
+  if (label_shape != hdf5::Shape{info.shape[0]})
+    fail(ExitCode::bad_data, "{}: {} is {}, it must be [{}], one per image", file.path(), labels,
+         to_text(label_shape), info.shape[0]);
+  labels_ = file.read<int>(labels);
+  read_images(file, images, info);
+}
+
+void Split::read_images(const hdf5::File& file, const std::string& images,
+                        const hdf5::DatasetInfo& info) {
+  if (!info.contiguous) {
+    loaded_ = file.read<std::uint8_t>(images);
+    return;
+  }
+  if (info.offset < 0)
+    fail(ExitCode::bad_data, "{}: {} was created but never written", file.path(), images);
+  file_ = Descriptor::open(file.path());
+  offset_ = info.offset;
+  if (const std::int64_t end = offset_ + samples() * sample_bytes_; end > file_.size())
+    fail(ExitCode::bad_data,
+         "{}: truncated: {} ends at byte {}, the file at byte {}; copy it again", file.path(),
+         images, end, file_.size());
+}
+
+void Split::check_labels(const std::string& path, const std::string& group, int classes) const {
+  for (std::int64_t k = 0; k < samples(); ++k) {
+    const int label = labels_[static_cast<std::size_t>(k)];
+    if (label < 0 || label >= classes)
+      fail(ExitCode::bad_data, "{}: {}/labels[{}] = {} is outside 0..{}", path, group, k, label,
+           classes - 1);
+  }
+}
+
+void Split::read(std::int64_t index, std::span<std::uint8_t> sample) const {
+  CAROUSEL_CHECK(index >= 0 && index < samples() && std::ssize(sample) == sample_bytes_,
+                 "sample {} of {}, {} bytes of {}", index, samples(), sample.size(), sample_bytes_);
+  const std::int64_t begin = index * sample_bytes_;
+  if (loaded_.empty())
+    file_.read_at(offset_ + begin, std::as_writable_bytes(sample));
+  else
+    std::copy_n(loaded_.begin() + begin, sample_bytes_, sample.begin());
+}
+
+Dataset::Dataset(const std::string& path) : Dataset(open_file(path)) {}
+
+Dataset::Dataset(const hdf5::File& file)
+    : path_(file.path()),
+      class_names_(file.strings("/", "class_names")),
+      source_(file.string("/", "source")),
+      licence_(file.string("/", "licence")),
+      train_(file, "/train", shape_),
+      test_(file, "/test", shape_) {
+  if (class_names_.empty()) fail(ExitCode::bad_data, "{}: class_names is empty", path_);
+  train_.check_labels(path_, "/train", classes());
+  test_.check_labels(path_, "/test", classes());
+  read_normalisation(file);
+}
+
+void Dataset::read_normalisation(const hdf5::File& file) {
+  mean_ = file.reals("/", "mean");
+  std_ = file.reals("/", "std");
+  for (const auto* values : {&mean_, &std_}) {
+    const char* name = values == &mean_ ? "mean" : "std";
+    if (std::ssize(*values) != shape_.channels)
+      fail(ExitCode::bad_data, "{}: attribute {} has {} values for {} channels", path_, name,
+           values->size(), shape_.channels);
+    for (const double value : *values) {
+      if (!std::isfinite(value) || (values == &std_ && value <= 0))
+        fail(ExitCode::bad_data, "{}: attribute {} holds {}", path_, name, value);
+    }
+  }
+}
+
+}  // namespace carousel

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/data/sampler.hpp"
+
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/base/check.hpp"
+#include "core/base/random.hpp"
+
+namespace carousel {
+
+std::int64_t TrainingOrder::steps_per_epoch() const {
+  const std::int64_t step = static_cast<std::int64_t>(micro_batches) * micro_batch_size;
+  if (samples < step)
+    fail(ExitCode::usage,
+         "a step takes {} x {} = {} samples, but training has {}; lower "
+         "parallel.micro_batches or train.micro_batch_size",
+         micro_batches, micro_batch_size, step, samples);
+  return samples / step;
+}
+
+EpochPosition TrainingOrder::locate(std::int64_t step, int micro_batch) const {
+  const std::int64_t steps = steps_per_epoch();
+  return {.epoch = step / steps,
+          .first = (step % steps * micro_batches + micro_batch) * micro_batch_size};
+}
+
+Sampler::Sampler(std::uint64_t seed, std::int64_t samples) : key_(random_key(seed, "permutation")) {
+  CAROUSEL_CHECK(samples > 0 && samples <= std::numeric_limits<int>::max(), "{} samples", samples);
+  for (Epoch& epoch : epochs_) epoch.order.resize(static_cast<std::size_t>(samples));
+}
+
+std::span<const int> Sampler::permutation(std::int64_t epoch) {
+  CAROUSEL_CHECK(epoch >= 0, "epoch {}", epoch);
+  Epoch& kept = epochs_[epoch % 2];
+  if (kept.number != epoch) {
+    kept.number = epoch;
+    std::iota(kept.order.begin(), kept.order.end(), 0);
+    for (std::size_t k = kept.order.size() - 1; k > 0; --k) {
+      const double u = uniform01(key_, static_cast<std::uint64_t>(epoch), k);
+      std::swap(kept.order[k],
+                kept.order[static_cast<std::size_t>(u * static_cast<double>(k + 1))]);
+    }
+  }
+  return kept.order;
+}
+
+}  // namespace carousel

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Data sets: good ones are read as stored, every kind of bad one is refused with one clear line.
+
+#include "core/data/dataset.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <numeric>
+
+#include "tests/core/data/small_dataset.hpp"
+#include "tests/core/support.hpp"
+
+namespace carousel {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::failure;
+using ::testing::HasSubstr;
+using testing::SmallDataset;
+using testing::TemporaryFolder;
+
+TEST(Dataset, ReadsTheEmbeddedDigits) {
+  const Dataset digits(testing::input("digits.h5"));
+  EXPECT_EQ(digits.shape(), (SampleShape{1, 8, 8}));
+  EXPECT_EQ(digits.classes(), 10);
+  EXPECT_EQ(digits.train().samples(), 1437);
+  EXPECT_EQ(digits.test().samples(), 360);
+  EXPECT_EQ(digits.licence(), "CC BY 4.0");
+  EXPECT_THAT(digits.source(), HasSubstr("10.24432/C50P49"));
+
+  std::vector<std::uint8_t> sample(64);
+  double sum = 0;
+  for (std::int64_t k = 0; k < digits.train().samples(); ++k) {
+    digits.train().read(k, sample);
+    sum += std::accumulate(sample.begin(), sample.end(), 0.0);
+  }
+  EXPECT_NEAR(sum / (1437.0 * 64 * 255), digits.mean()[0], 1e-12);
+}
+
+class Layouts : public ::testing::TestWithParam<hdf5::Layout> {};
+
+TEST_P(Layouts, SamplesComeAsStored) {
+  const TemporaryFolder folder;
+  SmallDataset{.layout = GetParam()}.write(folder / "a.h5");
+  const Dataset dataset(folder / "a.h5");
+  EXPECT_EQ(dataset.shape(), (SampleShape{2, 3, 4}));
+  EXPECT_THAT(dataset.class_names(), ElementsAre("cat", "dog", "owl"));
+  std::vector<std::uint8_t> sample(24);
+  dataset.train().read(49, sample);
+  EXPECT_EQ(sample[0], 49);
+  EXPECT_EQ(sample[23], 72);
+  dataset.test().read(6, sample);
+  EXPECT_EQ(sample[23], 29);
+  EXPECT_EQ(dataset.test().labels()[5], 2);
+  EXPECT_THROW(dataset.test().read(7, sample), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Dataset, Layouts,
+                         ::testing::Values(hdf5::Layout::contiguous, hdf5::Layout::checked));
+
+/// A spoilt data set and what must be said about it.
+struct BadCase {
+  SmallDataset dataset;
+  const char* said;
+};
+
+class BadDatasets : public ::testing::TestWithParam<BadCase> {};
+
+TEST_P(BadDatasets, AreRefusedByName) {
+  const TemporaryFolder folder;
+  GetParam().dataset.write(folder / "bad.h5");
+  const std::string message =
+      failure(ExitCode::bad_data, [&] { const Dataset dataset(folder / "bad.h5"); });
+  EXPECT_THAT(message, HasSubstr(folder / "bad.h5"));
+  EXPECT_THAT(message, HasSubstr(GetParam().said));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Dataset, BadDatasets,
+    ::testing::Values(
+        BadCase{{.format = "carousel checkpoint"}, "this is a 'carousel checkpoint'"},
+        BadCase{{.version = 2}, "format version 2"},
+        BadCase{{.with_test = false}, "/test/images is missing"},
+        BadCase{{.wrong_type = "/train/images"}, "/train/images is float64 [50, 2, 3, 4]"},
+        BadCase{{.wrong_type = "/test/labels"}, "/test/labels holds float64, not integers"},
+        BadCase{{.train_images = {50, 2, 12}}, "/train/images is uint8 [50, 2, 12]"},
+        BadCase{{.test_images = {7, 2, 4, 3}}, "/test/images holds images of"},
+        BadCase{{.train_labels = {49}}, "/train/labels is [49], it must be [50]"},
+        BadCase{{.test_images = {0, 2, 3, 4}, .test_labels = {0}}, "/test/images [0, 2, 3, 4] is"},
+        BadCase{{.bad_label = 4}, "/test/labels[4] = 3 is outside 0..2"},
+        BadCase{{.with_mean = false}, "no attribute 'mean'"},
+        BadCase{{.std = 0}, "attribute std holds 0"}));
+
+TEST(Dataset, MissingFileNamesTheReason) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { const Dataset dataset(folder / "none.h5"); }),
+              HasSubstr("none.h5: cannot open: No such file or directory"));
+}
+
+TEST(Dataset, TruncatedAtAnyLengthIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  SmallDataset().write(path);
+  const auto size = std::filesystem::file_size(path);
+  for (std::uintmax_t keep :
+       {size - 1, size / 2, size / 4, std::uintmax_t{100}, std::uintmax_t{0}}) {
+    std::filesystem::resize_file(path, keep);
+    EXPECT_THAT(failure(ExitCode::bad_data, [&] { const Dataset dataset(path); }), HasSubstr(path));
+  }
+}
+
+TEST(Dataset, TextIsRefused) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "a.h5") << "label,image\n3,0\n";
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { const Dataset dataset(folder / "a.h5"); }),
+              HasSubstr("a.h5: cannot read /"));
+}
+
+}  // namespace
+}  // namespace carousel

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The prefetch thread: right batches in the requested order, stops and errors at any moment.
+
+#include "core/data/prefetcher.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/data/small_dataset.hpp"
+#include "tests/core/support.hpp"
+
+namespace carousel {
+namespace {
+
+using testing::failure;
+using ::testing::HasSubstr;
+using testing::SmallDataset;
+using testing::TemporaryFolder;
+
+class PrefetcherTest : public ::testing::Test {
+ protected:
+  PrefetcherTest() { SmallDataset().write(path_); }
+
+  /// Checks a batch number by number against the formula of SmallDataset.
+  static void expect_batch(const Batch& batch, std::span<const int> indices) {
+    ASSERT_EQ(batch.labels.size(), indices.size());
+    ASSERT_EQ(batch.images.size(), indices.size() * 24);
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      EXPECT_EQ(batch.labels[k], indices[k] % 3);
+      for (std::size_t x = 0; x < 24; ++x) {
+        const double mean = x < 12 ? 0.25 : 0.5, std = x < 12 ? 0.5 : 0.25;
+        const double value = (indices[k] + static_cast<double>(x)) / 255;
+        ASSERT_EQ(batch.images[k * 24 + x], static_cast<real>((value - mean) / std));
+      }
+    }
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "a.h5";
+};
+
+TEST_F(PrefetcherTest, TrainingFollowsThePermutationOverEpochs) {
+  const Dataset dataset(path_);
+  const TrainingOrder order{.samples = 50, .micro_batches = 3, .micro_batch_size = 4};
+  // As cyclic rules load on one device: the last micro-batch lags one step behind.
+  std::vector<BatchRequest> requests;
+  for (std::int64_t t = 0; t < 12; ++t) {
+    requests.push_back(training_request(order, t, 0));
+    requests.push_back(training_request(order, t, 1));
+    if (t > 0) requests.push_back(training_request(order, t - 1, 2));
+  }
+  for (const int buffers : {1, 2, 5}) {
+    Prefetcher prefetcher(dataset, 9, 4, buffers);
+    Sampler sampler(9, 50);
+    prefetcher.start(requests);
+    for (const BatchRequest& request : requests) {
+      const Batch& batch = prefetcher.acquire(request.step, request.micro_batch);
+      const auto first = static_cast<std::size_t>(request.first);
+      expect_batch(batch, sampler.permutation(request.step / 4).subspan(first, 4));
+      prefetcher.release();
+    }
+  }
+}
+
+TEST_F(PrefetcherTest, EvaluationGoesInFileOrderToTheLastShortBatch) {
+  const Dataset dataset(path_);
+  const std::vector<BatchRequest> requests = evaluation_requests(7, 3, 40);
+  ASSERT_EQ(requests.size(), 3U);
+  Prefetcher prefetcher(dataset, 9, 4, 2);
+  for (int pass = 0; pass < 2; ++pass) {
+    prefetcher.start(requests);
+    const std::vector<int> indices{0, 1, 2, 3, 4, 5, 6};
+    for (int k = 0; k < 3; ++k) {
+      const std::size_t first = 3 * static_cast<std::size_t>(k);
+      expect_batch(prefetcher.acquire(40, k), std::span(indices).subspan(first, k < 2 ? 3 : 1));
+      prefetcher.release();
+    }
+  }
+}
+
+TEST_F(PrefetcherTest, StopsAnywhereAndStartsAgain) {
+  const Dataset dataset(path_);
+  const TrainingOrder order{.samples = 50, .micro_batches = 1, .micro_batch_size = 5};
+  Prefetcher prefetcher(dataset, 9, 5, 3);
+  for (int taken = 0; taken < 20; ++taken) {
+    std::vector<BatchRequest> requests;
+    for (std::int64_t t = 0; t < 20; ++t) requests.push_back(training_request(order, t, 0));
+    prefetcher.start(requests);
+    for (int t = 0; t < taken; ++t) {
+      EXPECT_EQ(prefetcher.acquire(t, 0).request.first, t % 10 * 5);
+      if (t + 1 < taken || taken % 2 == 0) prefetcher.release();  // or stop while one is held
+    }
+    prefetcher.stop();  // the requests may go now
+  }
+}
+
+TEST_F(PrefetcherTest, EndsWithWorkUndone) {
+  const Dataset dataset(path_);
+  const std::vector<BatchRequest> requests = evaluation_requests(7, 1, 0);
+  for (int k = 0; k < 50; ++k) {
+    Prefetcher prefetcher(dataset, 9, 1, 2);
+    prefetcher.start(requests);
+  }
+}
+
+TEST_F(PrefetcherTest, ErrorsArriveWhereTheBatchIsAcquired) {
+  const Dataset dataset(path_);
+  std::filesystem::resize_file(path_, 2500);  // behind the back of the open data set
+  const std::vector<BatchRequest> requests = evaluation_requests(7, 1, 0);
+  Prefetcher prefetcher(dataset, 9, 1, 2);
+  for (int k = 0; k < 2; ++k) {
+    prefetcher.start(requests);
+    const auto acquire_all = [&] {
+      for (int i = 0; i < 7; ++i) {
+        (void)prefetcher.acquire(0, i);
+        prefetcher.release();
+      }
+    };
+    EXPECT_THAT(failure(ExitCode::input_output, acquire_all), HasSubstr("a.h5: ends at byte"));
+  }
+}
+
+TEST_F(PrefetcherTest, MisuseIsABugNotAHang) {
+  const Dataset dataset(path_);
+  const std::vector<BatchRequest> requests = evaluation_requests(7, 4, 0);
+  Prefetcher prefetcher(dataset, 9, 4, 2);
+  EXPECT_THROW((void)prefetcher.acquire(0, 0), Error);
+  prefetcher.start(requests);
+  EXPECT_THROW(prefetcher.release(), Error);
+  EXPECT_THROW((void)prefetcher.acquire(0, 1), Error);
+  (void)prefetcher.acquire(0, 0);
+  EXPECT_THROW((void)prefetcher.acquire(0, 1), Error);
+  EXPECT_GT(prefetcher.bytes(), 2 * 4 * 24 * static_cast<std::int64_t>(sizeof(real)));
+}
+
+}  // namespace
+}  // namespace carousel
