@@ -16,13 +16,13 @@ namespace carousel {
 /// Exit codes of every Carousel program; a job script may act on them.
 enum class ExitCode : int {
   done = 0,
-  usage = 2,           // command line or deck
-  bad_data = 65,       // dataset or checkpoint does not hold what it should
-  internal = 70,       // a bug in Carousel
-  input_output = 74,   // the system refused to read or write
-  requeue = 75,        // checkpointed on request, submit again
-  diverged = 76,       // loss is no longer a finite number
-  peer_lost = 77,      // another rank died or is stuck
+  usage = 2,          // command line or deck
+  bad_data = 65,      // dataset or checkpoint does not hold what it should
+  internal = 70,      // a bug in Carousel
+  input_output = 74,  // the system refused to read or write
+  requeue = 75,       // checkpointed on request, submit again
+  diverged = 76,      // loss is no longer a finite number
+  peer_lost = 77,     // another rank died or is stuck
 };
 
 /// Thrown for everything that ends a run. `what()` is one line that says where and what to do.
@@ -50,9 +50,9 @@ namespace detail {
 
 /// Ends the run with exit code 70 when an invariant of Carousel itself is broken. The message is a
 /// format string with arguments, built only on failure. For mistakes of a user, call fail().
-#define CAROUSEL_CHECK(condition, ...)                                                  \
-  do {                                                                                  \
-    if (!(condition)) [[unlikely]]                                                      \
-      ::carousel::detail::check_failed(#condition, __FILE__, __LINE__,                  \
-                                       ::fmt::format(__VA_ARGS__));                     \
+#define CAROUSEL_CHECK(condition, ...)                                 \
+  do {                                                                 \
+    if (!(condition)) [[unlikely]]                                     \
+      ::carousel::detail::check_failed(#condition, __FILE__, __LINE__, \
+                                       ::fmt::format(__VA_ARGS__));    \
   } while (false)

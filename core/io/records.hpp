@@ -86,12 +86,12 @@ struct PlanRecord {
   int devices = 0;
   int micro_batches = 0;
   int stages = 0;
-  std::vector<CategoryBytes> bytes;                // [device], peak
-  std::vector<std::int64_t> messages_per_step;     // [device], sent in a steady training step
-  std::vector<std::int64_t> bytes_per_step;        // [device], sent in a steady training step
-  std::vector<std::string> stage_layers;           // [stage], names of first and last layer
-  std::int64_t activation_bytes_together = 0;      // dp, all micro-batches at once: N A
-  std::int64_t activation_bytes_accumulate = 0;    // dp, one after the other: A
+  std::vector<CategoryBytes> bytes;              // [device], peak
+  std::vector<std::int64_t> messages_per_step;   // [device], sent in a steady training step
+  std::vector<std::int64_t> bytes_per_step;      // [device], sent in a steady training step
+  std::vector<std::string> stage_layers;         // [stage], names of first and last layer
+  std::int64_t activation_bytes_together = 0;    // dp, all micro-batches at once: N A
+  std::int64_t activation_bytes_accumulate = 0;  // dp, one after the other: A
 };
 
 /// What one rank measured over the whole run.
@@ -99,7 +99,7 @@ struct MeasuredRecord {
   CategoryBytes peak_bytes = {};
   std::int64_t messages_sent = 0;  // while training, all steps
   std::int64_t bytes_sent = 0;
-  double first_step_seconds = 0;   // from process start to the first training action
+  double first_step_seconds = 0;  // from process start to the first training action
 };
 
 }  // namespace carousel

@@ -36,10 +36,14 @@ std::string to_string(const SampleShape& shape) {
 
 const char* to_string(LayerKind kind) {
   switch (kind) {
-    case LayerKind::flatten: return "flatten";
-    case LayerKind::linear: return "linear";
-    case LayerKind::relu: return "relu";
-    case LayerKind::softmax_cross_entropy: return "softmax_cross_entropy";
+    case LayerKind::flatten:
+      return "flatten";
+    case LayerKind::linear:
+      return "linear";
+    case LayerKind::relu:
+      return "relu";
+    case LayerKind::softmax_cross_entropy:
+      return "softmax_cross_entropy";
   }
   return "?";
 }

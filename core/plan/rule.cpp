@@ -7,7 +7,10 @@
 namespace carousel {
 
 Rule::Rule(RuleKind kind, int micro_batches, int stages, int slack)
-    : kind_(kind), n_(micro_batches), s_(stages), slack_(kind == RuleKind::cdp_v1 ? stages : slack) {
+    : kind_(kind),
+      n_(micro_batches),
+      s_(stages),
+      slack_(kind == RuleKind::cdp_v1 ? stages : slack) {
   CAROUSEL_CHECK(n_ >= 1 && s_ >= 1, "N = {}, S = {}", n_, s_);
   CAROUSEL_CHECK(slack_ >= 0 && slack_ <= s_, "slack = {}, S = {}", slack_, s_);
 }
@@ -38,9 +41,12 @@ bool Rule::fresh(int i, int j) const {
 
 const char* to_string(RuleKind rule) {
   switch (rule) {
-    case RuleKind::dp: return "dp";
-    case RuleKind::cdp_v1: return "cdp-v1";
-    case RuleKind::cdp_v2: return "cdp-v2";
+    case RuleKind::dp:
+      return "dp";
+    case RuleKind::cdp_v1:
+      return "cdp-v1";
+    case RuleKind::cdp_v2:
+      return "cdp-v2";
   }
   return "?";
 }
@@ -59,10 +65,14 @@ const char* to_string(Reduction reduction) {
 
 const char* to_string(Balance balance) {
   switch (balance) {
-    case Balance::flops: return "flops";
-    case Balance::activations: return "activations";
-    case Balance::parameters: return "parameters";
-    case Balance::layers: return "layers";
+    case Balance::flops:
+      return "flops";
+    case Balance::activations:
+      return "activations";
+    case Balance::parameters:
+      return "parameters";
+    case Balance::layers:
+      return "layers";
   }
   return "?";
 }

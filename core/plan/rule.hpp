@@ -20,8 +20,8 @@ enum class Balance : std::uint8_t { flops, activations, parameters, layers };
 struct ParallelConfig {
   RuleKind rule = RuleKind::cdp_v2;
   Placement placement = Placement::single;
-  Order order = Order::together;              // dp on one device only
-  Reduction reduction = Reduction::ordered;   // fast: dp replicated only
+  Order order = Order::together;             // dp on one device only
+  Reduction reduction = Reduction::ordered;  // fast: dp replicated only
   Balance balance = Balance::flops;
   int micro_batches = 1;  // N, per training step
   int stages = 1;         // S

@@ -25,24 +25,24 @@ enum class ScheduleKind : std::uint8_t { constant, step, multistep, cosine, one_
 /// `[train.schedule]`: the learning rate as a function of the update index.
 struct LearningRateConfig {
   ScheduleKind kind = ScheduleKind::constant;
-  double warmup_epochs = 0;            // linear, from warmup_factor * rate to rate
+  double warmup_epochs = 0;  // linear, from warmup_factor * rate to rate
   double warmup_factor = 0;
-  double step_epochs = 30;             // step: epochs between two drops
-  std::vector<double> milestones;      // multistep: epochs of the drops
-  double gamma = 0.1;                  // step, multistep: factor of a drop
-  double final_factor = 0;             // cosine: rate at the end, as a fraction of the peak
-  double peak_fraction = 0.3;          // one_cycle: fraction of the run that rises
-  double initial_divisor = 25;         // one_cycle: peak / rate of the first update
-  double final_divisor = 1e4;          // one_cycle: first / last rate
-  bool per_epoch = false;              // the rate changes only between epochs
+  double step_epochs = 30;         // step: epochs between two drops
+  std::vector<double> milestones;  // multistep: epochs of the drops
+  double gamma = 0.1;              // step, multistep: factor of a drop
+  double final_factor = 0;         // cosine: rate at the end, as a fraction of the peak
+  double peak_fraction = 0.3;      // one_cycle: fraction of the run that rises
+  double initial_divisor = 25;     // one_cycle: peak / rate of the first update
+  double final_divisor = 1e4;      // one_cycle: first / last rate
+  bool per_epoch = false;          // the rate changes only between epochs
 };
 
 /// `[train]`.
 struct TrainConfig {
   int micro_batch_size = 1;
-  int epochs = 0;               // exactly one of epochs and steps is positive
+  int epochs = 0;  // exactly one of epochs and steps is positive
   std::int64_t steps = 0;
-  int evaluate_every = 1;       // epochs between evaluations; 0: only at the end
+  int evaluate_every = 1;  // epochs between evaluations; 0: only at the end
   OptimizerConfig optimizer;
   LearningRateConfig schedule;
 };

@@ -36,22 +36,22 @@ struct Metrics {
 };
 
 struct ForwardArguments {
-  ConstTensor input;               // [n, c, h, w]
-  Tensor output;                   // equals input.data for layers in place
+  ConstTensor input;                 // [n, c, h, w]
+  Tensor output;                     // equals input.data for layers in place
   const real* parameters = nullptr;  // the layer's parameters, one after the other in spec order
-  const int* labels = nullptr;     // [n], loss only
-  Metrics* metrics = nullptr;      // one, loss only
+  const int* labels = nullptr;       // [n], loss only
+  Metrics* metrics = nullptr;        // one, loss only
 };
 
 struct BackwardArguments {
-  ConstTensor input;               // as saved, when the spec says saves_input
-  ConstTensor output;              // as saved, when the spec says saves_output
-  ConstTensor d_output;            // absent for the loss
-  Tensor d_input;                  // absent for the first layer of the model; may equal d_output
-                                   // for layers in place
+  ConstTensor input;     // as saved, when the spec says saves_input
+  ConstTensor output;    // as saved, when the spec says saves_output
+  ConstTensor d_output;  // absent for the loss
+  Tensor d_input;        // absent for the first layer of the model; may equal d_output
+                         // for layers in place
   const real* parameters = nullptr;
-  real* d_parameters = nullptr;    // overwritten, in the order of `parameters`
-  const int* labels = nullptr;     // [n], loss only
+  real* d_parameters = nullptr;  // overwritten, in the order of `parameters`
+  const int* labels = nullptr;   // [n], loss only
 };
 
 /// Kernels of one layer. Both functions only enqueue work on `exec` and never allocate.

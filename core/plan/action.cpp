@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/action.hpp"
+
+#include <fmt/core.h>
+
+namespace carousel {
+
+const char* to_string(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::load:
+      return "load";
+    case ActionKind::forward:
+      return "forward";
+    case ActionKind::backward:
+      return "backward";
+    case ActionKind::accumulate:
+      return "accumulate";
+    case ActionKind::update:
+      return "update";
+    case ActionKind::release:
+      return "release";
+    case ActionKind::post:
+      return "post";
+    case ActionKind::send:
+      return "send";
+    case ActionKind::wait:
+      return "wait";
+    case ActionKind::all_reduce:
+      return "all_reduce";
+    case ActionKind::save:
+      return "save";
+  }
+  return "?";
+}
+
+const char* to_string(Payload payload) {
+  switch (payload) {
+    case Payload::none:
+      return "";
+    case Payload::token:
+      return "token";
+    case Payload::gradient:
+      return "gradient";
+    case Payload::total:
+      return "total";
+    case Payload::parameters:
+      return "parameters";
+    case Payload::optimizer_state:
+      return "optimizer_state";
+    case Payload::metrics:
+      return "metrics";
+  }
+  return "?";
+}
+
+std::string to_string(const Action& action) {
+  std::string text =
+      fmt::format("t={:<4} step {:<3} {:<10}", action.time, action.step, to_string(action.kind));
+  if (action.payload != Payload::none) text += fmt::format(" {}", to_string(action.payload));
+  if (action.stage >= 0) text += fmt::format(" stage {}", action.stage);
+  if (action.micro_batch >= 0) text += fmt::format(" micro-batch {}", action.micro_batch);
+  if (action.kind == ActionKind::forward || action.kind == ActionKind::backward ||
+      action.kind == ActionKind::update || action.payload == Payload::parameters)
+    text += fmt::format(" version {}", action.version);
+  if (action.peer >= 0)
+    text += fmt::format(" {} device {}", action.direction == Direction::send ? "to" : "from",
+                        action.peer);
+  if (action.bytes > 0) text += fmt::format(" {} bytes", action.bytes);
+  if (action.source >= 0) text += fmt::format(" source {}", action.source);
+  if (action.buffer >= 0) text += fmt::format(" buffer {}", action.buffer);
+  return text;
+}
+
+}  // namespace carousel

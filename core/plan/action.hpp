@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The vocabulary of a schedule: what a device does, one plain record per action. Whoever makes,
+// prints, checks, draws or executes a schedule speaks only in these.
+
+#include <cstdint>
+#include <string>
+
+namespace carousel {
+
+enum class ActionKind : std::uint8_t {
+  load,        // put images (stage 0) or labels (stage S-1) of a micro-batch into its input buffer
+  forward,     // one stage of one micro-batch, with parameters of `version`
+  backward,    // its gradient goes to gradient buffer `buffer`
+  accumulate,  // gradient buffer `buffer` += gradient buffer `source`
+  update,      // optimizer: reads gradient sum `source`, writes parameters of `version`
+  release,     // give back the activations of one stage (and with stage 0 the input)
+  post,        // start a receive into `buffer`
+  send,        // start a send from `buffer`
+  wait,        // until the post or send of the same payload, step, stage and peer is complete
+  all_reduce,  // start the sum of all gradient buffers over all devices
+  save,        // keep a copy of what has landed for the checkpoint
+};
+
+enum class Payload : std::uint8_t {
+  none,
+  token,            // paces the start of a step; carries nothing
+  gradient,         // sum over micro-batches 0 .. micro_batch of a stage's gradients
+  total,            // the sum over all micro-batches
+  parameters,       // theta of `version`
+  optimizer_state,  // momentum, at the end of a segment
+  metrics,          // results of an evaluation
+};
+
+enum class Direction : std::uint8_t { none, receive, send };
+
+/// Numbers an action does not have are -1; a version of -1 is theta_{-1} = theta_0.
+struct Action {
+  ActionKind kind = ActionKind::load;
+  Payload payload = Payload::none;
+  Direction direction = Direction::none;  // of post, send and wait
+  std::int64_t time = 0;                  // time step of the rule, for order and drawing
+  std::int64_t step = 0;                  // training step
+  int micro_batch = -1;
+  int stage = -1;
+  std::int64_t version = -1;
+  int peer = -1;
+  std::int64_t bytes = 0;
+  int buffer = -1;  // frame, gradient buffer: see the device's BufferCounts
+  int source = -1;  // gradient buffer that is read
+
+  bool operator==(const Action&) const = default;
+};
+
+[[nodiscard]] const char* to_string(ActionKind kind);
+[[nodiscard]] const char* to_string(Payload payload);
+/// One line, aligned, without a line end: "t=3 step 0 mb 1 forward stage 2 v0".
+[[nodiscard]] std::string to_string(const Action& action);
+
+}  // namespace carousel

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Proves that a schedule is right before it runs, by executing it on symbols instead of numbers:
+// every buffer holds a statement of what it contains. Shares no code with the schedule's makers.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/schedule.hpp"
+
+namespace carousel {
+
+/// The first action that cannot be executed as the rule demands.
+struct Fault {
+  int device = 0;
+  std::size_t index = 0;  // into the device's list
+  std::string text;       // names the action and what is wrong with it
+};
+
+/// Executes the lists of all devices for one segment, sends completing only once their receive is
+/// posted. Checks: no deadlock; every message has its other end with equal bytes; no buffer is
+/// overwritten while it is read, sent or landing; versions are the rule's, stated here a second
+/// time; each stage of each micro-batch runs forward and backward exactly once per step; gradients
+/// are added in index order and complete at the update; activations are released once; a decision
+/// taken at the end of step t is known everywhere before any action of step t + 2; no collective
+/// in cyclic rules; both versions of all parameters are complete at the end.
+[[nodiscard]] std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
+                                                 const std::vector<std::vector<Action>>& lists);
+
+/// Checks a window long enough to contain the first, a repeating and the last step of a segment;
+/// lists repeat by construction, so the window stands for all. Throws Error(internal) on a fault.
+void check_schedule(const Schedule& schedule);
+
+}  // namespace carousel

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/partition.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+/// Indices of the layers a stage may begin with. The loss stays with the layer that feeds it, and
+/// a layer in place with the layer whose output it overwrites.
+std::vector<int> possible_firsts(const Model& model) {
+  std::vector<int> firsts;
+  for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
+    // What comes before the first parameters (flatten) is part of the first piece.
+    const bool leading = firsts.size() == 1 && model.layers[l - 1].parameters.empty() &&
+                         firsts.back() == l - 1 && model.layers[l - 1].in_place;
+    if (l == 0 || (!model.layers[l].in_place && !leading)) firsts.push_back(l);
+  }
+  return firsts;
+}
+
+/// Best way to cover a prefix of the pieces: lexicographic in (largest load, sum of squares).
+struct Best {
+  double largest = std::numeric_limits<double>::infinity();
+  double squares = std::numeric_limits<double>::infinity();
+  int previous = -1;
+
+  [[nodiscard]] bool better_than(const Best& other) const {
+    return largest < other.largest || (largest == other.largest && squares < other.squares);
+  }
+};
+
+}  // namespace
+
+double layer_load(const Model& model, int layer, Balance balance) {
+  const LayerSpec& spec = model.layers[layer];
+  switch (balance) {
+    case Balance::flops:
+      return spec.forward_flops + spec.backward_flops;
+    case Balance::activations:
+      // An output in place is the memory of the layer before; counted there.
+      return spec.in_place ? 0 : static_cast<double>(spec.output.size());
+    case Balance::parameters:
+      return static_cast<double>(spec.parameter_size());
+    case Balance::layers:
+      return spec.parameters.empty() ? 0 : 1;
+  }
+  return 0;
+}
+
+Partition partition_model(const Model& model, int stages, Balance balance) {
+  const std::vector<int> firsts = possible_firsts(model);
+  const int pieces = static_cast<int>(firsts.size());
+  if (stages > pieces)
+    fail(ExitCode::usage,
+         "parallel.stages = {}, but model {} has only {} pieces to cut between; use at most {}",
+         stages, model.name, pieces, pieces);
+
+  std::vector<double> prefix(pieces + 1, 0);
+  for (int p = 0; p < pieces; ++p) {
+    const int end = p + 1 < pieces ? firsts[p + 1] : static_cast<int>(model.layers.size());
+    prefix[p + 1] = prefix[p];
+    for (int l = firsts[p]; l < end; ++l) prefix[p + 1] += layer_load(model, l, balance);
+  }
+
+  // best[s][p]: the first p pieces in s stages.
+  std::vector<std::vector<Best>> best(stages + 1, std::vector<Best>(pieces + 1));
+  best[0][0] = {0, 0, -1};
+  for (int s = 1; s <= stages; ++s) {
+    for (int p = s; p <= pieces; ++p) {
+      for (int q = s - 1; q < p; ++q) {
+        const double load = prefix[p] - prefix[q];
+        const Best candidate{std::max(best[s - 1][q].largest, load),
+                             best[s - 1][q].squares + load * load, q};
+        if (candidate.better_than(best[s][p])) best[s][p] = candidate;
+      }
+    }
+  }
+
+  Partition result;
+  result.first.assign(stages + 1, static_cast<int>(model.layers.size()));
+  result.load.assign(stages, 0);
+  for (int s = stages, p = pieces; s > 0; --s) {
+    const int q = best[s][p].previous;
+    result.first[s - 1] = firsts[q];
+    result.load[s - 1] = prefix[p] - prefix[q];
+    p = q;
+  }
+  return result;
+}
+
+std::string to_string(const Partition& partition, const Model& model) {
+  std::string text = fmt::format("{:>5}  {:<34} {:>12} {:>14} {:>8}\n", "stage", "layers",
+                                 "parameters", "FLOP/sample", "load");
+  double total = 0;
+  for (double load : partition.load) total += load;
+  for (int j = 0; j < partition.stages(); ++j) {
+    const int last = partition.first[j + 1] - 1;
+    std::int64_t parameters = 0;
+    double flops = 0;
+    for (int l = partition.first[j]; l <= last; ++l) {
+      parameters += model.layers[l].parameter_size();
+      flops += model.layers[l].forward_flops + model.layers[l].backward_flops;
+    }
+    const auto label = [&](int l) {
+      return fmt::format("{} {}", to_string(model.layers[l].kind), model.layers[l].name);
+    };
+    text += fmt::format("{:>5}  {:<34} {:>12} {:>14.0f} {:>7.1f}%\n", j,
+                        fmt::format("{} .. {}", label(partition.first[j]), label(last)), parameters,
+                        flops, total > 0 ? 100 * partition.load[j] / total : 0);
+  }
+  return text;
+}
+
+}  // namespace carousel

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Cuts a model into consecutive stages so that the heaviest stage is as light as possible. Exact,
+// not a heuristic; what a stage weighs is the caller's choice of balance.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/model/model.hpp"
+#include "core/plan/rule.hpp"
+
+namespace carousel {
+
+/// Stage j is the layers first[j] .. first[j + 1] - 1; first has S + 1 entries.
+struct Partition {
+  std::vector<int> first;
+  std::vector<double> load;  // [S], in the unit of the balance
+
+  [[nodiscard]] int stages() const { return static_cast<int>(first.size()) - 1; }
+};
+
+/// Cost of one layer in the unit of `balance`: FLOPs, activation bytes kept, parameters, or one
+/// per layer with parameters.
+[[nodiscard]] double layer_load(const Model& model, int layer, Balance balance);
+
+/// Minimises the largest load over all contiguous cuts, and among those the sum of squared loads;
+/// O(S L^2) dynamic programming over L possible cuts. A layer that works in place stays with the
+/// layer before it. Throws Error(usage) when the model has fewer pieces than stages.
+[[nodiscard]] Partition partition_model(const Model& model, int stages, Balance balance);
+
+/// A table of stages for people: layers, parameters, load.
+[[nodiscard]] std::string to_string(const Partition& partition, const Model& model);
+
+}  // namespace carousel
