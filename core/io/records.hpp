@@ -5,29 +5,13 @@
 // What a run tells about itself, as plain rows. The engine fills them, core/io writes them; neither
 // knows the other. Seconds count from the start of the run on this rank's clock.
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/base/category.hpp"
+
 namespace carousel {
-
-/// Every byte of device memory belongs to one of these.
-enum class Category : std::uint8_t {
-  parameters,
-  previous_parameters,
-  gradients,
-  optimizer,
-  activations,
-  boundary,
-  scratch,
-  communication,
-  data,
-};
-inline constexpr int category_count = 9;
-[[nodiscard]] const char* to_string(Category category);
-
-using CategoryBytes = std::array<std::int64_t, category_count>;
 
 /// One training step, the same on every placement.
 struct StepRecord {

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/memory_plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/check.hpp"
+#include "core/base/real.hpp"
+
+namespace carousel {
+namespace {
+
+/// Hands out aligned offsets of one arena after the other.
+class Offsets {
+ public:
+  explicit Offsets(CategoryBytes& bytes) : bytes_(bytes) {}
+
+  std::int64_t take(Category category, std::int64_t bytes) {
+    std::int64_t& used = bytes_[static_cast<std::size_t>(category)];
+    const std::int64_t offset = used;
+    used += align_up(bytes);
+    return offset;
+  }
+
+ private:
+  CategoryBytes& bytes_;
+};
+
+std::int64_t message_bytes(const StageMemory& stage) {
+  return stage.message_size * static_cast<std::int64_t>(sizeof(real));
+}
+
+DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemory>& stages,
+                             const BufferCounts& counts, const Schedule& schedule) {
+  DeviceMemoryPlan plan;
+  Offsets offsets(plan.bytes);
+  const int count = static_cast<int>(stages.size());
+  for (int copy = 0; copy < counts.parameter_copies; ++copy) {
+    const Category category = copy == 0 ? Category::parameters : Category::previous_parameters;
+    plan.parameters.emplace_back();
+    for (const StageMemory& stage : stages)
+      plan.parameters.back().push_back(offsets.take(category, message_bytes(stage)));
+  }
+  for (const std::vector<int>& held : counts.gradients) {
+    std::int64_t largest = 0;
+    for (int j : held) largest = std::max(largest, message_bytes(stages[j]));
+    plan.gradients.push_back(offsets.take(Category::gradients, largest));
+  }
+  std::int64_t scratch = 0;
+  for (int j = 0; j < count; ++j) {
+    const bool state = counts.optimizer[j] && spec.optimizer_state;
+    const std::int64_t state_bytes = stages[j].parameter_size * std::int64_t{sizeof(real)};
+    plan.optimizer.push_back(state ? offsets.take(Category::optimizer, state_bytes) : -1);
+    plan.frames.emplace_back();
+    for (int k = 0; k < counts.frames[j]; ++k)
+      plan.frames[j].push_back(offsets.take(Category::activations, stages[j].frame_bytes));
+    plan.boundaries.emplace_back();
+    for (int k = 0; k < counts.boundaries[j]; ++k)
+      plan.boundaries[j].push_back(offsets.take(Category::boundary, stages[j].output_bytes));
+    scratch = std::max(scratch, stages[j].scratch_bytes);
+  }
+  offsets.take(Category::scratch, scratch);
+  const std::int64_t samples = spec.micro_batch_size;
+  for (int k = 0; k < counts.inputs; ++k) {
+    plan.images.push_back(
+        offsets.take(Category::data, samples * spec.input.size() * std::int64_t{sizeof(real)}));
+    plan.labels.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
+  }
+  plan.metrics = offsets.take(Category::data, schedule.rule().micro_batches() * metrics_bytes);
+  plan.evaluation = offsets.take(Category::data, spec.evaluation_batches * metrics_bytes);
+  plan.staging = offsets.take(Category::data, spec.staging_bytes);
+  return plan;
+}
+
+}  // namespace
+
+std::int64_t DeviceMemoryPlan::total() const {
+  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+}
+
+MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
+                       const Schedule& schedule) {
+  MemoryPlan plan;
+  plan.evaluation_batches = spec.evaluation_batches;
+  for (int d = 0; d < schedule.devices(); ++d)
+    plan.devices.push_back(plan_device(spec, stages, schedule.buffers(d), schedule));
+  plan.stages = std::move(stages);
+  return plan;
+}
+
+Baselines activation_baselines(const std::vector<StageMemory>& stages, int micro_batches) {
+  Baselines baselines;
+  for (const StageMemory& stage : stages) baselines.accumulate += stage.frame_bytes;
+  baselines.together = micro_batches * baselines.accumulate;
+  return baselines;
+}
+
+std::string to_string(const MemoryPlan& plan) {
+  // Wide plans show the first devices and the sum; 80 columns hold five.
+  const int devices = static_cast<int>(plan.devices.size());
+  const int shown = std::min(devices, 4);
+  std::string text = fmt::format("{:<20}", "bytes on device");
+  for (int d = 0; d < shown; ++d) text += fmt::format(" {:>11}", d);
+  text += fmt::format(" {:>11}\n", devices == 1 ? "" : "all");
+  for (int c = 0; c <= category_count; ++c) {
+    const auto bytes = [&](const DeviceMemoryPlan& device) {
+      return c == category_count ? device.total() : device.bytes[c];
+    };
+    std::int64_t all = 0;
+    for (const DeviceMemoryPlan& device : plan.devices) all += bytes(device);
+    text +=
+        fmt::format("{:<20}", c == category_count ? "total" : to_string(static_cast<Category>(c)));
+    for (int d = 0; d < shown; ++d) text += fmt::format(" {:>11}", bytes(plan.devices[d]));
+    text += devices == 1 ? "\n" : fmt::format(" {:>11}\n", all);
+  }
+  return text;
+}
+
+}  // namespace carousel

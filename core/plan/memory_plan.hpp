@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The memory of every device, to the byte, before anything is allocated: one arena per category
+// and the offset of each buffer that the schedule names.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/category.hpp"
+#include "core/plan/schedule.hpp"
+#include "core/plan/stage_memory.hpp"
+
+namespace carousel {
+
+/// Offsets, in bytes, into the arena of the category that the name says.
+struct DeviceMemoryPlan {
+  std::vector<std::vector<std::int64_t>> parameters;  // [copy][stage]; copy 1 is another category
+  std::vector<std::int64_t> gradients;                // [buffer]
+  std::vector<std::int64_t> optimizer;                // [stage], -1: not here
+  std::vector<std::vector<std::int64_t>> frames;      // [stage][frame], in activations
+  std::vector<std::vector<std::int64_t>> boundaries;  // [stage][buffer]
+  std::vector<std::int64_t> images;                   // [input], in data
+  std::vector<std::int64_t> labels;                   // [input], in data
+  std::int64_t metrics = 0;                           // [N] of the training step, in data
+  std::int64_t evaluation = 0;                        // [batches] of an evaluation, in data
+  std::int64_t staging = 0;                           // what the prefetcher fills, in data
+  CategoryBytes bytes = {};                           // size of each arena
+
+  [[nodiscard]] std::int64_t total() const;
+};
+
+struct MemoryPlan {
+  std::vector<StageMemory> stages;
+  std::vector<DeviceMemoryPlan> devices;
+  std::int64_t evaluation_batches = 0;
+};
+
+/// What the plan needs to know beside the schedule.
+struct MemorySpec {
+  SampleShape input;
+  int micro_batch_size = 1;
+  bool optimizer_state = false;         // momentum
+  std::int64_t evaluation_batches = 0;  // micro-batches of the test set
+  std::int64_t staging_bytes = 0;       // host buffers of the prefetcher
+};
+
+/// Bytes that one micro-batch reports: four doubles.
+inline constexpr std::int64_t metrics_bytes = 4 * sizeof(double);
+
+[[nodiscard]] MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
+                                     const Schedule& schedule);
+
+/// Activation bytes of dp on one device, for comparison: `together` holds all micro-batches (N A),
+/// gradient accumulation one (A).
+struct Baselines {
+  std::int64_t together = 0;
+  std::int64_t accumulate = 0;
+};
+[[nodiscard]] Baselines activation_baselines(const std::vector<StageMemory>& stages,
+                                             int micro_batches);
+
+/// A table for people: one row per category, a column per device (or per group of equal ones).
+[[nodiscard]] std::string to_string(const MemoryPlan& plan);
+
+}  // namespace carousel
