@@ -11,7 +11,7 @@
 namespace carousel {
 
 enum class ActionKind : std::uint8_t {
-  load,        // put images (stage 0) or labels (stage S-1) of a micro-batch into its input buffer
+  load,        // put images and labels of a micro-batch into its input buffer
   forward,     // one stage of one micro-batch, with parameters of `version`
   backward,    // its gradient goes to gradient buffer `buffer`
   accumulate,  // gradient buffer `buffer` += gradient buffer `source`

@@ -57,8 +57,7 @@ struct DeviceState {
   std::vector<GradientBuffer> gradients;               // [buffer]
   std::vector<std::vector<Occupant>> frames;           // [stage][frame]
   std::vector<std::vector<Occupant>> boundaries;       // [stage][buffer]
-  std::vector<Occupant> images;
-  std::vector<Occupant> labels;
+  std::vector<Occupant> inputs;                        // images and labels
   std::map<Occupant, int, bool (*)(const Occupant&, const Occupant&)> forwards{&before};
   std::map<Occupant, int, bool (*)(const Occupant&, const Occupant&)> backwards{&before};
   std::map<std::int64_t, int> updates;  // step -> number of stages updated
@@ -129,8 +128,7 @@ class Machine {
       state.boundaries.emplace_back(counts.boundaries[j], nobody);
     }
     state.gradients.resize(counts.gradients.size());
-    state.images.assign(counts.inputs, nobody);
-    state.labels.assign(counts.inputs, nobody);
+    state.inputs.assign(counts.inputs, nobody);
     state.known_decision = segment_.first - 1;
   }
 
@@ -189,19 +187,10 @@ class Machine {
   }
 
   void load(DeviceState& state, const Action& action) {
-    const Occupant self{action.step, action.micro_batch};
-    Occupant* image = element(state.images, action.buffer);
-    Occupant* label = element(state.labels, action.buffer);
-    if (image == nullptr || label == nullptr) return;
-    demand(action.stage == 0 || action.stage == parallel_.stages - 1, "needs no data");
-    if (action.stage == 0) {
-      demand(*image == nobody, "overwrites images in use");
-      *image = self;
-    }
-    if (action.stage == parallel_.stages - 1) {
-      demand(*label == nobody, "overwrites labels in use");
-      *label = self;
-    }
+    Occupant* input = element(state.inputs, action.buffer);
+    if (input == nullptr) return;
+    demand(*input == nobody, "overwrites images in use");
+    *input = {action.step, action.micro_batch};
   }
 
   /// Both passes read the version of the rule, from a copy that nothing is landing in.
@@ -222,9 +211,8 @@ class Machine {
     const int j = action.stage;
     demand_version(state, action);
     demand(state.forwards[self]++ == j, "not the next forward of this micro-batch");
-    demand(j == 0 ? holds(state.images, self) : holds(state.frames[j - 1], self),
-           "its input is not here");
-    if (j == parallel_.stages - 1) demand(holds(state.labels, self), "its labels are not here");
+    demand(holds(state.inputs, self), "its images and labels are not here");
+    demand(j == 0 || holds(state.frames[j - 1], self), "its input is not here");
     Occupant* frame = element(state.frames[j], action.buffer);
     if (frame == nullptr) return;
     demand(*frame == nobody, "overwrites activations in use");
@@ -242,16 +230,12 @@ class Machine {
     GradientBuffer* gradient = element(state.gradients, action.buffer);
     if (frame == nullptr || gradient == nullptr) return;
     demand(*frame == self, "its activations are not in that frame");
-    demand(j == 0 ? holds(state.images, self) : holds(state.frames[j - 1], self),
-           "its input is gone");
+    demand(holds(state.inputs, self), "its images and labels are gone");
+    demand(j == 0 || holds(state.frames[j - 1], self), "its input is gone");
     if (j < last) {
       const auto own = std::ranges::find(state.boundaries[j], self);
       demand(own != state.boundaries[j].end(), "the gradient of its output is not here");
       if (error_.empty()) *own = nobody;
-    } else {
-      const auto label = std::ranges::find(state.labels, self);
-      demand(label != state.labels.end(), "its labels are not here");
-      if (error_.empty()) *label = nobody;
     }
     if (j > 0) {
       const auto free = std::ranges::find(state.boundaries[j - 1], nobody);
@@ -321,9 +305,9 @@ class Machine {
     demand(state.backwards[self] >= parallel_.stages - action.stage, "releases before backward");
     *frame = nobody;
     if (action.stage > 0) return;
-    const auto image = std::ranges::find(state.images, self);
-    demand(image != state.images.end(), "releases images that are not there");
-    if (error_.empty()) *image = nobody;
+    const auto input = std::ranges::find(state.inputs, self);
+    demand(input != state.inputs.end(), "releases images that are not there");
+    if (error_.empty()) *input = nobody;
   }
 
   /// The buffer a message of this device lands in or leaves from; null for tokens.

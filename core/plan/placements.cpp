@@ -50,12 +50,10 @@ template <class Gradient, class After>
 void add_micro_batch(PeriodBuilder& builder, const Rule& rule, int i, int ordinal,
                      std::int64_t begin, Gradient gradient, After after) {
   const int stages = rule.stages();
+  Action load = compute(ActionKind::load, i, 0, 0);
+  load.buffer = ordinal;
+  builder.add(begin, Phase::compute, load);
   for (int j = 0; j < stages; ++j) {
-    if (j == 0 || j == stages - 1) {
-      Action load = compute(ActionKind::load, i, j, 0);
-      load.buffer = ordinal;
-      builder.add(begin + j, Phase::compute, load);
-    }
     Action forward = compute(ActionKind::forward, i, j, rule.fresh(i, j) ? 0 : -1);
     forward.buffer = ordinal;
     builder.add(begin + j, Phase::compute, forward);

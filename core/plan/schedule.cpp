@@ -81,7 +81,7 @@ void Schedule::count_buffers() {
     counts.frames.assign(stages, 1);
     for (const Action& action : actions(device, {0, trailing_periods_ + 2})) {
       const int j = action.stage;
-      if (action.kind == ActionKind::load && j == 0) inputs.begin();
+      if (action.kind == ActionKind::load) inputs.begin();
       if (action.kind == ActionKind::forward) frames[j].begin();
       if (action.kind == ActionKind::backward && j > 0) boundaries[j - 1].begin();
       if (action.kind == ActionKind::backward && j < stages - 1) boundaries[j].end();
@@ -164,7 +164,7 @@ std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule, st
                         .buffer = 0});
       };
       for (int j = 0; j < stages; ++j) {
-        if (j == 0 || j == stages - 1) add(ActionKind::load, j);
+        if (j == 0) add(ActionKind::load, j);
         add(ActionKind::forward, j);
       }
       for (int j = 0; j < stages; ++j) add(ActionKind::release, j);

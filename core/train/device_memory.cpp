@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/device_memory.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+
+DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, int device,
+                           const BufferCounts& counts)
+    : plan_(plan.devices[device]) {
+  for (const StageMemory& stage : plan.stages) stage_bytes_.push_back(align_up(stage.frame_bytes));
+  for (int c = 0; c < category_count; ++c) {
+    const auto category = static_cast<Category>(c);
+    std::int64_t bytes = plan_.bytes[c];
+    // The prefetcher owns its staging buffers, planned at the end of the data category.
+    if (category == Category::data) bytes = plan_.staging;
+    const std::string label = std::string("carousel::train::") + to_string(category);
+    try {
+      // Zeros, so that padding behind riders is a number when it travels or is summed.
+      arenas_[c] = Bytes(Kokkos::view_alloc(exec, label), bytes);
+    } catch (const std::exception&) {
+      fail(ExitCode::usage,
+           "device {} needs {} bytes for {}, of {} bytes in all, and cannot get them; use more "
+           "stages, a smaller train.micro_batch_size or another placement",
+           device, bytes, to_string(category), plan_.total());
+    }
+    in_use_[c] = plan_.bytes[c];
+  }
+  in_use_[static_cast<std::size_t>(Category::activations)] = 0;
+  peak_ = in_use_;
+  CAROUSEL_CHECK(counts.parameter_copies == static_cast<int>(plan_.parameters.size()),
+                 "{} parameter copies planned", plan_.parameters.size());
+}
+
+void DeviceMemory::use(Category category, std::int64_t bytes) {
+  const auto c = static_cast<std::size_t>(category);
+  in_use_[c] += bytes;
+  peak_[c] = std::max(peak_[c], in_use_[c]);
+}
+
+real* DeviceMemory::parameters(int stage, std::int64_t version) const {
+  const auto copies = static_cast<std::int64_t>(plan_.parameters.size());
+  const std::int64_t copy = ((version % copies) + copies) % copies;  // version -1 is in copy 1
+  const Category category = copy == 0 ? Category::parameters : Category::previous_parameters;
+  return reinterpret_cast<real*>(at(category, plan_.parameters[copy][stage]));
+}
+
+real* DeviceMemory::gradient(int buffer) const {
+  return reinterpret_cast<real*>(at(Category::gradients, plan_.gradients[buffer]));
+}
+
+real* DeviceMemory::optimizer(int stage) const {
+  if (plan_.optimizer[stage] < 0) return nullptr;
+  return reinterpret_cast<real*>(at(Category::optimizer, plan_.optimizer[stage]));
+}
+
+std::byte* DeviceMemory::frame(int stage, int frame) const {
+  return at(Category::activations, plan_.frames[stage][frame]);
+}
+
+real* DeviceMemory::boundary(int stage, int buffer) const {
+  return reinterpret_cast<real*>(at(Category::boundary, plan_.boundaries[stage][buffer]));
+}
+
+std::byte* DeviceMemory::scratch() const {
+  return at(Category::scratch, 0);
+}
+
+real* DeviceMemory::images(int input) const {
+  return reinterpret_cast<real*>(at(Category::data, plan_.images[input]));
+}
+
+int* DeviceMemory::labels(int input) const {
+  return reinterpret_cast<int*>(at(Category::data, plan_.labels[input]));
+}
+
+Metrics* DeviceMemory::metrics(int micro_batch) const {
+  return reinterpret_cast<Metrics*>(at(Category::data, plan_.metrics)) + micro_batch;
+}
+
+Metrics* DeviceMemory::evaluation(std::int64_t batch) const {
+  return reinterpret_cast<Metrics*>(at(Category::data, plan_.evaluation)) + batch;
+}
+
+}  // namespace carousel

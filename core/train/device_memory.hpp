@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The memory of one device of the plan: one allocation per category, made once, and the accountant
+// that knows how many bytes of it are in use. Where things lie was decided by the memory plan.
+
+#include <array>
+#include <vector>
+
+#include "core/base/category.hpp"
+#include "core/base/view.hpp"
+#include "core/plan/memory_plan.hpp"
+#include "core/train/layer.hpp"
+
+namespace carousel {
+
+class DeviceMemory {
+ public:
+  /// Allocates the arenas. Throws Error(usage) with the bytes asked for when they do not fit.
+  DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, int device,
+               const BufferCounts& counts);
+
+  /// Flat vectors of one stage, without and with what rides behind them.
+  [[nodiscard]] real* parameters(int stage, std::int64_t version) const;
+  [[nodiscard]] real* gradient(int buffer) const;
+  /// Null where this device keeps no optimizer state of the stage.
+  [[nodiscard]] real* optimizer(int stage) const;
+  [[nodiscard]] std::byte* frame(int stage, int frame) const;
+  [[nodiscard]] real* boundary(int stage, int buffer) const;
+  [[nodiscard]] std::byte* scratch() const;
+  [[nodiscard]] real* images(int input) const;
+  [[nodiscard]] int* labels(int input) const;
+  [[nodiscard]] Metrics* metrics(int micro_batch) const;
+  [[nodiscard]] Metrics* evaluation(std::int64_t batch) const;
+
+  /// Marks a frame as used from forward to release.
+  void acquire_frame(int stage) { use(Category::activations, stage_bytes_[stage]); }
+  void release_frame(int stage) { use(Category::activations, -stage_bytes_[stage]); }
+
+  /// Bytes in use now, and the most there ever were. Categories other than activations hold
+  /// what they hold from the start.
+  [[nodiscard]] const CategoryBytes& in_use() const { return in_use_; }
+  [[nodiscard]] const CategoryBytes& peak() const { return peak_; }
+  /// The whole arena of a category, for tests that look at what was written.
+  [[nodiscard]] const Bytes& arena(Category category) const {
+    return arenas_[static_cast<std::size_t>(category)];
+  }
+
+ private:
+  void use(Category category, std::int64_t bytes);
+  [[nodiscard]] std::byte* at(Category category, std::int64_t offset) const {
+    return arena(category).data() + offset;
+  }
+
+  DeviceMemoryPlan plan_;
+  std::vector<std::int64_t> stage_bytes_;  // [stage] one frame, as it occupies the arena
+  std::array<Bytes, category_count> arenas_;
+  CategoryBytes in_use_ = {};
+  CategoryBytes peak_ = {};
+};
+
+}  // namespace carousel
