@@ -32,7 +32,8 @@ std::int64_t message_bytes(const StageMemory& stage) {
 }
 
 DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemory>& stages,
-                             const BufferCounts& counts, const Schedule& schedule) {
+                             const Schedule& schedule, int device) {
+  const BufferCounts& counts = schedule.buffers(device);
   DeviceMemoryPlan plan;
   Offsets offsets(plan.bytes);
   const int count = static_cast<int>(stages.size());
@@ -68,7 +69,10 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     plan.labels.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
   }
   plan.metrics = offsets.take(Category::data, schedule.rule().micro_batches() * metrics_bytes);
-  plan.evaluation = offsets.take(Category::data, spec.evaluation_batches * metrics_bytes);
+  const std::int64_t evaluated =
+      device == 0 ? spec.evaluation_batches
+                  : evaluation_share(schedule, spec.evaluation_batches, device);
+  plan.evaluation = offsets.take(Category::data, evaluated * metrics_bytes);
   plan.staging = offsets.take(Category::data, spec.staging_bytes);
   return plan;
 }
@@ -84,7 +88,7 @@ MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
   MemoryPlan plan;
   plan.evaluation_batches = spec.evaluation_batches;
   for (int d = 0; d < schedule.devices(); ++d)
-    plan.devices.push_back(plan_device(spec, stages, schedule.buffers(d), schedule));
+    plan.devices.push_back(plan_device(spec, stages, schedule, d));
   plan.stages = std::move(stages);
   return plan;
 }

@@ -133,6 +133,18 @@ std::vector<Action> Schedule::actions(int device, const Segment& segment) const 
   return result;
 }
 
+std::int64_t evaluation_share(const Schedule& schedule, std::int64_t batches, int device) {
+  return (batches + schedule.devices() - 1 - device) / schedule.devices();
+}
+
+std::int64_t evaluation_position(const Schedule& schedule, std::int64_t batches,
+                                 std::int64_t batch) {
+  const int sender = static_cast<int>(batch % schedule.devices());
+  std::int64_t position = batch / schedule.devices();
+  for (int d = 0; d < sender; ++d) position += evaluation_share(schedule, batches, d);
+  return position;
+}
+
 std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule, std::int64_t batches,
                                                     std::int64_t version,
                                                     std::int64_t bytes_per_batch) {
@@ -145,8 +157,8 @@ std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule, st
                   .direction = direction,
                   .step = version,
                   .peer = peer,
-                  .bytes = bytes_per_batch * ((batches + devices - 1 - sender) / devices),
-                  .buffer = sender};
+                  .bytes = bytes_per_batch * evaluation_share(schedule, batches, sender),
+                  .buffer = static_cast<int>(evaluation_position(schedule, batches, sender))};
   };
   for (int d = 0; d < devices; ++d) {
     std::vector<Action>& list = lists[d];

@@ -82,8 +82,15 @@ class Schedule {
   std::vector<BufferCounts> buffers_;
 };
 
-/// Actions of an evaluation with theta_version: batches are dealt to devices in turn, results
-/// travel to device 0. `batches` counts micro-batches of the test set; [device] of action lists.
+/// Batches of an evaluation are dealt to the devices in turn: how many a device has, and where the
+/// results of a batch lie on device 0, which collects them sender by sender.
+[[nodiscard]] std::int64_t evaluation_share(const Schedule& schedule, std::int64_t batches,
+                                            int device);
+[[nodiscard]] std::int64_t evaluation_position(const Schedule& schedule, std::int64_t batches,
+                                               std::int64_t batch);
+
+/// Actions of an evaluation with theta_version, [device]; `batches` counts micro-batches of the
+/// test set. Results travel to device 0.
 [[nodiscard]] std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule,
                                                                   std::int64_t batches,
                                                                   std::int64_t version,

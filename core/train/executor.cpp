@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/executor.hpp"
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+#include "core/train/kernels.hpp"
+#include "core/train/optimizer.hpp"
+
+namespace carousel {
+namespace {
+
+/// Messages of one tag between two devices keep their order, which is that of the steps.
+int tag_of(const Action& action, int stages) {
+  return static_cast<int>(action.payload) * (stages + 1) + action.stage + 1;
+}
+
+using HostBytes = Kokkos::View<const real*, HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+}  // namespace
+
+Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
+    : exec_(exec),
+      parts_(std::move(parts)),
+      counts_(parts_.schedule.buffers(parts_.device)),
+      collected_(parts_.stages.size()),
+      digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), parts_.stages.size()),
+      rider_("carousel::train::rider", rider_size) {
+  pending_.reserve(parts_.schedule.period(parts_.device).size() + parts_.schedule.devices());
+}
+
+void Executor::begin(const Segment& segment) {
+  training_ = true;
+  segment_ = segment;
+  period_ = segment.first;
+  list_ = parts_.schedule.period(parts_.device);
+  next_ = 0;
+  parts_.recorder.begin(parts_.schedule, parts_.device, segment);
+}
+
+void Executor::begin(std::span<const Action> actions) {
+  training_ = false;
+  list_ = actions;
+  next_ = 0;
+}
+
+bool Executor::fetch() {
+  while (true) {
+    if (next_ == list_.size()) {
+      if (!training_ || ++period_ >= segment_.last + parts_.schedule.trailing_periods())
+        return false;
+      next_ = 0;
+    }
+    const Action& next = list_[next_++];
+    if (!training_) {
+      action_ = next;
+      return true;
+    }
+    action_ = parts_.schedule.instantiate(parts_.device, next, period_, segment_.first);
+    if (action_.step >= segment_.first && action_.step < segment_.last) return true;
+  }
+}
+
+Executor::State Executor::advance() {
+  bool moved = false;
+  while (true) {
+    if (!fetched_ && !fetch()) {
+      CAROUSEL_CHECK(pending_.empty(), "{} messages were never waited for", pending_.size());
+      return State::done;
+    }
+    fetched_ = true;
+    const double begin = blocked_since_ >= 0 ? blocked_since_ : parts_.seconds();
+    if (!execute(action_)) {
+      blocked_since_ = begin;
+      return moved ? State::moved : State::blocked;
+    }
+    if (training_) record(action_, begin);
+    blocked_since_ = -1;
+    fetched_ = false;
+    moved = true;
+  }
+}
+
+bool Executor::execute(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::load: load(action); return true;
+    case ActionKind::forward: forward(action); return true;
+    case ActionKind::backward: backward(action); return true;
+    case ActionKind::accumulate: accumulate(action); return true;
+    case ActionKind::update: update(action); return true;
+    case ActionKind::release: parts_.memory.release_frame(action.stage); return true;
+    case ActionKind::post:
+    case ActionKind::send:
+    case ActionKind::all_reduce: start_message(action); return true;
+    case ActionKind::wait: return wait(action);
+    case ActionKind::save: save(action); return true;
+  }
+  return true;
+}
+
+void Executor::record(const Action& action, double begin) {
+  if (!parts_.recorder.profiles(action.step)) return;
+  parts_.recorder.add({.kind = to_string(action.kind),
+                       .step = action.step,
+                       .micro_batch = action.micro_batch,
+                       .stage = action.stage,
+                       .version = action.version,
+                       .begin = begin,
+                       .end = parts_.seconds()},
+                      parts_.memory.in_use());
+}
+
+int Executor::turn(const Action& action, int count) const {
+  if (!training_) return 0;
+  return parts_.schedule.round_robin(parts_.device, action.step - segment_.first,
+                                     action.micro_batch, count);
+}
+
+StageArguments Executor::arguments(const Action& action) const {
+  const DeviceMemory& memory = parts_.memory;
+  const int j = action.stage;
+  const int input = turn(action, counts_.inputs);
+  StageArguments result;
+  result.samples = training_ ? parts_.micro_batch_size : samples_;
+  result.frame = memory.frame(j, turn(action, counts_.frames[j]));
+  result.input = j == 0 ? memory.images(input)
+                        : parts_.stages[j - 1].output(
+                              memory.frame(j - 1, turn(action, counts_.frames[j - 1])));
+  result.scratch = memory.scratch();
+  result.parameters = memory.parameters(j, action.version);
+  result.labels = memory.labels(input);
+  result.metrics = training_ ? memory.metrics(action.micro_batch)
+                             : memory.evaluation(action.micro_batch / parts_.schedule.devices());
+  return result;
+}
+
+void Executor::load(const Action& action) {
+  const Batch& batch = parts_.prefetcher.acquire(action.step, action.micro_batch);
+  samples_ = batch.request.count;
+  const int input = turn(action, counts_.inputs);
+  copy_to_device(exec_, parts_.memory.images(input), batch.images);
+  copy_to_device(exec_, parts_.memory.labels(input), batch.labels);
+  parts_.prefetcher.release();
+}
+
+void Executor::forward(const Action& action) {
+  parts_.memory.acquire_frame(action.stage);
+  parts_.stages[action.stage].forward(exec_, arguments(action), parts_.transport);
+}
+
+void Executor::backward(const Action& action) {
+  const DeviceMemory& memory = parts_.memory;
+  const int j = action.stage;
+  real* gradient = memory.gradient(action.buffer);
+  StageArguments stage = arguments(action);
+  stage.d_parameters = gradient;
+  if (j + 1 < static_cast<int>(parts_.stages.size()))
+    stage.d_output = memory.boundary(j, turn(action, counts_.boundaries[j]));
+  if (j > 0) stage.d_input = memory.boundary(j - 1, turn(action, counts_.boundaries[j - 1]));
+  parts_.stages[j].backward(exec_, stage, parts_.transport);
+  write_rider(exec_, stage.metrics, gradient + parts_.stages[j].memory().parameter_size);
+}
+
+void Executor::accumulate(const Action& action) {
+  // Numbers that ride behind the gradient are summed with it.
+  const auto size = static_cast<std::size_t>(parts_.stages[action.stage].memory().message_size);
+  add(exec_, {parts_.memory.gradient(action.buffer), size},
+      {parts_.memory.gradient(action.source), size});
+}
+
+void Executor::update(const Action& action) {
+  const DeviceMemory& memory = parts_.memory;
+  const int j = action.stage;
+  const auto size = static_cast<std::size_t>(parts_.stages[j].memory().parameter_size);
+  const real* gradient = memory.gradient(action.source);
+  real* next = memory.parameters(j, action.version);
+  const OptimizerConfig& config = parts_.optimizer;
+  sgd_update(exec_,
+             {.learning_rate = parts_.learning_rate(action.step),
+              .momentum = config.momentum,
+              .dampening = config.dampening,
+              .weight_decay = config.weight_decay,
+              .nesterov = config.nesterov,
+              .first = action.step == 0},
+             {.theta = {memory.parameters(j, action.step), size},
+              .gradient_sum = {gradient, size},
+              .micro_batches = parts_.schedule.rule().micro_batches(),
+              .momentum_buffer = {memory.optimizer(j), memory.optimizer(j) == nullptr ? 0 : size},
+              .theta_next = {next, size},
+              .digest = digest_.data() + j});
+  copy_rider(exec_, gradient + size, next + size);
+  std::uint64_t digest = 0;
+  Kokkos::deep_copy(exec_, digest, Kokkos::subview(digest_, j));
+  exec_.fence("carousel::train::receipt");
+  parts_.recorder.add(Receipt{action.step, j, digest});
+  parts_.on_update(action.step, j, next);
+  if (j == 0) learn(action.step, next + size);
+}
+
+void Executor::learn(std::int64_t step, const real* rider) {
+  Kokkos::deep_copy(exec_, rider_, ConstVector(rider, rider_size));
+  exec_.fence("carousel::train::rider");
+  const StepSums sums{rider_[0], rider_[1], rider_[2], rider_[3]};
+  if (sums.non_finite > 0 && diverged_at_ < 0) {
+    // No device has begun step + 2 when it learns of this; all end the segment before it.
+    diverged_at_ = step;
+    segment_.last = std::min(segment_.last, step + 2);
+  }
+  parts_.on_step(step, sums);
+}
+
+std::byte* Executor::payload(const Action& action) const {
+  const DeviceMemory& memory = parts_.memory;
+  switch (action.payload) {
+    case Payload::gradient:
+    case Payload::total:
+      return reinterpret_cast<std::byte*>(memory.gradient(std::max(action.buffer, 0)));
+    case Payload::parameters:
+      return reinterpret_cast<std::byte*>(memory.parameters(action.stage, action.version));
+    case Payload::optimizer_state:
+      return reinterpret_cast<std::byte*>(action.direction == Direction::send
+                                              ? memory.optimizer(action.stage)
+                                              : memory.gradient(action.buffer));
+    case Payload::metrics: {
+      // On device 0 the results of the senders lie one after the other behind its own.
+      const bool sends = action.direction == Direction::send;
+      return reinterpret_cast<std::byte*>(memory.evaluation(sends ? 0 : action.buffer));
+    }
+    case Payload::none:
+    case Payload::token:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+void Executor::start_message(const Action& action) {
+  const double now = parts_.seconds();
+  if (action.kind == ActionKind::all_reduce) {
+    exec_.fence("carousel::train::before_all_reduce");
+    const auto count = static_cast<std::size_t>(action.bytes) / sizeof(real);
+    pending_.push_back(
+        {action, parts_.transport.all_reduce(parts_.memory.gradient(0), count), now});
+    return;
+  }
+  const Message message{action.peer, tag_of(action, parts_.schedule.rule().stages()),
+                        payload(action), static_cast<std::size_t>(action.bytes)};
+  if (action.kind == ActionKind::post) {
+    pending_.push_back({action, parts_.transport.post(message), now});
+    return;
+  }
+  exec_.fence("carousel::train::before_send");
+  pending_.push_back({action, parts_.transport.send(message), now});
+  if (!training_) return;
+  ++sent_.messages;
+  sent_.bytes += action.bytes;
+}
+
+bool Executor::wait(const Action& action) {
+  const auto pending = std::ranges::find_if(pending_, [&](const Pending& candidate) {
+    const Action& a = candidate.action;
+    return a.payload == action.payload && a.direction == action.direction &&
+           a.stage == action.stage && a.step == action.step && a.peer == action.peer;
+  });
+  CAROUSEL_CHECK(pending != pending_.end(), "nothing was started for: {}", to_string(action));
+  const double now = parts_.seconds();
+  if (!parts_.transport.test(pending->request)) return false;
+  if (training_ && parts_.recorder.profiles(action.step)) {
+    parts_.recorder.add({.kind = to_string(action.payload),
+                         .direction = action.direction == Direction::send ? "send" : "receive",
+                         .step = action.step,
+                         .stage = action.stage,
+                         .micro_batch = action.micro_batch,
+                         .peer = action.peer,
+                         .bytes = action.bytes,
+                         .posted = pending->posted,
+                         .completed = parts_.seconds(),
+                         .waited = blocked_since_ < 0 ? 0 : now - blocked_since_});
+  }
+  *pending = pending_.back();
+  pending_.pop_back();
+  if (training_ && action.payload == Payload::parameters && action.stage == 0 &&
+      action.direction == Direction::receive)
+    learn(action.version - 1, parts_.memory.parameters(0, action.version) +
+                                  parts_.stages[0].memory().parameter_size);
+  return true;
+}
+
+void Executor::save(const Action& action) {
+  const int j = action.stage;
+  const real* state = action.bytes > 0 ? parts_.memory.gradient(action.buffer)
+                                       : parts_.memory.optimizer(j);
+  collected_[j].clear();
+  if (state == nullptr) return;
+  const auto size = static_cast<std::size_t>(parts_.stages[j].memory().parameter_size);
+  collected_[j].resize(size);
+  Kokkos::deep_copy(exec_,
+                    Kokkos::View<real*, HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+                        collected_[j].data(), size),
+                    ConstVector(state, size));
+  exec_.fence("carousel::train::save");
+}
+
+}  // namespace carousel

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Executes the actions of one device, one small function per kind, in the order of the schedule.
+// It makes no decision of its own: rules and placements are the schedule's, bytes the transport's.
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/data/prefetcher.hpp"
+#include "core/plan/schedule.hpp"
+#include "core/train/config.hpp"
+#include "core/train/device_memory.hpp"
+#include "core/train/recorder.hpp"
+#include "core/train/stage.hpp"
+#include "core/train/transport.hpp"
+
+namespace carousel {
+
+/// Sums over the micro-batches of one step, as they ride with gradients and parameters.
+struct StepSums {
+  double loss = 0;
+  double correct = 0;
+  double non_finite = 0;
+  double samples = 0;
+};
+
+/// What an executor works with; all borrowed, and alive as long as it.
+struct ExecutorParts {
+  int device = 0;
+  const Schedule& schedule;
+  DeviceMemory& memory;
+  std::vector<Stage>& stages;
+  Transport& transport;
+  Prefetcher& prefetcher;
+  Recorder& recorder;
+  const OptimizerConfig& optimizer;
+  std::function<double(std::int64_t)> learning_rate;                // of an update index
+  std::function<void(std::int64_t, const StepSums&)> on_step;       // a step is complete
+  std::function<void(std::int64_t, int, const real*)> on_update;    // step, stage, theta_{step+1}
+  std::function<double()> seconds;                                  // since the run began
+  int micro_batch_size = 1;
+};
+
+class Executor {
+ public:
+  Executor(const ExecutionSpace& exec, ExecutorParts parts);
+
+  /// Begins a segment of training steps.
+  void begin(const Segment& segment);
+  /// Begins a list of actions outside training: an evaluation or a collection for a checkpoint.
+  void begin(std::span<const Action> actions);
+
+  enum class State : std::uint8_t { blocked, moved, done };
+  /// Executes actions until one has to wait for a message (`moved` when any was executed before)
+  /// or all are done.
+  State advance();
+
+  /// The segment, which a step that is no longer finite has shortened: all devices learn of it in
+  /// time to end after the same step.
+  [[nodiscard]] const Segment& segment() const { return segment_; }
+  /// The first step whose loss was not finite, or -1.
+  [[nodiscard]] std::int64_t diverged_at() const { return diverged_at_; }
+  /// Optimizer state by stage, on the host, as the last collection brought it here.
+  [[nodiscard]] const std::vector<std::vector<real>>& collected() const { return collected_; }
+
+  /// Messages and bytes sent in training since the construction.
+  [[nodiscard]] const Traffic& sent() const { return sent_; }
+
+ private:
+  struct Pending {
+    Action action;
+    Request request = 0;
+    double posted = 0;
+  };
+
+  bool fetch();
+  bool execute(const Action& action);
+  void record(const Action& action, double begin);
+  void load(const Action& action);
+  void forward(const Action& action);
+  void backward(const Action& action);
+  void accumulate(const Action& action);
+  void update(const Action& action);
+  void start_message(const Action& action);
+  bool wait(const Action& action);
+  void save(const Action& action);
+  void learn(std::int64_t step, const real* rider);
+
+  [[nodiscard]] int turn(const Action& action, int count) const;
+  [[nodiscard]] StageArguments arguments(const Action& action) const;
+  [[nodiscard]] std::byte* payload(const Action& action) const;
+
+  ExecutionSpace exec_;
+  ExecutorParts parts_;
+  const BufferCounts& counts_;
+  std::vector<std::vector<real>> collected_;
+  Kokkos::View<std::uint64_t*, MemorySpace> digest_;
+  Kokkos::View<real*, HostSpace> rider_;
+  std::vector<Pending> pending_;
+
+  bool training_ = false;
+  Segment segment_;
+  std::int64_t period_ = 0;
+  std::span<const Action> list_;
+  std::size_t next_ = 0;
+  Action action_;
+  bool fetched_ = false;
+  double blocked_since_ = -1;
+  int samples_ = 0;  // of the batch in hand, outside training
+  std::int64_t diverged_at_ = -1;
+  Traffic sent_;
+};
+
+}  // namespace carousel

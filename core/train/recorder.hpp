@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Keeps what one device tells about a segment: actions, messages and memory of profiled steps,
+// receipts of all. Room is made before the segment; it writes no file.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/io/records.hpp"
+#include "core/plan/schedule.hpp"
+
+namespace carousel {
+
+/// Python slices of training steps, as in `[profile] steps = "0:20,::1000"`.
+class StepSelection {
+ public:
+  /// Throws Error(usage) naming the faulty slice.
+  explicit StepSelection(const std::string& slices);
+  [[nodiscard]] bool contains(std::int64_t step) const;
+
+ private:
+  struct Slice {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    std::int64_t stride = 1;
+  };
+  std::vector<Slice> slices_;
+};
+
+/// Digest of one stage's parameters after the update of a step.
+struct Receipt {
+  std::int64_t step = 0;
+  int stage = 0;
+  std::uint64_t digest = 0;
+};
+
+class Recorder {
+ public:
+  explicit Recorder(StepSelection selection) : selection_(std::move(selection)) {}
+
+  /// Forgets the last segment and makes room for this one.
+  void begin(const Schedule& schedule, int device, const Segment& segment);
+
+  [[nodiscard]] bool profiles(std::int64_t step) const { return selection_.contains(step); }
+  void add(const ActionRecord& action, const CategoryBytes& in_use);
+  void add(const MessageRecord& message);
+  void add(const Receipt& receipt);
+
+  [[nodiscard]] const std::vector<ActionRecord>& actions() const { return actions_; }
+  [[nodiscard]] const std::vector<MessageRecord>& messages() const { return messages_; }
+  [[nodiscard]] const std::vector<MemoryRecord>& memory() const { return memory_; }
+  [[nodiscard]] const std::vector<Receipt>& receipts() const { return receipts_; }
+
+ private:
+  StepSelection selection_;
+  std::int64_t actions_before_ = 0;  // rows of earlier segments
+  std::vector<ActionRecord> actions_;
+  std::vector<MessageRecord> messages_;
+  std::vector<MemoryRecord> memory_;
+  std::vector<Receipt> receipts_;
+};
+
+}  // namespace carousel
