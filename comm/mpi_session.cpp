@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/mpi_session.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "comm/mpi_check.hpp"
+#include "comm/mpi_transport.hpp"
+
+namespace carousel {
+namespace {
+
+/// What a failing rank tells the others; plain bytes.
+struct Report {
+  int code = 0;
+  std::array<char, 1024> text = {};
+};
+
+}  // namespace
+
+MpiSession::MpiSession(int* argc, char*** argv) {
+  // The prefetch thread makes no MPI calls.
+  int provided = 0;
+  CAROUSEL_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
+  CAROUSEL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world_));
+  CAROUSEL_MPI(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN));
+  CAROUSEL_MPI(MPI_Comm_rank(world_, &rank_));
+  CAROUSEL_MPI(MPI_Comm_size(world_, &size_));
+}
+
+MpiSession::~MpiSession() {
+  MPI_Comm_free(&world_);
+  MPI_Finalize();
+}
+
+void MpiSession::together(const std::function<void()>& action) const {
+  Report report;
+  try {
+    action();
+  } catch (const Error& error) {
+    report.code = static_cast<int>(error.code());
+    std::strncpy(report.text.data(), error.what(), report.text.size() - 1);
+  } catch (const std::exception& error) {
+    report.code = static_cast<int>(ExitCode::internal);
+    std::strncpy(report.text.data(), error.what(), report.text.size() - 1);
+  }
+  int mine = report.code == 0 ? size_ : rank_;
+  int lowest = size_;
+  CAROUSEL_MPI(MPI_Allreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, world_));
+  if (lowest == size_) return;
+  CAROUSEL_MPI(MPI_Bcast(&report, sizeof(report), MPI_BYTE, lowest, world_));
+  const auto code = static_cast<ExitCode>(report.code);
+  if (lowest == 0) throw AgreedError(code, report.text.data());
+  throw AgreedError(code, fmt::format("rank {}: {}", lowest, report.text.data()));
+}
+
+void MpiSession::barrier() const { CAROUSEL_MPI(MPI_Barrier(world_)); }
+
+std::unique_ptr<Transport> MpiSession::transport(int requests, std::size_t message_bytes) const {
+  return std::make_unique<MpiTransport>(world_, requests, message_bytes);
+}
+
+void MpiSession::abort(ExitCode code) const {
+  MPI_Abort(world_, static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));  // some launchers let MPI_Abort return
+}
+
+}  // namespace carousel

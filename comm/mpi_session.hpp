@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The life of MPI in a process: start, agreement of all ranks outside training, and the end, good
+// or bad. No other part of Carousel starts or ends MPI.
+
+#include <mpi.h>
+
+#include <functional>
+#include <memory>
+
+#include "core/base/check.hpp"
+#include "core/train/transport.hpp"
+
+namespace carousel {
+
+/// An error that every rank has learned of, so that all may end in order and one rank may speak.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
+class MpiSession {
+ public:
+  MpiSession(int* argc, char*** argv);
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+  ~MpiSession();
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// Runs `action` on every rank. When any rank fails, throws on every rank an AgreedError with
+  /// code and text of the lowest failing rank. Collective; for set-up and between segments only.
+  void together(const std::function<void()>& action) const;
+  /// Waits for all ranks; outside training.
+  void barrier() const;
+
+  /// Messages of this rank as one device of a plan, with room for `requests` pending operations of
+  /// at most `message_bytes` each.
+  [[nodiscard]] std::unique_ptr<Transport> transport(int requests, std::size_t message_bytes) const;
+
+  /// Ends all ranks at once, for errors that only one rank knows of.
+  [[noreturn]] void abort(ExitCode code) const;
+
+ private:
+  MPI_Comm world_ = MPI_COMM_NULL;  // own duplicate
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace carousel

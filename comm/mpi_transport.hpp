@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Messages of one device over MPI, point to point. Progress is driven by Testsome, because common
+// MPI libraries move large messages only inside MPI calls.
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "core/base/view.hpp"
+#include "core/train/transport.hpp"
+
+namespace carousel {
+
+class MpiTransport final : public Transport {
+ public:
+  /// Borrows `world`. Where kernels do not run on the host, messages are staged in host memory,
+  /// since an MPI library need not know device memory.
+  MpiTransport(MPI_Comm world, int requests, std::size_t message_bytes);
+  ~MpiTransport() override;
+
+  Request post(const Message& message) override;
+  Request send(const Message& message) override;
+  Request all_reduce(real* data, std::size_t count) override;
+  bool test(Request request) override;
+  void progress() override;
+
+ private:
+  enum class Kind : std::uint8_t { free, post, send, all_reduce };
+  struct Operation {
+    Kind kind = Kind::free;
+    Message message;
+    bool complete = false;
+  };
+
+  Request take(Kind kind, const Message& message);
+  [[nodiscard]] std::byte* host_buffer(Request request);
+  void finish(Request request, const MPI_Status& status);
+
+  MPI_Comm world_;
+  std::vector<MPI_Request> requests_;  // null where free or complete
+  std::vector<Operation> operations_;
+  std::vector<int> finished_;
+  std::vector<MPI_Status> statuses_;
+  Kokkos::View<std::byte**, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace> staging_;
+};
+
+}  // namespace carousel
