@@ -18,12 +18,8 @@ class LocalHub::End final : public Transport {
  public:
   End(LocalHub& hub, int device) : hub_(hub), device_(device) {}
 
-  Request post(const Message& message) override {
-    return hub_.start(Kind::post, device_, message);
-  }
-  Request send(const Message& message) override {
-    return hub_.start(Kind::send, device_, message);
-  }
+  Request post(const Message& message) override { return hub_.start(Kind::post, device_, message); }
+  Request send(const Message& message) override { return hub_.start(Kind::send, device_, message); }
   Request all_reduce(real* data, std::size_t count) override {
     return hub_.start(Kind::all_reduce, device_,
                       {.data = reinterpret_cast<std::byte*>(data), .bytes = count * sizeof(real)});
@@ -100,8 +96,9 @@ void LocalHub::sum_all() {
   const Vector sum(reinterpret_cast<real*>(first.message.data), count);
   for (int device = 1; device < devices_; ++device) {
     const Vector term(reinterpret_cast<real*>(of(device).message.data), count);
-    Kokkos::parallel_for("carousel::comm::sum", RangePolicy(exec_, 0, count),
-                         KOKKOS_LAMBDA(const std::size_t k) { sum(k) += term(k); });
+    Kokkos::parallel_for(
+        "carousel::comm::sum", RangePolicy(exec_, 0, count),
+        KOKKOS_LAMBDA(const std::size_t k) { sum(k) += term(k); });
   }
   for (int device = 1; device < devices_; ++device) {
     Operation& other = of(device);

@@ -13,8 +13,8 @@ namespace carousel {
 
 }  // namespace carousel
 
-#define CAROUSEL_MPI(call)                                                                \
-  do {                                                                                    \
-    if (const int carousel_mpi_code = (call); carousel_mpi_code != MPI_SUCCESS)           \
-      ::carousel::mpi_failed(#call, carousel_mpi_code, __FILE__, __LINE__);               \
+#define CAROUSEL_MPI(call)                                                      \
+  do {                                                                          \
+    if (const int carousel_mpi_code = (call); carousel_mpi_code != MPI_SUCCESS) \
+      ::carousel::mpi_failed(#call, carousel_mpi_code, __FILE__, __LINE__);     \
   } while (false)

@@ -57,7 +57,9 @@ void MpiSession::together(const std::function<void()>& action) const {
   throw AgreedError(code, fmt::format("rank {}: {}", lowest, report.text.data()));
 }
 
-void MpiSession::barrier() const { CAROUSEL_MPI(MPI_Barrier(world_)); }
+void MpiSession::barrier() const {
+  CAROUSEL_MPI(MPI_Barrier(world_));
+}
 
 std::unique_ptr<Transport> MpiSession::transport(int requests, std::size_t message_bytes) const {
   return std::make_unique<MpiTransport>(world_, requests, message_bytes);

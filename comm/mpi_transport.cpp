@@ -75,9 +75,8 @@ Request MpiTransport::send(const Message& message) {
 }
 
 Request MpiTransport::all_reduce(real* data, std::size_t count) {
-  const Request request = take(
-      Kind::all_reduce,
-      {.data = reinterpret_cast<std::byte*>(data), .bytes = count * sizeof(real)});
+  const Request request = take(Kind::all_reduce, {.data = reinterpret_cast<std::byte*>(data),
+                                                  .bytes = count * sizeof(real)});
   const Message& message = operations_[request].message;
   if constexpr (!runs_on_host)
     Kokkos::deep_copy(HostBytes(host_buffer(request), message.bytes),
@@ -103,8 +102,8 @@ void MpiTransport::finish(Request request, const MPI_Status& status) {
     int bytes = 0;
     CAROUSEL_MPI(MPI_Get_count(&status, MPI_BYTE, &bytes));
     CAROUSEL_CHECK(static_cast<std::size_t>(bytes) == operation.message.bytes,
-                   "{} bytes arrived from rank {}, {} were expected", bytes,
-                   operation.message.peer, operation.message.bytes);
+                   "{} bytes arrived from rank {}, {} were expected", bytes, operation.message.peer,
+                   operation.message.bytes);
   }
   if constexpr (!runs_on_host) {
     if (operation.kind != Kind::send)

@@ -69,9 +69,9 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     plan.labels.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
   }
   plan.metrics = offsets.take(Category::data, schedule.rule().micro_batches() * metrics_bytes);
-  const std::int64_t evaluated =
-      device == 0 ? spec.evaluation_batches
-                  : evaluation_share(schedule, spec.evaluation_batches, device);
+  const std::int64_t evaluated = device == 0
+                                     ? spec.evaluation_batches
+                                     : evaluation_share(schedule, spec.evaluation_batches, device);
   plan.evaluation = offsets.take(Category::data, evaluated * metrics_bytes);
   plan.staging = offsets.take(Category::data, spec.staging_bytes);
   return plan;

@@ -73,6 +73,7 @@ void Schedule::count_buffers() {
   const int stages = rule_.stages();
   for (int device = 0; device < devices(); ++device) {
     LiveCount inputs;
+    LiveCount requests;
     std::vector<LiveCount> frames(stages);
     std::vector<LiveCount> boundaries(stages);
     // Live sets repeat after the first steps; counts of one are enough to walk the list.
@@ -82,6 +83,10 @@ void Schedule::count_buffers() {
     for (const Action& action : actions(device, {0, trailing_periods_ + 2})) {
       const int j = action.stage;
       if (action.kind == ActionKind::load) inputs.begin();
+      if (action.kind == ActionKind::wait)
+        requests.end();
+      else if (action.payload != Payload::none)
+        requests.begin();
       if (action.kind == ActionKind::forward) frames[j].begin();
       if (action.kind == ActionKind::backward && j > 0) boundaries[j - 1].begin();
       if (action.kind == ActionKind::backward && j < stages - 1) boundaries[j].end();
@@ -91,6 +96,8 @@ void Schedule::count_buffers() {
       }
     }
     counts.inputs = inputs.most();
+    // Outside training, device 0 receives from all others at once.
+    counts.requests = std::max(requests.most(), devices());
     for (int j = 0; j < stages; ++j) {
       counts.frames[j] = frames[j].most();
       counts.boundaries.push_back(boundaries[j].most());

@@ -30,6 +30,7 @@ struct BufferCounts {
   std::vector<std::vector<int>> gradients;  // [buffer] stages whose gradients it holds in turn
   int parameter_copies = 1;                 // version v lives in copy v mod parameter_copies
   std::vector<bool> optimizer;              // [S] whether this device updates the stage
+  int requests = 0;                         // messages started and not yet waited for
 };
 
 /// What a schedule is a function of, beside the rule.

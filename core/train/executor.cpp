@@ -3,10 +3,12 @@
 #include "core/train/executor.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/check.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/optimizer.hpp"
+#include "core/train/rider.hpp"
 
 namespace carousel {
 namespace {
@@ -16,8 +18,6 @@ int tag_of(const Action& action, int stages) {
   return static_cast<int>(action.payload) * (stages + 1) + action.stage + 1;
 }
 
-using HostBytes = Kokkos::View<const real*, HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
 }  // namespace
 
 Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
@@ -25,8 +25,7 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
       parts_(std::move(parts)),
       counts_(parts_.schedule.buffers(parts_.device)),
       collected_(parts_.stages.size()),
-      digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), parts_.stages.size()),
-      rider_("carousel::train::rider", rider_size) {
+      digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), parts_.stages.size()) {
   pending_.reserve(parts_.schedule.period(parts_.device).size() + parts_.schedule.devices());
 }
 
@@ -84,17 +83,34 @@ Executor::State Executor::advance() {
 
 bool Executor::execute(const Action& action) {
   switch (action.kind) {
-    case ActionKind::load: load(action); return true;
-    case ActionKind::forward: forward(action); return true;
-    case ActionKind::backward: backward(action); return true;
-    case ActionKind::accumulate: accumulate(action); return true;
-    case ActionKind::update: update(action); return true;
-    case ActionKind::release: parts_.memory.release_frame(action.stage); return true;
+    case ActionKind::load:
+      load(action);
+      return true;
+    case ActionKind::forward:
+      forward(action);
+      return true;
+    case ActionKind::backward:
+      backward(action);
+      return true;
+    case ActionKind::accumulate:
+      accumulate(action);
+      return true;
+    case ActionKind::update:
+      update(action);
+      return true;
+    case ActionKind::release:
+      parts_.memory.release_frame(action.stage);
+      return true;
     case ActionKind::post:
     case ActionKind::send:
-    case ActionKind::all_reduce: start_message(action); return true;
-    case ActionKind::wait: return wait(action);
-    case ActionKind::save: save(action); return true;
+    case ActionKind::all_reduce:
+      start_message(action);
+      return true;
+    case ActionKind::wait:
+      return wait(action);
+    case ActionKind::save:
+      save(action);
+      return true;
   }
   return true;
 }
@@ -124,9 +140,10 @@ StageArguments Executor::arguments(const Action& action) const {
   StageArguments result;
   result.samples = training_ ? parts_.micro_batch_size : samples_;
   result.frame = memory.frame(j, turn(action, counts_.frames[j]));
-  result.input = j == 0 ? memory.images(input)
-                        : parts_.stages[j - 1].output(
-                              memory.frame(j - 1, turn(action, counts_.frames[j - 1])));
+  result.input =
+      j == 0
+          ? memory.images(input)
+          : parts_.stages[j - 1].output(memory.frame(j - 1, turn(action, counts_.frames[j - 1])));
   result.scratch = memory.scratch();
   result.parameters = memory.parameters(j, action.version);
   result.labels = memory.labels(input);
@@ -175,20 +192,12 @@ void Executor::update(const Action& action) {
   const auto size = static_cast<std::size_t>(parts_.stages[j].memory().parameter_size);
   const real* gradient = memory.gradient(action.source);
   real* next = memory.parameters(j, action.version);
-  const OptimizerConfig& config = parts_.optimizer;
-  sgd_update(exec_,
-             {.learning_rate = parts_.learning_rate(action.step),
-              .momentum = config.momentum,
-              .dampening = config.dampening,
-              .weight_decay = config.weight_decay,
-              .nesterov = config.nesterov,
-              .first = action.step == 0},
-             {.theta = {memory.parameters(j, action.step), size},
-              .gradient_sum = {gradient, size},
-              .micro_batches = parts_.schedule.rule().micro_batches(),
-              .momentum_buffer = {memory.optimizer(j), memory.optimizer(j) == nullptr ? 0 : size},
-              .theta_next = {next, size},
-              .digest = digest_.data() + j});
+  real* momentum = memory.optimizer(j);
+  const auto scale = static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
+  carousel::update(exec_,
+                   sgd_step(parts_.optimizer, parts_.learning_rate(action.step), action.step == 0),
+                   {memory.parameters(j, action.step), size}, {gradient, size}, scale,
+                   {momentum, momentum == nullptr ? 0 : size}, {next, size}, digest_.data() + j);
   copy_rider(exec_, gradient + size, next + size);
   std::uint64_t digest = 0;
   Kokkos::deep_copy(exec_, digest, Kokkos::subview(digest_, j));
@@ -199,9 +208,9 @@ void Executor::update(const Action& action) {
 }
 
 void Executor::learn(std::int64_t step, const real* rider) {
-  Kokkos::deep_copy(exec_, rider_, ConstVector(rider, rider_size));
-  exec_.fence("carousel::train::rider");
-  const StepSums sums{rider_[0], rider_[1], rider_[2], rider_[3]};
+  std::array<real, rider_size> numbers = {};
+  copy_to_host(exec_, numbers, rider);
+  const StepSums sums{numbers[0], numbers[1], numbers[2], numbers[3]};
   if (sums.non_finite > 0 && diverged_at_ < 0) {
     // No device has begun step + 2 when it learns of this; all end the segment before it.
     diverged_at_ = step;
@@ -281,24 +290,20 @@ bool Executor::wait(const Action& action) {
   pending_.pop_back();
   if (training_ && action.payload == Payload::parameters && action.stage == 0 &&
       action.direction == Direction::receive)
-    learn(action.version - 1, parts_.memory.parameters(0, action.version) +
-                                  parts_.stages[0].memory().parameter_size);
+    learn(action.version - 1,
+          parts_.memory.parameters(0, action.version) + parts_.stages[0].memory().parameter_size);
   return true;
 }
 
 void Executor::save(const Action& action) {
   const int j = action.stage;
-  const real* state = action.bytes > 0 ? parts_.memory.gradient(action.buffer)
-                                       : parts_.memory.optimizer(j);
+  const real* state =
+      action.bytes > 0 ? parts_.memory.gradient(action.buffer) : parts_.memory.optimizer(j);
   collected_[j].clear();
   if (state == nullptr) return;
   const auto size = static_cast<std::size_t>(parts_.stages[j].memory().parameter_size);
   collected_[j].resize(size);
-  Kokkos::deep_copy(exec_,
-                    Kokkos::View<real*, HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-                        collected_[j].data(), size),
-                    ConstVector(state, size));
-  exec_.fence("carousel::train::save");
+  copy_to_host(exec_, collected_[j], state);
 }
 
 }  // namespace carousel

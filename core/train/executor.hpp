@@ -37,10 +37,10 @@ struct ExecutorParts {
   Prefetcher& prefetcher;
   Recorder& recorder;
   const OptimizerConfig& optimizer;
-  std::function<double(std::int64_t)> learning_rate;                // of an update index
-  std::function<void(std::int64_t, const StepSums&)> on_step;       // a step is complete
-  std::function<void(std::int64_t, int, const real*)> on_update;    // step, stage, theta_{step+1}
-  std::function<double()> seconds;                                  // since the run began
+  std::function<double(std::int64_t)> learning_rate;              // of an update index
+  std::function<void(std::int64_t, const StepSums&)> on_step;     // a step is complete
+  std::function<void(std::int64_t, int, const real*)> on_update;  // step, stage, theta_{step+1}
+  std::function<double()> seconds;                                // since the run began
   int micro_batch_size = 1;
 };
 
@@ -98,7 +98,6 @@ class Executor {
   const BufferCounts& counts_;
   std::vector<std::vector<real>> collected_;
   Kokkos::View<std::uint64_t*, MemorySpace> digest_;
-  Kokkos::View<real*, HostSpace> rider_;
   std::vector<Pending> pending_;
 
   bool training_ = false;

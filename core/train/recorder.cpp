@@ -34,8 +34,7 @@ StepSelection::StepSelection(const std::string& slices) {
     if (colon == std::string_view::npos) {
       slice.last = slice.first + 1;
     } else {
-      const std::size_t length =
-          second == std::string_view::npos ? second : second - colon - 1;
+      const std::size_t length = second == std::string_view::npos ? second : second - colon - 1;
       good = good && read_number(text.substr(colon + 1, length), slice.last);
       if (second != std::string_view::npos)
         good = good && read_number(text.substr(second + 1), slice.stride);
@@ -84,8 +83,12 @@ void Recorder::add(const ActionRecord& action, const CategoryBytes& in_use) {
   memory_.push_back({action.end, row, in_use});
 }
 
-void Recorder::add(const MessageRecord& message) { messages_.push_back(message); }
+void Recorder::add(const MessageRecord& message) {
+  messages_.push_back(message);
+}
 
-void Recorder::add(const Receipt& receipt) { receipts_.push_back(receipt); }
+void Recorder::add(const Receipt& receipt) {
+  receipts_.push_back(receipt);
+}
 
 }  // namespace carousel

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/device.hpp"
+
+#include <utility>
+
+#include "core/train/initialise.hpp"
+#include "core/train/rider.hpp"
+#include "core/train/trainer.hpp"
+
+namespace carousel {
+namespace {
+
+std::vector<Stage> make_stages(const TrainerSpec& spec) {
+  std::vector<Stage> stages;
+  stages.reserve(spec.memory.stages.size());
+  for (const StageMemory& memory : spec.memory.stages)
+    stages.emplace_back(spec.model, memory, spec.layers);
+  return stages;
+}
+
+}  // namespace
+
+Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, Hooks hooks)
+    : index_(index),
+      memory_(exec, spec.memory, index, spec.schedule.buffers(index)),
+      stages_(make_stages(spec)),
+      transport_(spec.transport(index)),
+      prefetcher_(spec.dataset, spec.seed, spec.train.micro_batch_size, staged_batches),
+      recorder_(StepSelection(spec.profile.steps)),
+      executor_(exec, {.device = index,
+                       .schedule = spec.schedule,
+                       .memory = memory_,
+                       .stages = stages_,
+                       .transport = *transport_,
+                       .prefetcher = prefetcher_,
+                       .recorder = recorder_,
+                       .optimizer = spec.train.optimizer,
+                       .learning_rate = std::move(hooks.learning_rate),
+                       .on_step = std::move(hooks.on_step),
+                       .on_update = std::move(hooks.on_update),
+                       .seconds = spec.seconds,
+                       .micro_batch_size = spec.train.micro_batch_size}) {
+  initialise(exec, spec);
+}
+
+void Device::initialise(const ExecutionSpace& exec, const TrainerSpec& spec) {
+  std::vector<real> values;
+  for (std::size_t j = 0; j < stages_.size(); ++j) {
+    const StageMemory& stage = stages_[j].memory();
+    values.resize(stage.parameter_size);
+    std::int64_t offset = 0;
+    for (int k = 0; k < stage.layers; ++k) {
+      for (const ParameterSpec& parameter : spec.model.layers[stage.first + k].parameters) {
+        const auto size = static_cast<std::size_t>(parameter.size());
+        carousel::initialise(parameter, spec.seed, std::span(values).subspan(offset, size));
+        offset += parameter.size();
+      }
+    }
+    // theta_{-1} = theta_0
+    for (int version = 0; version > -spec.schedule.buffers(index_).parameter_copies; --version)
+      copy_to_device(exec, memory_.parameters(static_cast<int>(j), version), values);
+  }
+}
+
+void Device::prefetch(const Schedule& schedule, const TrainingOrder& order,
+                      const Segment& segment) {
+  requests_.clear();
+  for (std::int64_t p = segment.first; p < segment.last + schedule.trailing_periods(); ++p) {
+    for (const Action& action : schedule.period(index_)) {
+      const std::int64_t step = p + action.step;
+      if (action.kind == ActionKind::load && step >= segment.first && step < segment.last)
+        requests_.push_back(training_request(order, step, action.micro_batch));
+    }
+  }
+  prefetcher_.start(requests_);
+}
+
+void Device::prefetch_evaluation(const Schedule& schedule, std::int64_t samples, int batch,
+                                 std::int64_t version) {
+  requests_.clear();
+  for (const BatchRequest& request : evaluation_requests(samples, batch, version)) {
+    if (request.micro_batch % schedule.devices() == index_) requests_.push_back(request);
+  }
+  prefetcher_.start(requests_);
+}
+
+}  // namespace carousel

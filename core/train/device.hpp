@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One device of the plan as it lives in a process: its memory, kernels, data, transport and
+// executor, put together once. It drives nothing.
+
+#include <memory>
+#include <vector>
+
+#include "core/train/executor.hpp"
+
+namespace carousel {
+
+struct TrainerSpec;
+
+/// Batches the prefetch thread may be ahead of the executor.
+inline constexpr int staged_batches = 3;
+
+class Device {
+ public:
+  /// Functions that an executor calls.
+  struct Hooks {
+    std::function<double(std::int64_t)> learning_rate;
+    std::function<void(std::int64_t, const StepSums&)> on_step;
+    std::function<void(std::int64_t, int, const real*)> on_update;
+  };
+
+  Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, Hooks hooks);
+
+  [[nodiscard]] int index() const { return index_; }
+  [[nodiscard]] DeviceMemory& memory() { return memory_; }
+  [[nodiscard]] const DeviceMemory& memory() const { return memory_; }
+  [[nodiscard]] Recorder& recorder() { return recorder_; }
+  [[nodiscard]] Executor& executor() { return executor_; }
+  [[nodiscard]] const Executor& executor() const { return executor_; }
+  [[nodiscard]] Prefetcher& prefetcher() { return prefetcher_; }
+
+  /// Starts reading what the loads of a segment or of an evaluation will ask for.
+  void prefetch(const Schedule& schedule, const TrainingOrder& order, const Segment& segment);
+  void prefetch_evaluation(const Schedule& schedule, std::int64_t samples, int batch,
+                           std::int64_t version);
+
+ private:
+  void initialise(const ExecutionSpace& exec, const TrainerSpec& spec);
+
+  int index_;
+  DeviceMemory memory_;
+  std::vector<Stage> stages_;
+  std::unique_ptr<Transport> transport_;
+  Prefetcher prefetcher_;
+  Recorder recorder_;
+  Executor executor_;
+  std::vector<BatchRequest> requests_;
+};
+
+}  // namespace carousel

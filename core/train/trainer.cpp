@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "core/base/check.hpp"
+#include "core/train/learning_rate.hpp"
+#include "core/train/rider.hpp"
+
+namespace carousel {
+namespace {
+
+TrainingOrder training_order(const TrainerSpec& spec) {
+  return {.samples = spec.dataset.train().samples(),
+          .micro_batches = spec.schedule.rule().micro_batches(),
+          .micro_batch_size = spec.train.micro_batch_size};
+}
+
+/// Cuts the flat vector of a stage into its named tensors.
+void append_tensors(std::vector<HostTensor>& tensors, const Model& model, const StageMemory& stage,
+                    std::span<const real> flat) {
+  for (int k = 0; k < stage.layers; ++k) {
+    for (const ParameterSpec& parameter : model.layers[stage.first + k].parameters) {
+      const auto size = static_cast<std::size_t>(parameter.size());
+      const std::span<const real> values = flat.first(size);
+      tensors.push_back({parameter.name, parameter.shape, {values.begin(), values.end()}});
+      flat = flat.subspan(size);
+    }
+  }
+}
+
+}  // namespace
+
+Trainer::Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver& observer)
+    : exec_(exec), spec_(std::move(spec)), observer_(observer) {
+  steps_per_epoch_ = training_order(spec_).steps_per_epoch();
+  total_steps_ = spec_.train.steps > 0 ? spec_.train.steps : spec_.train.epochs * steps_per_epoch_;
+  for (int index : spec_.devices) {
+    devices_.push_back(std::make_unique<Device>(
+        exec_, spec_, index,
+        Device::Hooks{.learning_rate =
+                          [this](std::int64_t t) {
+                            return learning_rate(spec_.train.schedule,
+                                                 spec_.train.optimizer.learning_rate, t,
+                                                 steps_per_epoch_, total_steps_);
+                          },
+                      .on_step =
+                          [this, index](std::int64_t step, const StepSums& sums) {
+                            if (index == 0) step_done(step, sums);
+                          },
+                      .on_update =
+                          [this, index](std::int64_t step, int stage, const real* theta) {
+                            if (index == spec_.schedule.owner(stage))
+                              observer_.on_update(index, step, stage, theta,
+                                                  spec_.memory.stages[stage].parameter_size);
+                          }}));
+  }
+}
+
+Trainer::~Trainer() = default;
+
+Device& Trainer::device(int index) const {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (device->index() == index) return *device;
+  }
+  fail(ExitCode::internal, "device {} is not in this process", index);
+}
+
+void Trainer::step_done(std::int64_t step, const StepSums& sums) {
+  const double now = spec_.seconds();
+  const int n = spec_.schedule.rule().micro_batches();
+  StepRecord record;
+  record.step = step;
+  record.epoch = step / steps_per_epoch_;
+  record.loss = sums.loss / n;
+  record.accuracy = sums.samples > 0 ? sums.correct / sums.samples : 0;
+  record.learning_rate = learning_rate(spec_.train.schedule, spec_.train.optimizer.learning_rate,
+                                       step, steps_per_epoch_, total_steps_);
+  record.seconds = now;
+  const double passed = now - last_step_seconds_;
+  record.images_per_second = passed > 0 ? sums.samples / passed : 0;
+  last_step_seconds_ = now;
+  observer_.on_step(record);
+}
+
+TrainingResult Trainer::run() {
+  TrainingResult result;
+  first_step_seconds_ = spec_.seconds();
+  while (steps_ < total_steps_) {
+    // Segments end with epochs: records reach the disk and evaluations find complete parameters.
+    const std::int64_t epoch_end = (steps_ / steps_per_epoch_ + 1) * steps_per_epoch_;
+    run_segment({steps_, std::min(epoch_end, total_steps_)});
+    const Executor& executor = devices_.front()->executor();
+    steps_ = executor.segment().last;
+    result.diverged_at = executor.diverged_at();
+    if (result.diverged_at >= 0) break;
+    const std::int64_t epochs = steps_ / steps_per_epoch_;
+    const bool whole_epoch = steps_ % steps_per_epoch_ == 0;
+    const bool due =
+        whole_epoch && spec_.train.evaluate_every > 0 && epochs % spec_.train.evaluate_every == 0;
+    if (due || steps_ == total_steps_) {
+      const EvaluationRecord record = evaluate(steps_);
+      if (devices_.front()->index() == 0) observer_.on_evaluation(record);
+    }
+  }
+  result.steps = steps_;
+  return result;
+}
+
+void Trainer::run_segment(const Segment& segment) {
+  const TrainingOrder order = training_order(spec_);
+  for (const std::unique_ptr<Device>& device : devices_) {
+    device->prefetch(spec_.schedule, order, segment);
+    device->executor().begin(segment);
+  }
+  last_step_seconds_ = spec_.seconds();
+  drive();
+  for (const std::unique_ptr<Device>& device : devices_) {
+    device->prefetcher().stop();
+    observer_.on_segment_end(device->index(), device->recorder());
+  }
+}
+
+void Trainer::run_lists(const std::vector<std::vector<Action>>& lists) {
+  for (const std::unique_ptr<Device>& device : devices_)
+    device->executor().begin(lists[device->index()]);
+  drive();
+}
+
+void Trainer::drive() {
+  std::vector<bool> done(devices_.size(), false);
+  std::size_t running = devices_.size();
+  while (running > 0) {
+    bool moved = false;
+    for (std::size_t k = 0; k < devices_.size(); ++k) {
+      if (done[k]) continue;
+      const Executor::State state = devices_[k]->executor().advance();
+      done[k] = state == Executor::State::done;
+      running -= done[k] ? 1 : 0;
+      moved = moved || state != Executor::State::blocked;
+    }
+    // Cores may be shared with the very rank that this one waits for.
+    if (!moved && running > 0) {
+      CAROUSEL_CHECK(static_cast<int>(spec_.devices.size()) < spec_.schedule.devices() ||
+                         spec_.schedule.devices() == 1,
+                     "all {} devices wait for each other", running);
+      std::this_thread::yield();
+    }
+  }
+}
+
+EvaluationRecord Trainer::evaluate(std::int64_t version) {
+  const std::int64_t samples = spec_.dataset.test().samples();
+  const std::int64_t batches = spec_.memory.evaluation_batches;
+  for (const std::unique_ptr<Device>& device : devices_)
+    device->prefetch_evaluation(spec_.schedule, samples, spec_.train.micro_batch_size, version);
+  run_lists(evaluation_actions(spec_.schedule, batches, version, metrics_bytes));
+
+  EvaluationRecord record{.step = version, .epoch = version / steps_per_epoch_};
+  if (devices_.front()->index() != 0) return record;
+  std::vector<Metrics> results(batches);
+  copy_to_host(exec_, results, devices_.front()->memory().evaluation(0));
+  // In the order of the batches, so that every placement adds the same numbers the same way.
+  for (std::int64_t k = 0; k < batches; ++k) {
+    const Metrics& metrics = results[evaluation_position(spec_.schedule, batches, k)];
+    record.loss += metrics.loss * metrics.samples;
+    record.accuracy += metrics.correct;
+  }
+  record.loss /= static_cast<double>(samples);
+  record.accuracy /= static_cast<double>(samples);
+  return record;
+}
+
+Snapshot Trainer::snapshot() {
+  const std::vector<StageMemory>& stages = spec_.memory.stages;
+  const bool momentum = spec_.train.optimizer.momentum != 0;
+  std::vector<std::int64_t> state_bytes;
+  for (const StageMemory& stage : stages)
+    state_bytes.push_back(momentum ? stage.parameter_size * std::int64_t{sizeof(real)} : 0);
+  run_lists(collection_actions(spec_.schedule, state_bytes, steps_));
+
+  Snapshot result;
+  result.step = steps_;
+  if (devices_.front()->index() != 0) return result;
+  const Device& first = *devices_.front();
+  std::vector<real> flat;
+  for (std::size_t j = 0; j < stages.size(); ++j) {
+    const auto stage = static_cast<int>(j);
+    flat.resize(stages[j].parameter_size);
+    copy_to_host(exec_, flat, first.memory().parameters(stage, steps_));
+    append_tensors(result.parameters, spec_.model, stages[j], flat);
+    if (spec_.schedule.buffers(0).parameter_copies > 1) {
+      copy_to_host(exec_, flat, first.memory().parameters(stage, steps_ - 1));
+      append_tensors(result.previous, spec_.model, stages[j], flat);
+    }
+    const std::vector<real>& state = first.executor().collected()[j];
+    if (!state.empty()) append_tensors(result.momentum, spec_.model, stages[j], state);
+  }
+  return result;
+}
+
+MeasuredRecord Trainer::measured(int index) const {
+  const Device& found = device(index);
+  MeasuredRecord record;
+  record.peak_bytes = found.memory().peak();
+  record.messages_sent = found.executor().sent().messages;
+  record.bytes_sent = found.executor().sent().bytes;
+  record.first_step_seconds = first_step_seconds_;
+  return record;
+}
+
+}  // namespace carousel

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Trains a model: divides the run into segments, drives the devices of this process through each,
+// evaluates between them. What is told about it goes to an observer; files are not its business.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/dataset.hpp"
+#include "core/io/records.hpp"
+#include "core/plan/memory_plan.hpp"
+#include "core/plan/partition.hpp"
+#include "core/train/config.hpp"
+#include "core/train/device.hpp"
+#include "core/train/layer.hpp"
+#include "core/train/transport.hpp"
+
+namespace carousel {
+
+/// Everything that was decided before training starts; borrowed, and alive as long as the trainer.
+struct TrainerSpec {
+  const Model& model;
+  const Partition& partition;
+  const Schedule& schedule;
+  const MemoryPlan& memory;
+  const Dataset& dataset;
+  const TrainConfig& train;
+  const ProfileConfig& profile;
+  std::uint64_t seed = 1;
+  std::vector<int> devices;  // of the plan, in this process
+  LayerFactory layers;
+  std::function<std::unique_ptr<Transport>(int device)> transport;
+  std::function<double()> seconds;  // since the run began
+};
+
+/// Learns what happens. Steps are told by the process that holds device 0 only; all calls come from
+/// the training thread, those of steps and updates from inside a segment.
+class TrainingObserver {
+ public:
+  TrainingObserver() = default;
+  TrainingObserver(const TrainingObserver&) = delete;
+  TrainingObserver& operator=(const TrainingObserver&) = delete;
+  virtual ~TrainingObserver() = default;
+
+  virtual void on_step(const StepRecord& step) = 0;
+  /// theta_{step+1} of one stage in device memory, `size` numbers, by its owner.
+  virtual void on_update(int device, std::int64_t step, int stage, const real* theta,
+                         std::int64_t size) = 0;
+  virtual void on_evaluation(const EvaluationRecord& evaluation) = 0;
+  /// Every device of this process after every segment; the records are those of the segment.
+  virtual void on_segment_end(int device, const Recorder& recorder) = 0;
+};
+
+/// A named host copy of a parameter or of its optimizer state.
+struct HostTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::vector<real> values;
+};
+
+/// What a checkpoint holds, complete on the process of device 0.
+struct Snapshot {
+  std::int64_t step = 0;
+  std::vector<HostTensor> parameters;  // theta_step
+  std::vector<HostTensor> previous;    // theta_{step-1}; cyclic rules only
+  std::vector<HostTensor> momentum;    // empty without momentum
+};
+
+struct TrainingResult {
+  std::int64_t steps = 0;         // updates made
+  std::int64_t diverged_at = -1;  // first step whose loss was not finite
+};
+
+class Trainer {
+ public:
+  Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver& observer);
+  ~Trainer();
+
+  /// Trains to the end, or until all devices stop because the loss is no longer finite.
+  TrainingResult run();
+  /// Brings all state to device 0. Every process of the run calls it.
+  [[nodiscard]] Snapshot snapshot();
+  /// What was measured on a device of this process.
+  [[nodiscard]] MeasuredRecord measured(int device) const;
+  /// Puts theta_0 into the audit trail and, for evaluation alone, other parameters in place.
+  [[nodiscard]] Device& device(int index) const;
+
+  [[nodiscard]] std::int64_t total_steps() const { return total_steps_; }
+  [[nodiscard]] std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  /// Evaluates theta_version on /test; the record counts on the process of device 0 only.
+  EvaluationRecord evaluate(std::int64_t version);
+
+ private:
+  void step_done(std::int64_t step, const StepSums& sums);
+  void run_segment(const Segment& segment);
+  void run_lists(const std::vector<std::vector<Action>>& lists);
+  void drive();
+
+  ExecutionSpace exec_;
+  TrainerSpec spec_;
+  TrainingObserver& observer_;
+  std::int64_t steps_per_epoch_ = 0;
+  std::int64_t total_steps_ = 0;
+  double last_step_seconds_ = 0;
+  double first_step_seconds_ = -1;
+  std::int64_t steps_ = 0;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+}  // namespace carousel
