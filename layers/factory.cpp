@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/factory.hpp"
+
+#include "core/base/check.hpp"
+#include "layers/flatten.hpp"
+#include "layers/linear.hpp"
+#include "layers/relu.hpp"
+#include "layers/softmax_cross_entropy.hpp"
+
+namespace carousel {
+
+std::unique_ptr<Layer> make_layer(const LayerSpec& spec) {
+  switch (spec.kind) {
+    case LayerKind::flatten:
+      return std::make_unique<Flatten>();
+    case LayerKind::linear:
+      return std::make_unique<Linear>(spec);
+    case LayerKind::relu:
+      return std::make_unique<Relu>();
+    case LayerKind::softmax_cross_entropy:
+      return std::make_unique<SoftmaxCrossEntropy>(spec);
+  }
+  fail(ExitCode::internal, "layer {}: no kernels for kind {}", spec.name,
+       static_cast<int>(spec.kind));
+}
+
+}  // namespace carousel

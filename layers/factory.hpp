@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// From the description of a layer to its kernels. The only place that knows all layers.
+
+#include "core/train/layer.hpp"
+
+namespace carousel {
+
+[[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec);
+
+}  // namespace carousel

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Matrix products C = epilogue(A B) of borrowed matrices as one tiled kernel on any backend. It is
+// the reference and the fallback; products of vendor libraries are found elsewhere.
+
+#include <string>
+
+#include "core/base/check.hpp"
+#include "layers/gemm_tiles.hpp"
+
+namespace carousel {
+
+/// A borrowed factor: element (i, j) is data[i * row_stride + j * column_stride], so that a
+/// transpose is the same memory with the strides exchanged.
+struct ConstMatrix {
+  const real* data;
+  std::int64_t row_stride;
+  std::int64_t column_stride;
+
+  [[nodiscard]] KOKKOS_FUNCTION const real* at(std::int64_t i, std::int64_t j) const {
+    return data + i * row_stride + j * column_stride;
+  }
+  [[nodiscard]] ConstMatrix transposed() const { return {data, column_stride, row_stride}; }
+};
+
+/// A borrowed product, with rows of consecutive numbers.
+struct Matrix {
+  real* data;
+  std::int64_t row_stride;
+};
+
+/// m rows and n columns of C, sums of k products.
+struct GemmShape {
+  int m;
+  int n;
+  int k;
+};
+
+/// Epilogues see every finished sum once, before it is stored: value of (row, column).
+struct StoreSum {
+  KOKKOS_FUNCTION real operator()(real sum, int /*row*/, int /*column*/) const { return sum; }
+};
+struct AddToColumns {
+  const real* bias;  // [n]
+  KOKKOS_FUNCTION real operator()(real sum, int /*row*/, int column) const {
+    return sum + bias[column];
+  }
+};
+
+namespace detail {
+
+/// The part of C that one team computes, in numbers; multiples of the register tile.
+struct GemmTile {
+  int m;
+  int n;
+};
+
+/// A tile that fits the caches, cut further until all threads have work of the same size. Cuts
+/// change no bits: every sum runs over k alone.
+[[nodiscard]] GemmTile host_tile(const GemmShape& shape, int concurrency);
+
+template <class Tiles, class Epilogue>
+class GemmKernel {
+ public:
+  GemmKernel(const GemmShape& shape, const GemmTile& tile, const ConstMatrix& a,
+             const ConstMatrix& b, const Matrix& c, const Epilogue& epilogue)
+      : shape_(shape),
+        tile_(tile),
+        a_(a),
+        b_(b),
+        c_(c),
+        epilogue_(epilogue),
+        depth_(std::min(Tiles::block_k, shape.k)),
+        tiles_n_((shape.n + tile.n - 1) / tile.n) {}
+
+  void launch(const ExecutionSpace& exec, const std::string& label) const {
+    const int teams = (shape_.m + tile_.m - 1) / tile_.m * tiles_n_;
+    const auto bytes =  // the first block may start behind unaligned memory
+        static_cast<int>(block_bytes(tile_.m) + block_bytes(tile_.n)) + alignment;
+    TeamPolicy policy(exec, teams, Tiles::threads_m * Tiles::threads_n);
+    policy.set_scratch_size(level, Kokkos::PerTeam(bytes));
+    Kokkos::parallel_for(label, policy, *this);
+  }
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const int m0 = team.league_rank() / tiles_n_ * tile_.m;
+    const int n0 = team.league_rank() % tiles_n_ * tile_.n;
+    const Part part = {m0, n0, Kokkos::min(tile_.m, shape_.m - m0),
+                       Kokkos::min(tile_.n, shape_.n - n0)};
+    const auto scratch = team.team_scratch(level);
+    const Blocks blocks = {
+        static_cast<real*>(scratch.get_shmem_aligned(block_bytes(tile_.m), alignment)),
+        static_cast<real*>(scratch.get_shmem_aligned(block_bytes(tile_.n), alignment))};
+    if constexpr (Tiles::one_tile_per_thread)
+      multiply_in_registers(team, part, blocks);
+    else
+      multiply_panels(team, part, blocks);
+  }
+
+ private:
+  static constexpr int level = runs_on_host ? 1 : 0;
+  static constexpr int alignment = 64;
+
+  /// Where the team's tile starts in C, and how much of it exists.
+  struct Part {
+    int m0;
+    int n0;
+    int m;
+    int n;
+  };
+  /// The packed blocks of both factors.
+  struct Blocks {
+    real* a;
+    real* b;
+  };
+
+  [[nodiscard]] KOKKOS_FUNCTION std::size_t block_bytes(int vectors) const {
+    return (sizeof(real) * depth_ * vectors + alignment - 1) / alignment * alignment;
+  }
+
+  KOKKOS_FUNCTION void pack_blocks(const Team& team, const Part& part, int k0, int k,
+                                   const Blocks& blocks) const {
+    constexpr bool by_element = Tiles::one_tile_per_thread;
+    pack<Tiles::panel_m, by_element>(
+        team, {a_.at(part.m0, k0), a_.row_stride, a_.column_stride, part.m}, k, blocks.a);
+    pack<Tiles::panel_n, by_element>(
+        team, {b_.at(k0, part.n0), b_.column_stride, b_.row_stride, part.n}, k, blocks.b);
+    team.team_barrier();
+  }
+
+  KOKKOS_FUNCTION void store(const Part& part, Accumulators<Tiles>& sums) const {
+    sums.for_each(part.m, part.n, [&](real& sum, int i, int j) {
+      c_.data[(part.m0 + i) * c_.row_stride + part.n0 + j] =
+          epilogue_(sum, part.m0 + i, part.n0 + j);
+    });
+  }
+
+  /// Every thread owns one register tile until all of k is added.
+  KOKKOS_FUNCTION void multiply_in_registers(const Team& team, const Part& part,
+                                             const Blocks& blocks) const {
+    const int row = team.team_rank() / Tiles::threads_n;
+    const int column = team.team_rank() % Tiles::threads_n;
+    Accumulators<Tiles> sums(row, column);
+    for (int k0 = 0; k0 < shape_.k; k0 += depth_) {
+      const int k = Kokkos::min(depth_, shape_.k - k0);
+      pack_blocks(team, part, k0, k, blocks);
+      sums.multiply_add(k, blocks.a + row, blocks.b + column);
+      team.team_barrier();
+    }
+    store(part, sums);
+  }
+
+  /// The threads share the register tiles of each block of k; between blocks the sums wait in C.
+  KOKKOS_FUNCTION void multiply_panels(const Team& team, const Part& part,
+                                       const Blocks& blocks) const {
+    const int panels_m = (part.m + Tiles::panel_m - 1) / Tiles::panel_m;
+    const int panels_n = (part.n + Tiles::panel_n - 1) / Tiles::panel_n;
+    for (int k0 = 0; k0 < shape_.k; k0 += depth_) {
+      const int k = Kokkos::min(depth_, shape_.k - k0);
+      pack_blocks(team, part, k0, k, blocks);
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, panels_m * panels_n), [&](int p) {
+        const int i0 = p % panels_m * Tiles::panel_m;
+        const int j0 = p / panels_m * Tiles::panel_n;
+        Accumulators<Tiles> sums(i0, j0);
+        const auto element = [&](int i, int j) -> real& {
+          return c_.data[(part.m0 + i) * c_.row_stride + part.n0 + j];
+        };
+        if (k0 > 0)
+          sums.for_each(part.m, part.n, [&](real& sum, int i, int j) { sum = element(i, j); });
+        sums.multiply_add(k, blocks.a + i0 * k, blocks.b + j0 * k);
+        if (k0 + k < shape_.k)
+          sums.for_each(part.m, part.n, [&](real& sum, int i, int j) { element(i, j) = sum; });
+        else
+          store(part, sums);
+      });
+      team.team_barrier();
+    }
+  }
+
+  GemmShape shape_;
+  GemmTile tile_;
+  ConstMatrix a_;
+  ConstMatrix b_;
+  Matrix c_;
+  Epilogue epilogue_;
+  int depth_;    // k of one packed block
+  int tiles_n_;  // teams side by side
+};
+
+}  // namespace detail
+
+/// C = epilogue(A B) for any m, n, k >= 1; C overlaps neither factor. Every sum runs over k in
+/// ascending order in one accumulator, so that threads, tiles and backends change no bits as long
+/// as the compiler contracts multiply and add alike.
+template <class Epilogue = StoreSum>
+void gemm(const ExecutionSpace& exec, const std::string& label, const GemmShape& shape,
+          const ConstMatrix& a, const ConstMatrix& b, const Matrix& c,
+          const Epilogue& epilogue = {}) {
+  CAROUSEL_CHECK(shape.m >= 1 && shape.n >= 1 && shape.k >= 1, "m = {}, n = {}, k = {}", shape.m,
+                 shape.n, shape.k);
+  if constexpr (runs_on_host) {
+    const detail::GemmTile tile = detail::host_tile(shape, exec.concurrency());
+    detail::GemmKernel<detail::HostTiles, Epilogue>(shape, tile, a, b, c, epilogue)
+        .launch(exec, label);
+  } else if (static_cast<std::int64_t>(shape.m) * shape.n >= 128 * 128 * 64) {
+    using Tiles = detail::DeviceTiles<8>;
+    detail::GemmKernel<Tiles, Epilogue>(shape, {Tiles::panel_m, Tiles::panel_n}, a, b, c, epilogue)
+        .launch(exec, label);
+  } else {  // smaller tiles, so that more multiprocessors have work
+    using Tiles = detail::DeviceTiles<4>;
+    detail::GemmKernel<Tiles, Epilogue>(shape, {Tiles::panel_m, Tiles::panel_n}, a, b, c, epilogue)
+        .launch(exec, label);
+  }
+}
+
+}  // namespace carousel

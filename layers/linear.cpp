@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/linear.hpp"
+
+#include "layers/gemm.hpp"
+
+namespace carousel {
+namespace {
+
+/// sums[j] = sum over i, in ascending order, of rows[i][j].
+void sum_rows(const ExecutionSpace& exec, int n, int columns, const real* rows, real* sums) {
+  static const std::string label = "carousel::layers::linear_backward_bias";
+  constexpr int width = runs_on_host ? 16 : 1;  // neighbouring columns fill vector registers
+  Kokkos::parallel_for(
+      label, RangePolicy(exec, 0, (columns + width - 1) / width), KOKKOS_LAMBDA(int chunk) {
+        const int first = chunk * width;
+        const int here = Kokkos::min(width, columns - first);
+        real sum[width] = {};
+        for (int i = 0; i < n; ++i) {
+          const real* row = rows + static_cast<std::int64_t>(i) * columns + first;
+          for (int j = 0; j < here; ++j) sum[j] += row[j];
+        }
+        for (int j = 0; j < here; ++j) sums[first + j] = sum[j];
+      });
+}
+
+}  // namespace
+
+Linear::Linear(const LayerSpec& spec) : in_(spec.input.channels), out_(spec.output.channels) {
+  CAROUSEL_CHECK(spec.input.size() == in_ && spec.output.size() == out_,
+                 "linear layer {} needs flat features", spec.name);
+  CAROUSEL_CHECK(spec.parameter_size() == std::int64_t{out_} * in_ + out_,
+                 "linear layer {} has {} parameters", spec.name, spec.parameter_size());
+}
+
+void Linear::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  static const std::string label = "carousel::layers::linear_forward";
+  const ConstMatrix x = {arguments.input.data, in_, 1};  // [n, in]
+  const ConstMatrix w = {arguments.parameters, in_, 1};  // [out, in]
+  const real* bias = arguments.parameters + std::int64_t{out_} * in_;
+  const Matrix y = {arguments.output.data, out_};  // [n, out]
+  gemm(exec, label, {arguments.input.n, out_, in_}, x, w.transposed(), y, AddToColumns{bias});
+}
+
+void Linear::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string weight_label = "carousel::layers::linear_backward_weight";
+  static const std::string input_label = "carousel::layers::linear_backward_input";
+  const int n = arguments.input.n;
+  const ConstMatrix x = {arguments.input.data, in_, 1};        // [n, in]
+  const ConstMatrix w = {arguments.parameters, in_, 1};        // [out, in]
+  const ConstMatrix d_y = {arguments.d_output.data, out_, 1};  // [n, out]
+  real* d_bias = arguments.d_parameters + std::int64_t{out_} * in_;
+  gemm(exec, weight_label, {out_, in_, n}, d_y.transposed(), x, {arguments.d_parameters, in_});
+  sum_rows(exec, n, out_, d_y.data, d_bias);
+  if (arguments.d_input.data != nullptr)
+    gemm(exec, input_label, {n, in_, out_}, d_y, w, {arguments.d_input.data, in_});
+}
+
+}  // namespace carousel
