@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/learning_rate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+/// From `first` at fraction 0 to `last` at fraction 1 along half a cosine.
+double anneal(double first, double last, double fraction) {
+  return last + (first - last) / 2 * (1 + std::cos(std::numbers::pi * fraction));
+}
+
+/// torch.optim.lr_scheduler.OneCycleLR with two phases, cosine. Positions are updates, or epochs.
+double one_cycle(const LearningRateConfig& config, double peak, double position, double total) {
+  const double initial = peak / config.initial_divisor;
+  const double turn = config.peak_fraction * total - 1;
+  const double end = total - 1;
+  if (position <= turn) return anneal(initial, peak, turn > 0 ? position / turn : 1);
+  const double fall = end > turn ? (position - turn) / (end - turn) : 1;
+  return anneal(peak, initial / config.final_divisor, std::min(fall, 1.0));
+}
+
+}  // namespace
+
+double learning_rate(const LearningRateConfig& config, double base, std::int64_t t,
+                     std::int64_t steps_per_epoch, std::int64_t total_steps) {
+  CAROUSEL_CHECK(t >= 0 && steps_per_epoch > 0 && total_steps > 0,
+                 "update {}, {} steps per epoch, {} in total", t, steps_per_epoch, total_steps);
+  // Time in updates; with per_epoch it stands still until the next epoch.
+  const auto per_epoch = static_cast<double>(steps_per_epoch);
+  const std::int64_t held = config.per_epoch ? t / steps_per_epoch * steps_per_epoch : t;
+  const auto now = static_cast<double>(held);
+  const auto total = static_cast<double>(total_steps);
+  const double warmup = config.warmup_epochs * per_epoch;
+
+  if (config.kind == ScheduleKind::one_cycle) {
+    if (warmup > 0)
+      fail(ExitCode::usage,
+           "train.schedule.warmup_epochs: one_cycle has a warm-up of its own; "
+           "leave the key out or set peak_fraction");
+    return config.per_epoch ? one_cycle(config, base, now / per_epoch, std::ceil(total / per_epoch))
+                            : one_cycle(config, base, now, total);
+  }
+  if (now < warmup)
+    return base * (config.warmup_factor + (1 - config.warmup_factor) * now / warmup);
+
+  const double epoch = now / per_epoch;
+  switch (config.kind) {
+    case ScheduleKind::constant:
+      return base;
+    case ScheduleKind::step:
+      return base * std::pow(config.gamma, std::floor(epoch / config.step_epochs));
+    case ScheduleKind::multistep: {
+      const auto drops = std::ranges::count_if(
+          config.milestones, [&](double milestone) { return milestone <= epoch; });
+      return base * std::pow(config.gamma, static_cast<double>(drops));
+    }
+    case ScheduleKind::cosine: {
+      const double fraction = total > warmup ? (now - warmup) / (total - warmup) : 1;
+      return anneal(base, config.final_factor * base, std::min(fraction, 1.0));
+    }
+    case ScheduleKind::one_cycle:
+      break;
+  }
+  return base;
+}
+
+}  // namespace carousel

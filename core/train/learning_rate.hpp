@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Learning-rate schedules with PyTorch's formulas, as a pure function of the update index. It holds
+// no state, so that a resumed run, any rank and any placement get the same numbers.
+
+#include <cstdint>
+
+#include "core/train/config.hpp"
+
+namespace carousel {
+
+/// The rate of update `t` of `total_steps`; `base` is the rate of the deck, the peak of one_cycle.
+/// Milestones and steps count epochs from the start of the run; cosine anneals over what is left
+/// after the warm-up. Throws Error(usage) for a warm-up with one_cycle, which has its own.
+[[nodiscard]] double learning_rate(const LearningRateConfig& config, double base, std::int64_t t,
+                                   std::int64_t steps_per_epoch, std::int64_t total_steps);
+
+}  // namespace carousel
