@@ -182,8 +182,8 @@ void Executor::backward(const Action& action) {
 void Executor::accumulate(const Action& action) {
   // Numbers that ride behind the gradient are summed with it.
   const auto size = static_cast<std::size_t>(parts_.stages[action.stage].memory().message_size);
-  add(exec_, {parts_.memory.gradient(action.buffer), size},
-      {parts_.memory.gradient(action.source), size});
+  add(exec_, Vector(parts_.memory.gradient(action.buffer), size),
+      ConstVector(parts_.memory.gradient(action.source), size));
 }
 
 void Executor::update(const Action& action) {
@@ -194,10 +194,10 @@ void Executor::update(const Action& action) {
   real* next = memory.parameters(j, action.version);
   real* momentum = memory.optimizer(j);
   const auto scale = static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
-  carousel::update(exec_,
-                   sgd_step(parts_.optimizer, parts_.learning_rate(action.step), action.step == 0),
-                   {memory.parameters(j, action.step), size}, {gradient, size}, scale,
-                   {momentum, momentum == nullptr ? 0 : size}, {next, size}, digest_.data() + j);
+  carousel::update(
+      exec_, sgd_step(parts_.optimizer, parts_.learning_rate(action.step), action.step == 0),
+      ConstVector(memory.parameters(j, action.step), size), ConstVector(gradient, size), scale,
+      Vector(momentum, momentum == nullptr ? 0 : size), Vector(next, size), digest_.data() + j);
   copy_rider(exec_, gradient + size, next + size);
   std::uint64_t digest = 0;
   Kokkos::deep_copy(exec_, digest, Kokkos::subview(digest_, j));

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/deck.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <tuple>
+
+#include "app/toml_text.hpp"
+#include "core/base/check.hpp"
+
+// toml++ 3.3.0 asserts, or in release builds lets the compiler assume, what malformed text breaks.
+// Without its assertions it reports these errors. This is the only file that includes it.
+#undef NDEBUG
+#define TOML_ASSERT(condition) static_cast<void>(0)
+#define TOML_MAX_NESTED_VALUES 32
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+namespace carousel {
+namespace {
+
+bool bare(std::string_view key) {
+  const auto allowed = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  };
+  return !key.empty() && std::all_of(key.begin(), key.end(), allowed);
+}
+
+/// A key whose quotes hide dots must not pass for a dotted one.
+std::string joined(const std::string& table, std::string_view key) {
+  const std::string part = bare(key) ? std::string(key) : in_quotes(key);
+  return table.empty() ? part : table + "." + part;
+}
+
+/// `"` and `\` and control characters as TOML escapes.
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return printable(result);
+}
+
+toml::table parse(std::string_view text, const std::string& path) {
+  check_toml_text(text, path);
+  try {
+    return toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    const toml::source_position at = error.source().begin;
+    const Location location{path, static_cast<int>(at.line), static_cast<int>(at.column)};
+    fail(ExitCode::usage, "{}: {}", to_string(location), error.description());
+  }
+}
+
+DeckValue convert(const toml::node& node) {
+  if (const auto* boolean = node.as_boolean()) return {boolean->get()};
+  if (const auto* integer = node.as_integer()) return {integer->get()};
+  if (const auto* real = node.as_floating_point()) return {real->get()};
+  if (const auto* string = node.as_string()) return {string->get()};
+  if (const toml::array* array = node.as_array()) {
+    DeckValue::List list;
+    for (const toml::node& element : *array) list.push_back(convert(element));
+    return {std::move(list)};
+  }
+  return {};
+}
+
+/// Turns the tree of tables into the flat lists of the deck.
+void flatten(const toml::table& table, const std::string& name, Deck& deck) {
+  for (const auto& [key, node] : table) {
+    const std::string path = joined(name, key.str());
+    const toml::source_position at = key.source().begin;
+    const Location location{deck.path, static_cast<int>(at.line), static_cast<int>(at.column)};
+    if (const toml::table* inner = node.as_table()) {
+      deck.tables.push_back({path, location});
+      flatten(*inner, path, deck);
+    } else {
+      deck.entries.push_back({path, convert(node), location, ""});
+    }
+  }
+}
+
+template <class Item>
+void sort_by_place(std::vector<Item>& items) {
+  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return std::tie(a.location.line, a.location.column) <
+           std::tie(b.location.line, b.location.column);
+  });
+}
+
+/// Words need no quotes on a command line: what is no TOML value is a string.
+DeckEntry parse_override(const std::string& text) {
+  const Location location{.file = command_line, .line = 0, .column = 0};
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    fail(ExitCode::usage, "{}: {} is no override; write section.key=value", command_line,
+         in_quotes(text));
+  const std::string key = text.substr(0, equals);
+  const std::string value = text.substr(equals + 1);
+  if (std::optional<DeckValue> parsed = parse_value(value))
+    return {key, std::move(*parsed), location, value};
+  if (std::string_view("\"'[{").find(value.front()) != std::string_view::npos)
+    fail(ExitCode::usage, "{}: {} = {} is no value; mind the quotes of the shell", command_line,
+         in_quotes(key), in_quotes(value));
+  return {key, DeckValue{value}, location, value};
+}
+
+void apply_overrides(Deck& deck, const std::vector<std::string>& overrides) {
+  std::vector<DeckEntry> given;
+  for (const std::string& text : overrides) {
+    DeckEntry entry = parse_override(text);
+    const auto same = [&](const DeckEntry& other) { return other.key == entry.key; };
+    if (std::any_of(given.begin(), given.end(), same))
+      fail(ExitCode::usage, "{}: {} is given twice", command_line, in_quotes(entry.key));
+    std::erase_if(deck.entries, same);
+    given.push_back(std::move(entry));
+  }
+  deck.entries.insert(deck.entries.end(), given.begin(), given.end());
+}
+
+}  // namespace
+
+std::string to_string(const Location& location) {
+  if (location.line == 0) return location.file;
+  return fmt::format("{}:{}:{}", location.file, location.line, location.column);
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    result += byte < 0x20 || byte == 0x7F ? fmt::format("\\u{:04X}", byte) : std::string(1, c);
+  }
+  return result;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  std::string shown = escaped(text.substr(0, longest));
+  for (char& c : shown)  // a cut UTF-8 character would spoil the terminal
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  return fmt::format("\"{}{}\"", shown, text.size() > longest ? "..." : "");
+}
+
+std::string to_toml(const DeckValue& value) {
+  if (const bool* boolean = std::get_if<bool>(&value.data)) return *boolean ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t>(&value.data)) return fmt::to_string(*integer);
+  if (const double* real = std::get_if<double>(&value.data)) {
+    std::string text = fmt::format("{}", *real);
+    if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+    return text;
+  }
+  if (const auto* string = std::get_if<std::string>(&value.data))
+    return fmt::format("\"{}\"", escaped(*string));
+  if (const auto* list = std::get_if<DeckValue::List>(&value.data)) {
+    std::vector<std::string> elements;
+    for (const DeckValue& element : *list) elements.push_back(to_toml(element));
+    return fmt::format("[{}]", fmt::join(elements, ", "));
+  }
+  return "?";
+}
+
+std::optional<DeckValue> parse_value(std::string_view text) {
+  try {
+    const toml::table table = parse(fmt::format("value = {}", text), command_line);
+    const toml::node* node = table.get("value");
+    // A line break would let a value bring further keys.
+    if (node != nullptr && table.size() == 1) return convert(*node);
+  } catch (const Error&) {
+  }
+  return {};
+}
+
+Deck parse_deck(std::string_view text, const std::string& path,
+                const std::vector<std::string>& overrides) {
+  Deck deck{.path = path, .tables = {}, .entries = {}};
+  flatten(parse(text, path), "", deck);
+  sort_by_place(deck.tables);
+  sort_by_place(deck.entries);
+  apply_overrides(deck, overrides);
+  return deck;
+}
+
+Deck read_deck(const std::string& path, const std::vector<std::string>& overrides) {
+  std::string text(max_deck_bytes + 1, '\0');  // never reads a device or a log to its end
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(ExitCode::usage, "{}: the deck cannot be opened: {}", path, std::strerror(errno));
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || errno == EISDIR)
+    fail(ExitCode::input_output, "{}: the deck cannot be read: {}", path, std::strerror(errno));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return parse_deck(text, path, overrides);
+}
+
+}  // namespace carousel

@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/run_config.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/train/slices.hpp"
+
+namespace carousel {
+namespace {
+
+/// The value of an enumeration whose `word` is what the deck says; the schema knows the words.
+template <class Enum>
+Enum choice(const ResolvedDeck& deck, std::string_view key, std::initializer_list<Enum> values,
+            const char* (*word)(Enum) = to_string) {
+  for (const Enum value : values)
+    if (deck.text(key) == word(value)) return value;
+  fail(ExitCode::internal, "{} = \"{}\" is in the schema, but has no meaning", key, deck.text(key));
+}
+
+const char* schedule_word(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::constant:
+      return "constant";
+    case ScheduleKind::step:
+      return "step";
+    case ScheduleKind::multistep:
+      return "multistep";
+    case ScheduleKind::cosine:
+      return "cosine";
+    case ScheduleKind::one_cycle:
+      return "one-cycle";
+  }
+  return "?";
+}
+
+int small(const ResolvedDeck& deck, std::string_view key) {
+  return static_cast<int>(deck.integer(key));  // the schema bounds it
+}
+
+ParallelConfig parallel(const ResolvedDeck& deck) {
+  ParallelConfig config;
+  config.rule = choice(deck, "parallel.rule", {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2});
+  config.placement = choice(deck, "parallel.placement", {Placement::single, Placement::replicated});
+  if (deck.has("parallel.order"))
+    config.order = choice(deck, "parallel.order", {Order::together, Order::accumulate});
+  config.reduction = choice(deck, "parallel.reduction", {Reduction::ordered, Reduction::fast});
+  config.balance =
+      choice(deck, "parallel.balance",
+             {Balance::flops, Balance::activations, Balance::parameters, Balance::layers});
+  config.micro_batches = small(deck, "parallel.micro_batches");
+  config.stages = small(deck, "parallel.stages");
+  if (deck.has("parallel.slack")) config.slack = small(deck, "parallel.slack");
+  return config;
+}
+
+OptimizerConfig optimizer(const ResolvedDeck& deck) {
+  return {.learning_rate = deck.number("train.optimizer.learning_rate"),
+          .momentum = deck.number("train.optimizer.momentum"),
+          .dampening = deck.number("train.optimizer.dampening"),
+          .weight_decay = deck.number("train.optimizer.weight_decay"),
+          .nesterov = deck.flag("train.optimizer.nesterov")};
+}
+
+LearningRateConfig schedule(const ResolvedDeck& deck) {
+  LearningRateConfig config;
+  config.kind = choice(deck, "train.schedule.name",
+                       {ScheduleKind::constant, ScheduleKind::step, ScheduleKind::multistep,
+                        ScheduleKind::cosine, ScheduleKind::one_cycle},
+                       schedule_word);
+  const auto read = [&](std::string_view name, double& value) {
+    const std::string key = fmt::format("train.schedule.{}", name);
+    if (deck.has(key)) value = deck.number(key);
+  };
+  read("warmup_epochs", config.warmup_epochs);
+  read("warmup_factor", config.warmup_factor);
+  read("step_epochs", config.step_epochs);
+  read("gamma", config.gamma);
+  read("final_factor", config.final_factor);
+  read("peak_fraction", config.peak_fraction);
+  read("initial_divisor", config.initial_divisor);
+  read("final_divisor", config.final_divisor);
+  if (deck.has("train.schedule.milestones"))
+    config.milestones = deck.numbers("train.schedule.milestones");
+  config.per_epoch = deck.flag("train.schedule.per_epoch");
+  return config;
+}
+
+TrainConfig train(const ResolvedDeck& deck) {
+  TrainConfig config;
+  config.micro_batch_size = small(deck, "train.micro_batch_size");
+  if (deck.has("train.epochs")) config.epochs = small(deck, "train.epochs");
+  if (deck.has("train.steps")) config.steps = deck.integer("train.steps");
+  config.evaluate_every = small(deck, "train.evaluate_every");
+  config.optimizer = optimizer(deck);
+  config.schedule = schedule(deck);
+  return config;
+}
+
+/// A path is relative to where it is written.
+std::string data_file(const ResolvedDeck& deck) {
+  const std::filesystem::path file = deck.text("data.file");
+  const bool typed = deck.where("data.file") == command_line;
+  const std::filesystem::path folder =
+      typed ? std::filesystem::path() : std::filesystem::path(deck.path()).parent_path();
+  return (folder / file).string();
+}
+
+/// Rules between keys that the schema cannot express. Refuse, never downgrade or ignore.
+class CrossChecks {
+ public:
+  explicit CrossChecks(const RunConfig& config) : config_(config), deck_(config.deck) {}
+
+  void run() const {
+    check_length();
+    check_parallel();
+    check_optimizer();
+    check_schedule();
+    with_locations(config_, [&] { return Slices(config_.profile.steps); });
+  }
+
+ private:
+  template <class... Args>
+  [[noreturn]] void refuse(std::string_view key, fmt::format_string<Args...> format,
+                           Args&&... args) const {
+    fail(ExitCode::usage, "{}: {} {}", deck_.where(key), key,
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void check_length() const {
+    if (deck_.has("train.epochs") && deck_.has("train.steps"))
+      refuse("train.steps", "and train.epochs are both given; remove one");
+    if (!deck_.has("train.epochs") && !deck_.has("train.steps"))
+      refuse("train.epochs", "or train.steps must be given");
+  }
+
+  void check_parallel() const {
+    const ParallelConfig& parallel = config_.parallel;
+    if (parallel.slack > parallel.stages)
+      refuse("parallel.slack", "= {} is more than parallel.stages = {}", parallel.slack,
+             parallel.stages);
+    if (parallel.reduction != Reduction::fast) return;
+    if (parallel.rule != RuleKind::dp)
+      refuse("parallel.reduction",
+             "= \"fast\" has no effect with parallel.rule = \"{}\", whose "
+             "gradients travel from device to device; use \"ordered\"",
+             to_string(parallel.rule));
+    if (parallel.placement == Placement::single)
+      refuse("parallel.reduction",
+             "= \"fast\" has no effect with parallel.placement = \"single\", "
+             "which has one device; use \"ordered\"");
+  }
+
+  void check_optimizer() const {
+    const OptimizerConfig& optimizer = config_.train.optimizer;
+    if (optimizer.dampening > 0 && optimizer.momentum == 0)
+      refuse("train.optimizer.dampening", "has no effect without train.optimizer.momentum");
+    if (!optimizer.nesterov) return;
+    if (optimizer.momentum == 0 || optimizer.dampening != 0)
+      refuse("train.optimizer.nesterov", "needs momentum above 0 and dampening = 0");
+  }
+
+  void check_schedule() const {
+    const LearningRateConfig& schedule = config_.train.schedule;
+    if (schedule.warmup_factor > 0 && schedule.warmup_epochs == 0)
+      refuse("train.schedule.warmup_factor", "has no effect without warmup_epochs");
+    if (schedule.per_epoch && schedule.kind == ScheduleKind::constant &&
+        schedule.warmup_epochs == 0)
+      refuse("train.schedule.per_epoch", "has no effect on a constant learning rate");
+    const std::vector<double>& milestones = schedule.milestones;
+    if (std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) !=
+        milestones.end())
+      refuse("train.schedule.milestones", "must rise from one to the next");
+  }
+
+  const RunConfig& config_;
+  const ResolvedDeck& deck_;
+};
+
+RunConfig make_run_config(const Deck& text) {
+  RunConfig config;
+  config.deck = ResolvedDeck(text);
+  const ResolvedDeck& deck = config.deck;
+  config.run = {.name = deck.text("run.name"),
+                .seed = static_cast<std::uint64_t>(deck.integer("run.seed")),
+                .output = deck.text("run.output")};
+  config.model.name = deck.text("model.name");
+  for (const double width : deck.numbers("model.widths"))
+    config.model.widths.push_back(static_cast<int>(width));
+  config.data_file = data_file(deck);
+  config.parallel = parallel(deck);
+  config.transport = choice(deck, "parallel.transport",
+                            {TransportKind::automatic, TransportKind::local, TransportKind::mpi});
+  config.train = train(deck);
+  config.engine.threads = small(deck, "engine.threads");
+  config.profile = {.steps = deck.text("profile.steps"), .audit = deck.flag("profile.audit")};
+  CrossChecks(config).run();
+  return config;
+}
+
+}  // namespace
+
+const char* to_string(TransportKind transport) {
+  switch (transport) {
+    case TransportKind::automatic:
+      return "auto";
+    case TransportKind::local:
+      return "local";
+    case TransportKind::mpi:
+      return "mpi";
+  }
+  return "?";
+}
+
+RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return make_run_config(read_deck(path, overrides));
+}
+
+RunConfig parse_run_config(std::string_view text, const std::string& path,
+                           const std::vector<std::string>& overrides) {
+  return make_run_config(parse_deck(text, path, overrides));
+}
+
+std::string resolved_deck(const RunConfig& config, bool origins) {
+  // The resolved deck lies in other folders than the deck.
+  ResolvedDeck deck = config.deck;
+  deck.set_text("data.file", std::filesystem::absolute(config.data_file).string());
+  return deck.to_toml(origins);
+}
+
+std::string where(const RunConfig& config, std::string_view key) {
+  return config.deck.where(key);
+}
+
+std::string located(const RunConfig& config, const std::string& message) {
+  const auto key = std::string_view(message).substr(0, message.find_first_of(" :,=;"));
+  if (find_key(key) == nullptr) return message;
+  return fmt::format("{}: {}", where(config, key), message);
+}
+
+}  // namespace carousel

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a deck asks for, as typed structs, the same in the front end and in the engine. Whether the
+// model fits the data or the plan fits the machine is not decided here.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/resolved_deck.hpp"
+#include "core/base/check.hpp"
+#include "core/model/model.hpp"
+#include "core/plan/rule.hpp"
+#include "core/train/config.hpp"
+
+namespace carousel {
+
+enum class TransportKind : std::uint8_t { automatic, local, mpi };
+[[nodiscard]] const char* to_string(TransportKind transport);
+
+/// `[run]`.
+struct RunInfo {
+  std::string name;
+  std::uint64_t seed = 1;
+  std::string output;  // folder, relative to where the command runs
+};
+
+/// `[engine]`.
+struct EngineConfig {
+  int threads = 0;  // 0: what the environment gives
+};
+
+struct RunConfig {
+  RunInfo run;
+  ModelConfig model;
+  std::string data_file;  // can be opened from where the command runs
+  ParallelConfig parallel;
+  TransportKind transport = TransportKind::automatic;
+  TrainConfig train;
+  EngineConfig engine;
+  ProfileConfig profile;
+  ResolvedDeck deck;  // where all this comes from
+};
+
+/// Reads and checks a deck with overrides `section.key=value`. Throws Error(usage) with the place
+/// in the deck, or Error(input_output).
+[[nodiscard]] RunConfig load_run_config(const std::string& path,
+                                        const std::vector<std::string>& overrides);
+/// The same for text that lies in memory, such as the deck inside a checkpoint.
+[[nodiscard]] RunConfig parse_run_config(std::string_view text, const std::string& path,
+                                         const std::vector<std::string>& overrides);
+
+/// The deck with all defaults, which reads back as the same deck from any folder. With `origins`,
+/// comments say where each value comes from.
+[[nodiscard]] std::string resolved_deck(const RunConfig& config, bool origins = true);
+
+/// Where a key is written: "inputs/digits.toml:7:3", or the deck alone for a default.
+[[nodiscard]] std::string where(const RunConfig& config, std::string_view key);
+
+/// Puts the place in the deck before a message that begins with the name of a key.
+[[nodiscard]] std::string located(const RunConfig& config, const std::string& message);
+
+/// Runs `function`; mistakes of the user that it reports get their place in the deck.
+template <class Function>
+decltype(auto) with_locations(const RunConfig& config, Function&& function) {
+  try {
+    return std::forward<Function>(function)();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage) throw;
+    throw Error(error.code(), located(config, error.what()));
+  }
+}
+
+}  // namespace carousel

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The schema in words: what a key takes, and the help on all keys.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/schema.hpp"
+
+namespace carousel {
+namespace {
+
+constexpr std::size_t columns = 80;
+constexpr std::size_t indent = 20;
+
+std::string range_words(const Range& range) {
+  const bool bounded = range.max < std::numeric_limits<double>::infinity();
+  if (bounded && !range.open_min && !range.open_max)
+    return fmt::format(", {:.15g} to {:.15g}", range.min, range.max);
+  std::string words;
+  if (range.min > -std::numeric_limits<double>::infinity())
+    words += fmt::format(", {} {:.15g}", range.open_min ? "above" : "at least", range.min);
+  if (bounded)
+    words += fmt::format(", {} {:.15g}", range.open_max ? "below" : "at most", range.max);
+  return words;
+}
+
+/// Breaks `text` between words so that no line, indented, passes the last column.
+std::string wrapped(const std::string& text) {
+  std::string result;
+  std::size_t begin = 0;
+  while (text.size() - begin > columns - indent) {
+    std::size_t end = text.rfind(' ', begin + columns - indent);
+    if (end == std::string::npos || end <= begin) end = begin + columns - indent;
+    result += fmt::format("{:{}}{}\n", "", indent, text.substr(begin, end - begin));
+    begin = text.find_first_not_of(' ', end);
+    if (begin == std::string::npos) return result;
+  }
+  return result + fmt::format("{:{}}{}\n", "", indent, text.substr(begin));
+}
+
+std::string key_help(const KeySpec& spec) {
+  std::string text = spec.doc + " " + allowed(spec);
+  if (spec.required) text += "; must be given";
+  if (spec.standard) text += fmt::format("; default {}", to_toml(*spec.standard));
+  text += ".";
+  for (const Condition& condition : spec.only_with)
+    text += fmt::format(" Only with {} = {}.", condition.key, fmt::join(condition.values, " or "));
+  std::string lines = wrapped(text);
+  return lines.replace(2, spec.name.size(), spec.name);
+}
+
+}  // namespace
+
+std::string allowed(const KeySpec& spec) {
+  const std::string range = range_words(spec.range);
+  const std::string unit = spec.unit.empty() ? "" : " (" + spec.unit + ")";
+  switch (spec.type) {
+    case KeyType::boolean:
+      return "true or false";
+    case KeyType::integer:
+      return fmt::format("an integer{}{}", range, unit);
+    case KeyType::number:
+      return fmt::format("a number{}{}", range, unit);
+    case KeyType::integers:
+      return fmt::format("a list of integers{}{}", range, unit);
+    case KeyType::numbers:
+      return fmt::format("a list of numbers{}{}", range, unit);
+    case KeyType::string:
+      break;
+  }
+  if (spec.choices.empty()) return "a string";
+  return fmt::format("\"{}\"", fmt::join(spec.choices, "\", \""));
+}
+
+std::string deck_help() {
+  std::string text = "A deck is a TOML file with these tables and keys.\n";
+  for (const TableSpec& table : deck_tables()) {
+    text += fmt::format("\n[{}]  {}\n", table.name, table.doc);
+    for (const KeySpec& spec : table.keys) text += key_help(spec);
+  }
+  text += "\nOn the command line: section.key=value, for example parallel.rule=dp\n";
+  return text;
+}
+
+}  // namespace carousel

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From deck to structs: every value arrives, every kind of mistake is refused with its place, and
+// the resolved deck reads back as the same deck.
+
+#include "app/run_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace carousel {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* digits = R"([run]
+name = "digits"
+seed = 7
+output = "runs/digits"
+[model]
+widths = [64, 32, 10]
+[data]
+file = "digits.h5"
+[parallel]
+rule = "cdp-v2"
+placement = "replicated"
+micro_batches = 4
+stages = 2
+balance = "parameters"
+slack = 1
+transport = "local"
+[train]
+micro_batch_size = 16
+epochs = 20
+evaluate_every = 5
+[train.optimizer]
+learning_rate = 0.05
+momentum = 0.9
+weight_decay = 5e-4
+nesterov = true
+[train.schedule]
+name = "multistep"
+milestones = [3, 4.5]
+warmup_epochs = 2
+[engine]
+threads = 3
+[profile]
+steps = "0:3"
+audit = true
+)";
+
+RunConfig load(const std::vector<std::string>& overrides = {}) {
+  return parse_run_config(digits, "inputs/x.toml", overrides);
+}
+
+std::string refusal_of(const std::string& text, const std::vector<std::string>& overrides) {
+  try {
+    static_cast<void>(parse_run_config(text, "inputs/x.toml", overrides));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "the deck was accepted";
+  return "";
+}
+
+std::string refusal(const std::vector<std::string>& overrides) {
+  return refusal_of(digits, overrides);
+}
+
+/// The refusal of the deck with one piece of its text replaced.
+std::string refusal(const std::string& from, const std::string& to) {
+  std::string text = digits;
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return refusal_of(text.replace(at, from.size(), to), {});
+}
+
+TEST(RunConfig, HoldsWhatTheDeckSays) {
+  const RunConfig config = load();
+  EXPECT_EQ(config.run.name, "digits");
+  EXPECT_EQ(config.run.seed, 7U);
+  EXPECT_EQ(config.run.output, "runs/digits");
+  EXPECT_EQ(config.model.name, "mlp");
+  EXPECT_EQ(config.model.widths, (std::vector<int>{64, 32, 10}));
+  EXPECT_EQ(config.data_file, "inputs/digits.h5");
+  EXPECT_EQ(config.parallel.rule, RuleKind::cdp_v2);
+  EXPECT_EQ(config.parallel.placement, Placement::replicated);
+  EXPECT_EQ(config.parallel.balance, Balance::parameters);
+  EXPECT_EQ(config.parallel.micro_batches, 4);
+  EXPECT_EQ(config.parallel.stages, 2);
+  EXPECT_EQ(config.parallel.slack, 1);
+  EXPECT_EQ(config.transport, TransportKind::local);
+  EXPECT_EQ(config.train.micro_batch_size, 16);
+  EXPECT_EQ(config.train.epochs, 20);
+  EXPECT_EQ(config.train.steps, 0);
+  EXPECT_EQ(config.train.evaluate_every, 5);
+  EXPECT_EQ(config.train.optimizer.learning_rate, 0.05);
+  EXPECT_EQ(config.train.optimizer.weight_decay, 5e-4);
+  EXPECT_TRUE(config.train.optimizer.nesterov);
+  EXPECT_EQ(config.train.schedule.kind, ScheduleKind::multistep);
+  EXPECT_EQ(config.train.schedule.milestones, (std::vector<double>{3, 4.5}));
+  EXPECT_EQ(config.train.schedule.warmup_epochs, 2);
+  EXPECT_EQ(config.engine.threads, 3);
+  EXPECT_EQ(config.profile.steps, "0:3");
+  EXPECT_TRUE(config.profile.audit);
+}
+
+// The structs of core have defaults of their own; a deck must not disagree with them.
+TEST(RunConfig, DefaultsAreThoseOfTheStructs) {
+  const RunConfig config = parse_run_config(
+      "[run]\nname='a'\noutput='b'\n[model]\nwidths=[1,2]\n[data]\nfile='c'\n"
+      "[train]\nmicro_batch_size=1\nsteps=5\n",
+      "x.toml", {});
+  const ParallelConfig parallel;
+  EXPECT_EQ(config.parallel.rule, parallel.rule);
+  EXPECT_EQ(config.parallel.placement, parallel.placement);
+  EXPECT_EQ(config.parallel.order, parallel.order);
+  EXPECT_EQ(config.parallel.reduction, parallel.reduction);
+  EXPECT_EQ(config.parallel.balance, parallel.balance);
+  EXPECT_EQ(config.parallel.micro_batches, parallel.micro_batches);
+  EXPECT_EQ(config.parallel.stages, parallel.stages);
+  EXPECT_EQ(config.parallel.slack, parallel.slack);
+  const TrainConfig train;
+  EXPECT_EQ(config.train.evaluate_every, train.evaluate_every);
+  EXPECT_EQ(config.train.optimizer.learning_rate, train.optimizer.learning_rate);
+  EXPECT_EQ(config.train.optimizer.momentum, train.optimizer.momentum);
+  EXPECT_EQ(config.train.schedule.kind, train.schedule.kind);
+  EXPECT_EQ(config.train.schedule.per_epoch, train.schedule.per_epoch);
+  EXPECT_EQ(config.profile.steps, ProfileConfig{}.steps);
+  EXPECT_EQ(config.run.seed, RunInfo{}.seed);
+}
+
+TEST(RunConfig, OverridesWin) {
+  EXPECT_EQ(load({"parallel.rule=cdp-v2", "model.widths=[64,10]"}).model.widths.size(), 2U);
+  EXPECT_EQ(load({"run.name=1234"}).run.name, "1234");
+  EXPECT_EQ(load({"data.file=other/a.h5"}).data_file, "other/a.h5");
+  EXPECT_EQ(load({"data.file=/a.h5"}).data_file, "/a.h5");
+}
+
+TEST(RunConfig, RefusesUnknownNames) {
+  EXPECT_EQ(
+      refusal("seed = 7", "sead = 7"),
+      "inputs/x.toml:3:1: unknown key run.sead (did you mean run.seed?); `carousel help deck` "
+      "lists all");
+  EXPECT_THAT(refusal("[parallel]", "[paralel]"),
+              HasSubstr(":9:2: unknown table [paralel] (did you mean parallel?)"));
+  EXPECT_THAT(refusal({"train.momentum=0.5"}),
+              AllOf(StartsWith("command line: "), HasSubstr("train.optimizer.momentum?")));
+  EXPECT_THAT(refusal({"resume=true"}), HasSubstr("unknown key resume"));
+  EXPECT_THAT(refusal("[data]\nfile = \"digits.h5\"", "data = 3"), HasSubstr("unknown key"));
+  EXPECT_THAT(refusal("[run]", "model = 3\n[run]"), HasSubstr("cannot redefine"));
+  EXPECT_THAT(refusal({"model=3"}), HasSubstr("model is a table, not a key"));
+  EXPECT_THAT(refusal("[model]\nwidths = [64, 32, 10]", "[model.widths]\nx = 1"),
+              HasSubstr("model.widths is a key, not a table"));
+  EXPECT_THAT(refusal("[profile]", "[empty]\n[profile]"), HasSubstr("unknown table [empty]"));
+  EXPECT_THAT(refusal("[data]", "[[data]]"), HasSubstr("data is a table"));
+}
+
+TEST(RunConfig, RefusesWrongTypes) {
+  EXPECT_EQ(refusal("seed = 7", "seed = \"7\""),
+            "inputs/x.toml:3:1: run.seed = \"7\" has the wrong type; allowed is an integer, at "
+            "least 0");
+  EXPECT_THAT(refusal("epochs = 20", "epochs = 20.0"), HasSubstr("wrong type"));
+  EXPECT_THAT(refusal("nesterov = true", "nesterov = 1"), HasSubstr("true or false"));
+  EXPECT_THAT(refusal("name = \"digits\"", "name = 3"), HasSubstr("a string"));
+  EXPECT_THAT(refusal("[64, 32, 10]", "64"), HasSubstr("a list of integers"));
+  EXPECT_THAT(refusal("[64, 32, 10]", "[64, 3.5]"), HasSubstr("a list of integers"));
+  EXPECT_THAT(refusal("[64, 32, 10]", "[64, [3]]"), HasSubstr("a list of integers"));
+  EXPECT_THAT(refusal("[64, 32, 10]", "[]"), HasSubstr("is empty"));
+  EXPECT_THAT(refusal("seed = 7", "seed = 2026-01-01"), HasSubstr("a date, time or table"));
+  EXPECT_THAT(refusal({"train.optimizer.learning_rate=0.o5"}), HasSubstr("a number"));
+}
+
+TEST(RunConfig, RefusesOutOfRange) {
+  EXPECT_THAT(refusal("stages = 2", "stages = 0"),
+              AllOf(StartsWith("inputs/x.toml:13:1: parallel.stages = 0"), HasSubstr("1 to 4096")));
+  EXPECT_THAT(refusal("seed = 7", "seed = -1"), HasSubstr("out of range"));
+  EXPECT_THAT(refusal("epochs = 20", "epochs = 99999999999"), HasSubstr("out of range"));
+  EXPECT_THAT(refusal("momentum = 0.9", "momentum = 1.5"), HasSubstr("0 to 1"));
+  EXPECT_THAT(refusal("0.05", "inf"), HasSubstr("not a finite number"));
+  EXPECT_THAT(refusal("0.05", "nan"), HasSubstr("not a finite number"));
+  EXPECT_THAT(refusal("[3, 4.5]", "[0, 4.5]"), HasSubstr("above 0"));
+  EXPECT_THAT(refusal("slack = 1", "slack = 3"), HasSubstr("more than parallel.stages = 2"));
+}
+
+TEST(RunConfig, RefusesUnknownChoices) {
+  EXPECT_THAT(refusal("cdp-v2", "cdpv2"), HasSubstr("\"dp\", \"cdp-v1\", \"cdp-v2\" (did you "
+                                                    "mean cdp-v2?)"));
+  for (const char* later :
+       {"parallel.placement=model", "parallel.placement=pipeline", "parallel.placement=sharded",
+        "parallel.balance=time", "parallel.transport=nccl", "train.optimizer.name=adam"})
+    EXPECT_THAT(refusal({later}), HasSubstr("is not in this version")) << later;
+}
+
+TEST(RunConfig, RefusesMissingKeys) {
+  EXPECT_THAT(refusal("epochs = 20", ""), HasSubstr("train.epochs or train.steps"));
+  EXPECT_THAT(refusal("epochs = 20", "epochs = 20\nsteps = 3"), HasSubstr("both given"));
+  EXPECT_THAT(refusal("widths = [64, 32, 10]", ""),
+              StartsWith("inputs/x.toml: model.widths is missing"));
+  EXPECT_THAT(refusal("milestones = [3, 4.5]", ""), HasSubstr("milestones is missing"));
+}
+
+TEST(RunConfig, RefusesKeysWithoutEffect) {
+  EXPECT_THAT(refusal({"parallel.rule=dp"}),
+              AllOf(StartsWith("inputs/x.toml:15:1: parallel.slack has no effect"),
+                    HasSubstr("only with \"cdp-v2\"")));
+  EXPECT_THAT(refusal({"parallel.order=accumulate"}), HasSubstr("parallel.order has no effect"));
+  EXPECT_THAT(refusal({"parallel.reduction=fast"}), HasSubstr("parallel.rule = \"cdp-v2\""));
+  EXPECT_THAT(refusal({"train.schedule.name=cosine"}), HasSubstr("milestones has no effect"));
+  EXPECT_THAT(refusal({"train.schedule.final_factor=0.1"}), HasSubstr("only with \"cosine\""));
+  EXPECT_THAT(refusal({"train.schedule.warmup_epochs=0", "train.schedule.warmup_factor=0.1"}),
+              HasSubstr("without warmup_epochs"));
+  EXPECT_THAT(refusal({"train.optimizer.dampening=0.1"}), HasSubstr("nesterov needs"));
+  EXPECT_THAT(refusal({"train.optimizer.momentum=0"}), HasSubstr("nesterov needs"));
+  EXPECT_THAT(refusal("[3, 4.5]", "[3, 3]"), HasSubstr("must rise"));
+  std::string dp = digits;
+  dp.replace(dp.find("slack = 1\n"), 10, "");
+  EXPECT_THAT(refusal_of(dp, {"parallel.rule=dp", "parallel.order=together"}),
+              HasSubstr("parallel.placement = \"replicated\""));
+  EXPECT_THAT(
+      refusal_of(dp, {"parallel.rule=dp", "parallel.placement=single", "parallel.reduction=fast"}),
+      HasSubstr("one device"));
+}
+
+TEST(RunConfig, RefusesBadSlices) {
+  for (const char* slices :
+       {"a", "1:2:0", "1:2:-1", "1:2:3:4", ",", "1,,2", "99999999999999999999"})
+    EXPECT_THAT(refusal({std::string("profile.steps=\"") + slices + "\""}),
+                StartsWith("command line: profile.steps"))
+        << slices;
+  EXPECT_EQ(load({"profile.steps=::1000"}).profile.steps, "::1000");
+}
+
+TEST(RunConfig, ResolvedDeckReadsBackTheSame) {
+  for (const std::vector<std::string>& overrides :
+       {std::vector<std::string>{}, {"run.name='a \"b\" \\'"}, {"data.file=../x.h5"}}) {
+    const RunConfig config = load(overrides);
+    const std::string text = resolved_deck(config, false);
+    const RunConfig again = parse_run_config(resolved_deck(config), "elsewhere/y.toml", {});
+    EXPECT_EQ(resolved_deck(again, false), text);
+    EXPECT_EQ(std::filesystem::absolute(config.data_file).string(), again.data_file);
+  }
+}
+
+TEST(RunConfig, ResolvedDeckSaysWhereValuesComeFrom) {
+  const std::string text = resolved_deck(load({"run.seed=9"}));
+  EXPECT_THAT(text, HasSubstr("seed = 9                                  # command line\n"));
+  EXPECT_THAT(text, HasSubstr("stages = 2                                # inputs/x.toml:13:1\n"));
+  EXPECT_THAT(text, HasSubstr("reduction = \"ordered\"                     # default\n"));
+}
+
+TEST(RunConfig, LaterChecksNameThePlace) {
+  const RunConfig config = load();
+  EXPECT_EQ(where(config, "model.widths"), "inputs/x.toml:6:1");
+  EXPECT_EQ(where(config, "parallel.reduction"), "inputs/x.toml");
+  EXPECT_EQ(located(config, "model.widths starts with 3"),
+            "inputs/x.toml:6:1: model.widths starts with 3");
+  EXPECT_EQ(located(config, "x.h5 is missing"), "x.h5 is missing");
+  try {
+    with_locations(config, [] { fail(ExitCode::usage, "model.widths: no"); });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "inputs/x.toml:6:1: model.widths: no");
+  }
+}
+
+TEST(RunConfig, MissingFileIsNamed) {
+  try {
+    static_cast<void>(load_run_config("no/such.toml", {}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "no/such.toml: the deck cannot be opened: No such file or directory");
+  }
+}
+
+}  // namespace
+}  // namespace carousel
