@@ -40,14 +40,24 @@ std::string wrapped(const std::string& text) {
   return result + fmt::format("{:{}}{}\n", "", indent, text.substr(begin));
 }
 
+/// "Only with rule = dp and placement = single."; keys of the same table without its name.
+std::string conditions(const KeySpec& spec) {
+  std::string text;
+  for (const Condition& condition : spec.only_with) {
+    const std::string table = spec.table + ".";
+    const bool same_table = condition.key.rfind(table, 0) == 0;
+    text += fmt::format("{} {} = {}", text.empty() ? " Only with" : " and",
+                        same_table ? condition.key.substr(table.size()) : condition.key,
+                        fmt::join(condition.values, " or "));
+  }
+  return text.empty() ? "" : text + ".";
+}
+
 std::string key_help(const KeySpec& spec) {
-  std::string text = spec.doc + " " + allowed(spec);
-  if (spec.required) text += "; must be given";
-  if (spec.standard) text += fmt::format("; default {}", to_toml(*spec.standard));
-  text += ".";
-  for (const Condition& condition : spec.only_with)
-    text += fmt::format(" Only with {} = {}.", condition.key, fmt::join(condition.values, " or "));
-  std::string lines = wrapped(text);
+  std::string values = allowed(spec);
+  if (spec.required) values += "; required";
+  if (spec.standard) values += fmt::format("; default {}", to_toml(*spec.standard));
+  std::string lines = wrapped(values) + wrapped(spec.doc + conditions(spec));
   return lines.replace(2, spec.name.size(), spec.name);
 }
 
