@@ -19,6 +19,9 @@
 
 namespace carousel {
 
+/// Batches that the thread may be ahead of the executor.
+inline constexpr int staged_batches = 3;
+
 /// Training reads /train in the order of an epoch's permutation, evaluation /test in file order.
 enum class Pass : std::uint8_t { training, evaluation };
 
@@ -58,6 +61,9 @@ class Prefetcher {
 
   /// Host bytes held: staging buffers, permutations, table of normalised values.
   [[nodiscard]] std::int64_t bytes() const;
+  /// The same, before anything is allocated.
+  [[nodiscard]] static std::int64_t planned_bytes(const Dataset& dataset, int largest_batch,
+                                                  int buffers);
 
   /// Begins a segment; forgets what was left of the one before. The requests stay borrowed until
   /// the next start() or stop().

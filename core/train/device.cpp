@@ -27,7 +27,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
       stages_(make_stages(spec)),
       transport_(spec.transport(index)),
       prefetcher_(spec.dataset, spec.seed, spec.train.micro_batch_size, staged_batches),
-      recorder_(StepSelection(spec.profile.steps)),
+      recorder_(Slices(spec.profile.steps), hooks.total_steps),
       executor_(exec, {.device = index,
                        .schedule = spec.schedule,
                        .memory = memory_,
@@ -41,6 +41,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .on_update = std::move(hooks.on_update),
                        .seconds = spec.seconds,
                        .micro_batch_size = spec.train.micro_batch_size}) {
+  memory_.add_external(Category::data, prefetcher_.bytes());
   initialise(exec, spec);
 }
 

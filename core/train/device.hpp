@@ -14,13 +14,11 @@ namespace carousel {
 
 struct TrainerSpec;
 
-/// Batches the prefetch thread may be ahead of the executor.
-inline constexpr int staged_batches = 3;
-
 class Device {
  public:
-  /// Functions that an executor calls.
+  /// What the trainer knows of the whole run, and functions that an executor calls.
   struct Hooks {
+    std::int64_t total_steps = 0;
     std::function<double(std::int64_t)> learning_rate;
     std::function<void(std::int64_t, const StepSums&)> on_step;
     std::function<void(std::int64_t, int, const real*)> on_update;

@@ -38,6 +38,9 @@ class DeviceMemory {
   void acquire_frame(int stage) { use(Category::activations, stage_bytes_[stage]); }
   void release_frame(int stage) { use(Category::activations, -stage_bytes_[stage]); }
 
+  /// Counts memory that somebody else holds for this device.
+  void add_external(Category category, std::int64_t bytes) { use(category, align_up(bytes)); }
+
   /// Bytes in use now, and the most there ever were. Categories other than activations hold
   /// what they hold from the start.
   [[nodiscard]] const CategoryBytes& in_use() const { return in_use_; }

@@ -6,29 +6,14 @@
 // receipts of all. Room is made before the segment; it writes no file.
 
 #include <cstdint>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/io/records.hpp"
 #include "core/plan/schedule.hpp"
+#include "core/train/slices.hpp"
 
 namespace carousel {
-
-/// Python slices of training steps, as in `[profile] steps = "0:20,::1000"`.
-class StepSelection {
- public:
-  /// Throws Error(usage) naming the faulty slice.
-  explicit StepSelection(const std::string& slices);
-  [[nodiscard]] bool contains(std::int64_t step) const;
-
- private:
-  struct Slice {
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-    std::int64_t stride = 1;
-  };
-  std::vector<Slice> slices_;
-};
 
 /// Digest of one stage's parameters after the update of a step.
 struct Receipt {
@@ -39,12 +24,16 @@ struct Receipt {
 
 class Recorder {
  public:
-  explicit Recorder(StepSelection selection) : selection_(std::move(selection)) {}
+  /// `profiled` selects steps of a run of `total_steps`.
+  Recorder(Slices profiled, std::int64_t total_steps)
+      : profiled_(std::move(profiled)), total_steps_(total_steps) {}
 
   /// Forgets the last segment and makes room for this one.
   void begin(const Schedule& schedule, int device, const Segment& segment);
 
-  [[nodiscard]] bool profiles(std::int64_t step) const { return selection_.contains(step); }
+  [[nodiscard]] bool profiles(std::int64_t step) const {
+    return profiled_.contains(step, total_steps_);
+  }
   void add(const ActionRecord& action, const CategoryBytes& in_use);
   void add(const MessageRecord& message);
   void add(const Receipt& receipt);
@@ -55,7 +44,8 @@ class Recorder {
   [[nodiscard]] const std::vector<Receipt>& receipts() const { return receipts_; }
 
  private:
-  StepSelection selection_;
+  Slices profiled_;
+  std::int64_t total_steps_;
   std::int64_t actions_before_ = 0;  // rows of earlier segments
   std::vector<ActionRecord> actions_;
   std::vector<MessageRecord> messages_;

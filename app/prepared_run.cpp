@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/prepared_run.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/data/prefetcher.hpp"
+#include "core/plan/checker.hpp"
+#include "core/plan/grid.hpp"
+
+namespace carousel {
+namespace {
+
+PreparedRun build(const RunConfig& config, const Dataset& dataset) {
+  const int batch = config.train.micro_batch_size;
+  Model model = build_model(config.model, dataset.shape(), dataset.classes());
+  Partition partition = partition_model(model, config.parallel.stages, config.parallel.balance);
+  std::vector<StageMemory> stages = plan_stages(model, partition, batch);
+
+  ScheduleSpec spec{config.parallel, {}};
+  for (const StageMemory& stage : stages)
+    spec.message_bytes.push_back(stage.message_size * std::int64_t{sizeof(real)});
+  Schedule schedule(spec);
+  check_schedule(schedule);
+
+  // Throws when there is not a single training step in the data.
+  const TrainingOrder order{dataset.train().samples(), config.parallel.micro_batches, batch};
+  static_cast<void>(order.steps_per_epoch());
+  const MemorySpec memory{
+      .input = dataset.shape(),
+      .micro_batch_size = batch,
+      .optimizer_state = config.train.optimizer.momentum != 0,
+      .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
+      .staging_bytes = Prefetcher::planned_bytes(dataset, batch, staged_batches)};
+  MemoryPlan plan = plan_memory(memory, std::move(stages), schedule);
+  return {std::move(model), std::move(partition), std::move(schedule), std::move(plan)};
+}
+
+}  // namespace
+
+PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset) {
+  return with_locations(config, [&] { return build(config, dataset); });
+}
+
+PlanRecord plan_record(const PreparedRun& run) {
+  const Rule& rule = run.schedule.rule();
+  PlanRecord record;
+  record.devices = run.schedule.devices();
+  record.micro_batches = rule.micro_batches();
+  record.stages = rule.stages();
+  for (int d = 0; d < record.devices; ++d) {
+    const Traffic sent = traffic(run.schedule, d);
+    record.bytes.push_back(run.memory.devices[d].bytes);
+    record.messages_per_step.push_back(sent.messages);
+    record.bytes_per_step.push_back(sent.bytes);
+  }
+  for (int j = 0; j < record.stages; ++j) {
+    const LayerSpec& first = run.model.layers[run.partition.first[j]];
+    const LayerSpec& last = run.model.layers[run.partition.first[j + 1] - 1];
+    record.stage_layers.push_back(fmt::format("{} {} .. {} {}", to_string(first.kind), first.name,
+                                              to_string(last.kind), last.name));
+  }
+  const Baselines baselines = activation_baselines(run.memory.stages, record.micro_batches);
+  record.activation_bytes_together = baselines.together;
+  record.activation_bytes_accumulate = baselines.accumulate;
+  return record;
+}
+
+std::string describe(const PreparedRun& run) {
+  const ParallelConfig& parallel = run.schedule.parallel();
+  const PlanRecord plan = plan_record(run);
+  std::string text = fmt::format(
+      "{}, {}: N = {} micro-batches, S = {} stages{} on {} device{}\n\n", to_string(parallel.rule),
+      to_string(parallel.placement), parallel.micro_batches, parallel.stages,
+      parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : "", plan.devices,
+      plan.devices == 1 ? "" : "s");
+  text += to_string(run.model) + "\n";
+  text += to_string(run.partition, run.model) + "\n";
+  text += draw_grid(run.schedule) + "\n";
+  text += to_string(run.memory) + "\n";
+
+  constexpr auto activations = static_cast<std::size_t>(Category::activations);
+  std::int64_t held = 0;
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+  for (int d = 0; d < plan.devices; ++d) {
+    held += plan.bytes[d][activations];
+    messages += plan.messages_per_step[d];
+    bytes += plan.bytes_per_step[d];
+  }
+  text +=
+      fmt::format("activations         this plan {}, dp together {}, gradient accumulation {}\n",
+                  held, plan.activation_bytes_together, plan.activation_bytes_accumulate);
+  text += fmt::format("sent per step       {} messages, {} bytes in all\n", messages, bytes);
+  return text;
+}
+
+}  // namespace carousel

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// All that is decided before a run: from the deck and the data to a checked schedule and the memory
+// of every device. The front end prints it, the engine runs it; neither decides anything more.
+
+#include <string>
+
+#include "app/run_config.hpp"
+#include "core/data/dataset.hpp"
+#include "core/io/records.hpp"
+#include "core/plan/memory_plan.hpp"
+#include "core/plan/partition.hpp"
+#include "core/plan/schedule.hpp"
+
+namespace carousel {
+
+struct PreparedRun {
+  Model model;
+  Partition partition;
+  Schedule schedule;
+  MemoryPlan memory;
+};
+
+/// Builds the model, cuts it, makes and checks the schedule, plans memory. Throws Error(usage) with
+/// the place in the deck when deck and data do not fit together.
+[[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset);
+
+/// The plan as it is stored in a run file.
+[[nodiscard]] PlanRecord plan_record(const PreparedRun& run);
+
+/// Model, stages, time grid, memory and messages, for people, at 80 columns.
+[[nodiscard]] std::string describe(const PreparedRun& run);
+
+}  // namespace carousel
