@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -85,6 +87,36 @@ void Descriptor::sync() {
 
 void Descriptor::close() {
   if (::close(std::exchange(fd_, -1)) != 0) failed("close", errno);
+}
+
+void replace_file(const std::string& path, std::span<const std::byte> bytes,
+                  Durability durability) {
+  const std::string partial = path + ".partial";
+  try {
+    Descriptor file = Descriptor::create(partial);
+    file.write(bytes);
+    if (durability == Durability::machine) file.sync();
+    file.close();
+    if (::rename(partial.c_str(), path.c_str()) != 0)
+      fail(ExitCode::input_output, "{}: cannot rename to {}: {}", partial, path,
+           std::generic_category().message(errno));
+  } catch (const Error& error) {
+    ::unlink(partial.c_str());
+    fail(error.code(), "{}; check free space, quota and permissions; {} is as it was before",
+         error.what(), path);
+  }
+  // The new name, too, must reach the disk.
+  if (durability == Durability::machine) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    Descriptor::open_folder(folder.empty() ? "." : folder).sync();
+  }
+}
+
+std::vector<std::byte> read_file(const std::string& path) {
+  const Descriptor file = Descriptor::open(path);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
+  file.read_at(0, bytes);
+  return bytes;
 }
 
 }  // namespace carousel

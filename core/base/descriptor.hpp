@@ -3,12 +3,13 @@
 #pragma once
 
 // An owned POSIX file descriptor whose calls finish what they start or throw with the system's
-// reason. For bytes whose fate matters; it knows no format.
+// reason, and whole files by it. For bytes whose fate matters; it knows no format.
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace carousel {
 
@@ -45,5 +46,15 @@ class Descriptor {
   std::string path_;
   int fd_ = -1;
 };
+
+/// What a finished file must outlive: processes may be killed, machines may lose power.
+enum class Durability : std::uint8_t { process, machine };
+
+/// Gives `path` new contents at once: readers and crashes find either the former bytes or the new
+/// ones. Throws Error(input_output), for example on a full disk, and leaves the former ones.
+void replace_file(const std::string& path, std::span<const std::byte> bytes, Durability durability);
+
+/// All bytes of a file.
+[[nodiscard]] std::vector<std::byte> read_file(const std::string& path);
 
 }  // namespace carousel

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Files, groups and datasets; attributes and strings are in hdf5_attributes.cpp.
+// Files, groups and datasets; attributes and strings are in hdf5_attributes.cpp, files in memory in
+// hdf5_image.cpp.
 
 #include "core/base/hdf5.hpp"
 
@@ -28,23 +29,6 @@ std::size_t elements(const Shape& shape) {
   std::size_t count = 1;
   for (const hsize_t extent : shape) count *= extent;
   return count;
-}
-
-/// HDF5 prints its error stack to the terminal unless told not to, and its clean-up at exit crashes
-/// after a failed close (a full disk, 1.10.8). Both are settings of the library, cheap to repeat.
-void quiet_library() {
-  H5dont_atexit();
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-}
-
-Handle access_properties() {
-  return {H5Pcreate(H5P_FILE_ACCESS), H5Pclose};
-}
-
-Handle latest_format() {
-  Handle properties = access_properties();
-  H5Pset_libver_bounds(properties.get(), H5F_LIBVER_V110, H5F_LIBVER_V110);
-  return properties;
 }
 
 std::string type_name(hid_t type) {
@@ -76,6 +60,17 @@ std::string last_reason() {
 }
 
 }  // namespace
+
+void quiet_library() {
+  H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+Handle latest_format() {
+  Handle properties(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_libver_bounds(properties.get(), H5F_LIBVER_V110, H5F_LIBVER_V110);
+  return properties;
+}
 
 Handle::Handle(Handle&& other) noexcept
     : id_(std::exchange(other.id_, H5I_INVALID_HID)),
@@ -114,31 +109,9 @@ File File::open(const std::string& path) {
   return {path, H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), false};
 }
 
-File File::open_to_append(const std::string& path) {
-  quiet_library();
-  return {path, H5Fopen(path.c_str(), H5F_ACC_RDWR, latest_format().get()), true};
-}
-
 File File::create(const std::string& path) {
   quiet_library();
   return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, latest_format().get()), true};
-}
-
-File File::create_in_memory(const std::string& path) {
-  quiet_library();
-  constexpr std::size_t growth = std::size_t{1} << 20;
-  const Handle access = latest_format();
-  H5Pset_fapl_core(access.get(), growth, false);
-  return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), true};
-}
-
-File File::open_image(const std::string& path, std::span<const std::byte> image) {
-  quiet_library();
-  const Handle access = access_properties();
-  H5Pset_fapl_core(access.get(), std::max<std::size_t>(image.size(), 1), false);
-  // HDF5 copies the bytes, so that they may be const here.
-  H5Pset_file_image(access.get(), const_cast<std::byte*>(image.data()), image.size());
-  return {path, H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), false};
 }
 
 bool File::contains(const std::string& object) const {
@@ -149,6 +122,13 @@ bool File::contains(const std::string& object) const {
   }
   return object == "/" || (H5Lexists(id_.get(), object.c_str(), H5P_DEFAULT) > 0 &&
                            H5Oexists_by_name(id_.get(), object.c_str(), H5P_DEFAULT) > 0);
+}
+
+bool File::is_group(const std::string& object) const {
+  H5O_info_t info = {};
+  check(H5Oget_info_by_name(id_.get(), object.c_str(), &info, H5P_DEFAULT), "H5Oget_info_by_name",
+        object);
+  return info.type == H5O_TYPE_GROUP;
 }
 
 std::vector<std::string> File::children(const std::string& group) const {
@@ -307,14 +287,6 @@ CAROUSEL_INSTANTIATE(std::uint64_t)
 CAROUSEL_INSTANTIATE(float)
 CAROUSEL_INSTANTIATE(double)
 #undef CAROUSEL_INSTANTIATE
-
-std::vector<std::byte> File::image() const {
-  check(H5Fflush(id_.get(), H5F_SCOPE_GLOBAL), "H5Fflush", "/");
-  const ssize_t size = check(H5Fget_file_image(id_.get(), nullptr, 0), "H5Fget_file_image", "/");
-  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  check(H5Fget_file_image(id_.get(), bytes.data(), bytes.size()), "H5Fget_file_image", "/");
-  return bytes;
-}
 
 void File::close() {
   // Errors of the system show up in the flush; a close after that has nothing left to write.

@@ -36,6 +36,13 @@ class Handle {
   Close close_ = nullptr;
 };
 
+/// HDF5 prints its error stack to the terminal unless told not to, and its clean-up at exit crashes
+/// after a failed close (a full disk, 1.10.8). Turns both off, for the process; cheap to repeat.
+void quiet_library();
+
+/// Access properties that make files in the latest format, whose metadata carry checksums.
+[[nodiscard]] Handle latest_format();
+
 using Shape = std::vector<hsize_t>;
 
 /// What a dataset is, before anything of it is read.
@@ -56,9 +63,7 @@ class File {
  public:
   /// Opens an existing file to read.
   static File open(const std::string& path);
-  /// Opens an existing file to add to it. Until it is closed again, a crash leaves it unreadable.
-  static File open_to_append(const std::string& path);
-  /// Makes a new file in HDF5's latest format, whose metadata carry checksums.
+  /// Makes a new file in HDF5's latest format, replacing one of that name.
   static File create(const std::string& path);
   /// Makes a file that lives in memory only; `path` names it in errors.
   static File create_in_memory(const std::string& path);
@@ -69,6 +74,7 @@ class File {
 
   /// Whether the path leads to an object; a dangling link does not.
   [[nodiscard]] bool contains(const std::string& object) const;
+  [[nodiscard]] bool is_group(const std::string& object) const;
   /// Names below a group, sorted.
   [[nodiscard]] std::vector<std::string> children(const std::string& group) const;
   /// Creates a group, and those above it, unless it exists.

@@ -67,6 +67,9 @@ struct MemoryRecord {
 
 /// What the plan predicts, for all devices; stored beside what is measured.
 struct PlanRecord {
+  std::string rule;       // "cdp-v2"
+  std::string placement;  // "single"
+  std::string order;      // "together" or "accumulate", of dp on one device
   int devices = 0;
   int micro_batches = 0;
   int stages = 0;

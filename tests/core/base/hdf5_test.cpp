@@ -54,20 +54,21 @@ TEST(Hdf5, KeepsDatasetsAndAttributes) {
 
 TEST(Hdf5, AppendsRows) {
   const TemporaryFolder folder;
+  hdf5::File made = hdf5::File::create(folder / "a.h5");
   for (int part = 0; part < 3; ++part) {
-    hdf5::File file = part == 0 ? hdf5::File::create(folder / "a.h5")
-                                : hdf5::File::open_to_append(folder / "a.h5");
-    file.append<int>("/column", std::vector<int>{part, part + 10});
-    file.append<double>("/rows", std::vector<double>(4, part), {2, 2});
-    file.append_strings("/kinds", std::vector<const char*>{"forward", "a text of more than 16"});
-    file.append<int>("/empty", {});
-    file.close();
+    made.append<int>("/column", std::vector<int>{part, part + 10});
+    made.append<double>("/rows", std::vector<double>(4, part), {2, 2});
+    made.append_strings("/kinds", std::vector<const char*>{"forward", "a text of more than 16"});
+    made.append<int>("/empty", {});
   }
+  made.close();
   const hdf5::File file = hdf5::File::open(folder / "a.h5");
   EXPECT_THAT(file.read<int>("/column"), ElementsAre(0, 10, 1, 11, 2, 12));
   EXPECT_THAT(file.info("/rows").shape, ElementsAre(3, 2, 2));
   EXPECT_EQ(file.read_strings("/kinds")[5], "a text of more t");
   EXPECT_TRUE(file.read<int>("/empty").empty());
+  EXPECT_TRUE(file.is_group("/"));
+  EXPECT_FALSE(file.is_group("/rows"));
 }
 
 TEST(Hdf5, FollowsLinksToOtherFiles) {

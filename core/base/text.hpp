@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Numbers as people read them. Files for programs keep plain numbers.
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+
+namespace carousel {
+
+/// "512 B", "68.0 KiB", "1.5 GiB": binary units, one decimal.
+[[nodiscard]] inline std::string human_bytes(double bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
+}
+
+[[nodiscard]] inline std::string human_bytes(std::int64_t bytes) {
+  return human_bytes(static_cast<double>(bytes));
+}
+
+}  // namespace carousel

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/checkpoint.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <system_error>
+
+#include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
+
+namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* format = "carousel checkpoint";
+constexpr std::size_t kept = 2;  // the newest, and one to fall back on
+
+/// Paths of the checkpoints of a run, newest first.
+std::vector<fs::path> checkpoint_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(".h5")) files.push_back(entry.path());
+  }
+  if (error) fail(ExitCode::input_output, "{}: cannot list: {}", folder.string(), error.message());
+  std::sort(files.begin(), files.end(), std::greater<>());
+  return files;
+}
+
+/// Lets `link` lead to `target` in the same folder; whoever follows it finds the former or the new.
+void replace_link(const fs::path& link, const std::string& target) {
+  const fs::path partial = link.string() + ".partial";
+  std::error_code error;
+  fs::remove(partial, error);
+  fs::create_symlink(target, partial, error);
+  if (!error) fs::rename(partial, link, error);
+  if (error)
+    fail(ExitCode::input_output, "{}: cannot let it lead to {}: {}", link.string(), target,
+         error.message());
+  Descriptor::open_folder(link.parent_path().string()).sync();
+}
+
+std::vector<std::byte> build_image(const std::string& path, const RunInfo& info,
+                                   const CheckpointPlace& place,
+                                   std::span<const NamedTensor> tensors) {
+  hdf5::File file = hdf5::File::create_in_memory(path);
+  write_info(file, format, info);
+  file.set("/", "step", place.step);
+  file.set("/", "epoch", place.epoch);
+  file.set("/", "micro_batches", std::int64_t{place.micro_batches});
+  file.set("/", "micro_batch_size", std::int64_t{place.micro_batch_size});
+  for (const NamedTensor& tensor : tensors)
+    file.write<real>(tensor.name, tensor.values, {tensor.shape.begin(), tensor.shape.end()},
+                     hdf5::Layout::checked);
+  return file.image();
+}
+
+}  // namespace
+
+void save_checkpoint(const fs::path& run_folder, const RunInfo& info, const CheckpointPlace& place,
+                     std::span<const NamedTensor> tensors) {
+  const fs::path folder = run_folder / "checkpoints";
+  const std::string name = fmt::format("step-{:08}.h5", place.step);
+  const std::string path = (folder / name).string();
+  replace_file(path, build_image(path, info, place, tensors), Durability::machine);
+  replace_link(folder / "last.h5", name);
+  const std::vector<fs::path> files = checkpoint_files(folder);
+  for (std::size_t k = kept; k < files.size(); ++k) {
+    std::error_code ignored;  // one file too many harms nobody
+    fs::remove(files[k], ignored);
+  }
+}
+
+Checkpoint::Checkpoint(const std::string& path) : path_(path) {
+  // Through own reads, so that the system's reason is told, and HDF5 never maps a changing file.
+  const std::vector<std::byte> image = read_file(path);
+  const hdf5::File file = hdf5::File::open_image(path, image);
+  info_ = read_info(file, format);
+  place_ = {.step = file.integer("/", "step"),
+            .epoch = file.integer("/", "epoch"),
+            .micro_batches = static_cast<int>(file.integer("/", "micro_batches")),
+            .micro_batch_size = static_cast<int>(file.integer("/", "micro_batch_size"))};
+  read_group(file, "");
+}
+
+void Checkpoint::read_group(const hdf5::File& file, const std::string& group) {
+  for (const std::string& child : file.children(group.empty() ? "/" : group)) {
+    const std::string name = group + "/" + child;
+    if (name == "/info") continue;
+    if (file.is_group(name)) {
+      read_group(file, name);
+      continue;
+    }
+    const hdf5::DatasetInfo found = file.info(name);
+    if (sizeof(real) == 4 && found.type == "float64")
+      fail(ExitCode::bad_data,
+           "{}: {} is in double precision, which this program would cut; use a build with "
+           "Carousel_ENABLE_DOUBLE",
+           path_, name);
+    tensors_.push_back({name, {found.shape.begin(), found.shape.end()}, file.read<real>(name)});
+  }
+}
+
+std::vector<NamedTensor> Checkpoint::tensors() const {
+  std::vector<NamedTensor> list;
+  for (const Stored& tensor : tensors_) list.push_back({tensor.name, tensor.shape, tensor.values});
+  return list;
+}
+
+std::span<const real> Checkpoint::values(const std::string& name,
+                                         std::span<const std::int64_t> shape) const {
+  for (const Stored& tensor : tensors_) {
+    if (tensor.name != name) continue;
+    if (!std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end()))
+      fail(ExitCode::bad_data, "{}: {} has shape [{}], the model needs [{}]", path_, name,
+           fmt::join(tensor.shape, ", "), fmt::join(shape, ", "));
+    return tensor.values;
+  }
+  fail(ExitCode::bad_data, "{}: {} is missing; is it a checkpoint of this model?", path_, name);
+}
+
+NewestCheckpoint newest_checkpoint(const fs::path& run_folder) {
+  const fs::path folder = run_folder / "checkpoints";
+  std::vector<std::string> refused;
+  for (const fs::path& file : checkpoint_files(folder)) {
+    try {
+      return {Checkpoint(file.string()), refused};
+    } catch (const Error& error) {
+      refused.emplace_back(error.what());
+    }
+  }
+  if (!refused.empty())
+    fail(ExitCode::bad_data, "{}: no checkpoint is whole; the newest: {}", folder.string(),
+         refused.front());
+  fail(ExitCode::input_output, "{}: holds no checkpoint", folder.string());
+}
+
+}  // namespace carousel

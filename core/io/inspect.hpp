@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reports for people, at most 80 columns wide where names allow it: what a file of Carousel holds,
+// and how runs compare. They only read.
+
+#include <span>
+#include <string>
+
+namespace carousel {
+
+/// Tells in words what a run folder, run.h5, data set or checkpoint holds. Throws
+/// Error(input_output) when it cannot be read, Error(bad_data) when it is none of these or damaged.
+[[nodiscard]] std::string inspect(const std::string& path);
+
+/// One table with a column per run: what was asked, what was measured beside what was planned, and
+/// whether runs of the same rule ended with the same bits.
+[[nodiscard]] std::string compare_runs(std::span<const std::string> paths);
+
+}  // namespace carousel

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The folder of one run: making it, and the two files in it for scripts, status.json and
+// metrics.jsonl. What goes into HDF5 is in run_file.hpp.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "core/base/descriptor.hpp"
+#include "core/io/records.hpp"
+
+namespace carousel {
+
+/// The file names of a run; `rank` is also the number of the plan's device.
+[[nodiscard]] std::string rank_file_name(int rank);  // "ranks/0003.h5"
+
+[[nodiscard]] bool holds_run(const std::filesystem::path& folder);
+
+/// Makes the folder with what a run needs in it. A folder that holds a run is refused with
+/// Error(usage), or, with `overwrite`, freed of what that run wrote and of nothing else.
+void create_run_folder(const std::filesystem::path& folder, bool overwrite);
+
+enum class RunState : std::uint8_t { running, done, failed, diverged };
+[[nodiscard]] const char* to_string(RunState state);
+
+struct RunStatus {
+  RunState state = RunState::running;
+  int exit_code = 0;
+  std::string cause;      // one line, empty while all is well
+  std::int64_t step = 0;  // training steps done
+};
+
+/// Replaces status.json; whoever reads sees the former or the new one.
+void write_status(const std::filesystem::path& folder, const RunStatus& status);
+[[nodiscard]] RunStatus read_status(const std::filesystem::path& folder);
+
+/// metrics.jsonl: one line of JSON per step and per evaluation, in the file when write() returns.
+class MetricsLog {
+ public:
+  explicit MetricsLog(const std::filesystem::path& folder);
+
+  /// Allocates nothing. Numbers that are not finite become null.
+  void write(const StepRecord& step);
+  void write(const EvaluationRecord& evaluation);
+
+ private:
+  Descriptor file_;
+};
+
+}  // namespace carousel

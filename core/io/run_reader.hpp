@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a run folder says after the fact, as one plain struct for reports. It reads the small parts
+// only, not the rows of actions, messages and memory.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/io/records.hpp"
+#include "core/io/run_file.hpp"
+#include "core/io/run_folder.hpp"
+
+namespace carousel {
+
+struct RunSummary {
+  std::string folder;
+  RunInfo info;
+  std::optional<RunStatus> status;
+  std::optional<PlanRecord> plan;
+  std::vector<MeasuredRecord> measured;              // [rank]
+  std::vector<std::vector<std::uint64_t>> receipts;  // [stage][step]
+  std::int64_t steps = 0;
+  std::vector<EvaluationRecord> evaluations;
+  double final_loss = 0;         // of the last training step
+  double images_per_second = 0;  // median over the training steps
+};
+
+/// Reads a run folder, or the folder of a given run.h5. Error(input_output) when there is none,
+/// Error(bad_data) when it is damaged.
+[[nodiscard]] RunSummary read_run(const std::string& path);
+
+/// The first update after which two runs had different parameters in some stage.
+struct Difference {
+  std::int64_t step = 0;
+  int stage = 0;
+};
+
+/// Compares receipts; nothing when both runs made the same updates with the same bits. Runs of
+/// different length or with different stages differ at the first step that only one of them has.
+[[nodiscard]] std::optional<Difference> first_difference(const RunSummary& a, const RunSummary& b);
+
+/// Sum over all devices of a category's peak, as measured and as planned.
+[[nodiscard]] std::int64_t measured_bytes(const RunSummary& run, Category category);
+[[nodiscard]] std::int64_t planned_bytes(const PlanRecord& plan, Category category);
+
+}  // namespace carousel

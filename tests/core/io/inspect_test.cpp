@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Reports: what they must say, and that lines stay within 80 columns.
+
+#include "core/io/inspect.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "core/base/text.hpp"
+#include "core/io/checkpoint.hpp"
+#include "tests/core/io/sample_run.hpp"
+#include "tests/core/support.hpp"
+
+namespace carousel {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using testing::failure;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+TEST(Inspect, TellsAboutARun) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  for (const std::string& path : {folder.path().string(), folder / "run.h5"}) {
+    const std::string text = inspect(path);
+    EXPECT_THAT(text, AllOf(HasSubstr("done after 2 steps"), HasSubstr("cdp-v2, N = 2"),
+                            HasSubstr("replicated on 2 devices"), HasSubstr("accuracy 0.8750"),
+                            HasSubstr("activations"), HasSubstr("4.0 KiB"), HasSubstr("0123abc")));
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(Inspect, TellsWhyARunEnded) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  write_status(folder.path(), {RunState::diverged, 76, "loss is nan", 1});
+  EXPECT_THAT(inspect(folder.path().string()),
+              AllOf(HasSubstr("diverged after 1 steps"), HasSubstr("exit code 76: loss is nan")));
+}
+
+TEST(Inspect, TellsAboutADataSet) {
+  EXPECT_THAT(inspect(testing::input("digits.h5")),
+              AllOf(HasSubstr("1437 train, 360 test"), HasSubstr("CC BY 4.0"),
+                    HasSubstr("10: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9")));
+}
+
+TEST(Inspect, TellsAboutACheckpoint) {
+  const TemporaryFolder folder;
+  create_run_folder(folder.path(), false);
+  const std::vector<real> values(6);
+  const std::vector<NamedTensor> tensors{{"/parameters/0.weight", {2, 3}, values}};
+  save_checkpoint(folder.path(), testing::sample_info(), {40, 2, 4, 16}, tensors);
+  EXPECT_THAT(inspect(folder / "checkpoints/last.h5"),
+              AllOf(HasSubstr("40 steps done, epoch 2, 4 micro-batches of 16"),
+                    ContainsRegex("/parameters/0.weight +\\[2, 3\\]")));
+}
+
+TEST(Inspect, RefusesEverythingElse) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { (void)inspect(folder / "none"); }),
+              HasSubstr("No such file"));
+  std::ofstream(folder / "text") << "text";
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)inspect(folder / "text"); }),
+              HasSubstr("text: cannot read"));
+  hdf5::File::create(folder / "other.h5").close();
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)inspect(folder / "other.h5"); }),
+              HasSubstr("not one of Carousel's"));
+}
+
+TEST(CompareRuns, SetsRunsSideBySide) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder / "one", 7);
+  testing::write_sample_run(folder / "two", 7);
+  testing::write_sample_run(folder / "three", 8);
+  const std::vector<std::string> paths{folder / "one", folder / "two", folder / "three/"};
+  const std::string text = compare_runs(paths);
+  EXPECT_THAT(text,
+              AllOf(ContainsRegex(" one +two +three"), ContainsRegex("rule +cdp-v2 +cdp-v2"),
+                    ContainsRegex("test accuracy +0.8750"), ContainsRegex("measured +4.0 KiB"),
+                    ContainsRegex("planned +4.0 KiB"), ContainsRegex("N A. +8.0 KiB"),
+                    ContainsRegex(".A. +2.0 KiB"), ContainsRegex("messages sent per step +6.0"),
+                    ContainsRegex("bytes sent per step +600 B"),
+                    ContainsRegex("- +yes, as one +no: step 1 stage 1")));
+}
+
+TEST(HumanBytes, UsesBinaryUnits) {
+  EXPECT_EQ(human_bytes(std::int64_t{512}), "512 B");
+  EXPECT_EQ(human_bytes(std::int64_t{1536}), "1.5 KiB");
+  EXPECT_EQ(human_bytes(std::int64_t{3} << 40), "3.0 TiB");
+}
+
+}  // namespace
+}  // namespace carousel

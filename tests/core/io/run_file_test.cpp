@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Run files: what segments add is in the file at once, and readers see one file through its links.
+
+#include "core/io/run_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/io/run_reader.hpp"
+#include "tests/core/io/sample_run.hpp"
+#include "tests/core/support.hpp"
+
+namespace carousel {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using testing::failure;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+TEST(RunFile, ReadsAsOneFileThroughItsLinks) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  const hdf5::File file = hdf5::File::open(folder / "run.h5");
+  EXPECT_EQ(file.string("/info", "deck"), testing::sample_info().deck);
+  EXPECT_EQ(file.unsigned_integer("/info", "seed"), 42U);
+  EXPECT_THAT(file.read<double>("/steps/loss"), ElementsAre(2.5, 1.5));
+  EXPECT_THAT(file.read<std::int64_t>("/evaluations/step"), ElementsAre(1, 2));
+  EXPECT_THAT(file.read<std::int64_t>("/plan/bytes/activations"), ElementsAre(3072, 1024));
+  EXPECT_THAT(file.read<std::int64_t>("/plan/messages_per_step"), ElementsAre(3, 2));
+  EXPECT_THAT(file.read_strings("/ranks/0000/actions/kind"), ElementsAre("forward", "forward"));
+  EXPECT_THAT(file.read<std::int64_t>("/ranks/0000/actions/version"), ElementsAre(-1, 0));
+  EXPECT_THAT(file.read_strings("/ranks/0000/messages/direction"), ElementsAre("send", "send"));
+  EXPECT_THAT(file.read<std::int64_t>("/ranks/0000/memory/data"), ElementsAre(9, 9));
+  EXPECT_THAT(file.read<std::int64_t>("/ranks/0001/memory/data"), ElementsAre());
+  EXPECT_THAT(file.read<std::uint64_t>("/receipts/0"), ElementsAre(100, 101));
+  EXPECT_THAT(file.read<std::uint64_t>("/receipts/1"), ElementsAre(200, 7));
+  EXPECT_THAT(file.info("/audit/samples").shape, ElementsAre(2, 2, 2));
+  EXPECT_THAT(file.info("/audit/parameters/0.weight").shape, ElementsAre(2, 2, 3));
+}
+
+TEST(RunFile, SummaryHoldsWhatWasRecorded) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  const RunSummary run = read_run(folder.path().string());
+  EXPECT_EQ(run.steps, 2);
+  ASSERT_TRUE(run.plan.has_value());
+  EXPECT_EQ(run.plan->rule, "cdp-v2");
+  EXPECT_EQ(planned_bytes(*run.plan, Category::activations), 4096);
+  EXPECT_EQ(run.plan->stage_layers[1], "1 .. loss");
+  EXPECT_EQ(run.measured.size(), 2U);
+  EXPECT_EQ(measured_bytes(run, Category::activations), 4096);
+  EXPECT_EQ(run.measured[1].bytes_sent, 600);
+  EXPECT_THAT(run.measured[0].first_step_seconds, DoubleEq(0.5));
+  EXPECT_EQ(run.evaluations.back().accuracy, 0.875);
+  ASSERT_TRUE(run.status.has_value());
+  EXPECT_EQ(run.status->state, RunState::done);
+  EXPECT_EQ(read_run(folder / "run.h5").steps, 2);
+}
+
+TEST(RunFile, ReceiptsTellTheFirstDifference) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder / "a", 7);
+  testing::write_sample_run(folder / "b", 7);
+  testing::write_sample_run(folder / "c", 8);
+  const RunSummary a = read_run(folder / "a"), b = read_run(folder / "b"),
+                   c = read_run(folder / "c");
+  EXPECT_FALSE(first_difference(a, b).has_value());
+  ASSERT_TRUE(first_difference(a, c).has_value());
+  EXPECT_EQ(first_difference(a, c)->step, 1);
+  EXPECT_EQ(first_difference(a, c)->stage, 1);
+  RunSummary shorter = b;
+  shorter.receipts[0].pop_back();
+  EXPECT_EQ(first_difference(a, shorter)->step, 1);
+  EXPECT_EQ(first_difference(a, shorter)->stage, 0);
+}
+
+TEST(RunFile, MissingRunAndMissingRankAreNoSurprise) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { (void)read_run(folder / "none"); }),
+              HasSubstr("run.h5: cannot open"));
+  testing::write_sample_run(folder / "a", 7);
+  std::filesystem::remove(folder / "a/ranks/0001.h5");
+  const RunSummary run = read_run(folder / "a");
+  EXPECT_EQ(run.measured.size(), 1U);
+  EXPECT_TRUE(run.receipts[0].empty());
+}
+
+TEST(RunFile, AnOpenReaderDoesNotDisturbTheRun) {
+  const TemporaryFolder folder;
+  create_run_folder(folder.path(), false);
+  RunFile run(folder.path(), testing::sample_info());
+  const std::vector<StepRecord> steps(3);
+  run.append({.steps = steps});
+  const hdf5::File reader = hdf5::File::open(folder / "run.h5");
+  run.append({.steps = steps});
+  EXPECT_EQ(reader.read<double>("/steps/loss").size(), 3U);
+  EXPECT_EQ(read_run(folder.path().string()).steps, 6);
+}
+
+TEST(RunFile, SurvivesKillAtAnyMoment) {
+  const TemporaryFolder folder;
+  create_run_folder(folder.path(), false);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    RunFile run(folder.path(), testing::sample_info());
+    const std::vector<StepRecord> steps(100);
+    while (true) run.append({.steps = steps});
+  }
+  while (!std::filesystem::exists(folder / "run.h5")) ::usleep(1000);
+  ::usleep(50000);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_GT(read_run(folder.path().string()).steps, 0);
+}
+
+}  // namespace
+}  // namespace carousel

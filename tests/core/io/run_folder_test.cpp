@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The run folder: never overwritten unasked, never emptied of what is not a run's.
+
+#include "core/io/run_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/core/io/sample_run.hpp"
+#include "tests/core/support.hpp"
+
+namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::failure;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+TEST(RunFolder, RefusesAnEarlierRunAndReplacesItWhenTold) {
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary / "runs/one";
+  testing::write_sample_run(folder, 7);
+  std::ofstream(folder / "checkpoints/step-00000001.h5") << "x";
+  std::ofstream(folder / "notes.txt") << "mine";
+  std::ofstream(folder / "ranks/notes.txt") << "mine";
+  EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(folder, false); }),
+              HasSubstr("holds a run already"));
+  EXPECT_TRUE(fs::exists(folder / "ranks/0001.h5"));
+
+  create_run_folder(folder, true);
+  EXPECT_FALSE(holds_run(folder));
+  EXPECT_FALSE(fs::exists(folder / "ranks/0001.h5"));
+  EXPECT_TRUE(fs::is_empty(folder / "checkpoints"));
+  EXPECT_TRUE(fs::exists(folder / "notes.txt"));
+  EXPECT_TRUE(fs::exists(folder / "ranks/notes.txt"));
+}
+
+TEST(RunFolder, TakesAnExistingFolderWithoutARun) {
+  const TemporaryFolder temporary;
+  std::ofstream(temporary / "notes.txt") << "mine";
+  create_run_folder(temporary.path(), false);
+  EXPECT_TRUE(fs::is_directory(temporary / "ranks"));
+}
+
+TEST(RunFolder, UnwritablePlaceNamesTheReason) {
+  const TemporaryFolder temporary;
+  std::ofstream(temporary / "file") << "x";
+  EXPECT_THAT(
+      failure(ExitCode::input_output, [&] { create_run_folder(temporary / "file/run", false); }),
+      HasSubstr("file"));
+}
+
+TEST(RunFolder, StatusComesBack) {
+  const TemporaryFolder temporary;
+  write_status(temporary.path(), {RunState::running, 0, "", 3});
+  write_status(temporary.path(), {RunState::diverged, 76, "loss is \"nan\"\xff", 12});
+  const RunStatus status = read_status(temporary.path());
+  EXPECT_EQ(status.state, RunState::diverged);
+  EXPECT_EQ(status.exit_code, 76);
+  EXPECT_THAT(status.cause, HasSubstr("loss is \"nan\""));
+  EXPECT_EQ(status.step, 12);
+  std::ofstream(temporary / "status.json") << "{";
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)read_status(temporary.path()); }),
+              HasSubstr("status.json"));
+}
+
+TEST(RunFolder, MetricsAreLinesOfJson) {
+  const TemporaryFolder temporary;
+  MetricsLog log(temporary.path());
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::int64_t big = std::numeric_limits<std::int64_t>::min();
+  constexpr double tiny = -std::numeric_limits<double>::denorm_min();
+  log.write(StepRecord{1, 0, 0.1, 0.5, 0.05, 1.25, 64});
+  log.write(StepRecord{big, big, nan, tiny, tiny, tiny, tiny});
+  log.write(EvaluationRecord{1, 0, 0.25, 0.75});
+  std::ifstream file(temporary / "metrics.jsonl");
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["kind"], "step");
+  EXPECT_EQ(lines[0]["loss"], 0.1);
+  EXPECT_TRUE(lines[1]["loss"].is_null());
+  EXPECT_EQ(lines[1]["accuracy"], tiny);
+  EXPECT_EQ(lines[2]["kind"], "evaluation");
+  EXPECT_EQ(lines[2]["accuracy"], 0.75);
+}
+
+}  // namespace
+}  // namespace carousel
