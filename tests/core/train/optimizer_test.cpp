@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/optimizer.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/digest.hpp"
+#include "core/train/kernels.hpp"
+#include "tests/layers/device.hpp"
+#include "tests/reference/serial_trainer.hpp"
+
+namespace carousel {
+namespace {
+
+using test::Numbers;
+
+/// Runs updates on the device; every gradient is a sum over 1 / scale micro-batches.
+class Updates {
+ public:
+  Updates(const Numbers& theta, double scale)
+      : scale_(static_cast<real>(scale)),
+        theta_(test::to_device(theta)),
+        next_("carousel::test::next", theta.size()),
+        momentum_("carousel::test::momentum", theta.size()),
+        digest_("carousel::test::digest", 1) {
+    Kokkos::deep_copy(momentum_, real(1e30));  // the first step must not read it
+  }
+
+  void step(const OptimizerConfig& config, const Numbers& gradient_sum) {
+    const ExecutionSpace exec;
+    const auto gradient = test::to_device(gradient_sum);
+    const bool uses_momentum = config.momentum != 0;
+    update(exec, sgd_step(config, config.learning_rate, first_), theta_, gradient, scale_,
+           uses_momentum ? Vector(momentum_) : Vector(), next_, digest_.data());
+    std::swap(theta_, next_);
+    first_ = false;
+  }
+
+  [[nodiscard]] Numbers theta() const { return test::to_host(theta_); }
+  [[nodiscard]] std::uint64_t digest() const { return test::to_host(digest_)[0]; }
+
+ private:
+  real scale_;
+  bool first_ = true;
+  test::Device<real> theta_, next_, momentum_;
+  test::Device<std::uint64_t> digest_;
+};
+
+TEST(Sgd, HasTheBitsOfPyTorch) {
+  const auto all = nlohmann::json::parse(std::ifstream(CAROUSEL_FIXTURES)).at("sgd");
+  const std::size_t size = all.at("size");
+  for (const auto& fixture : all.at("cases")) {
+    const OptimizerConfig config = {.learning_rate = fixture.at("lr"),
+                                    .momentum = fixture.value("momentum", 0.0),
+                                    .dampening = fixture.value("dampening", 0.0),
+                                    .weight_decay = fixture.value("weight_decay", 0.0),
+                                    .nesterov = fixture.value("nesterov", false)};
+    Updates updates(test::random_numbers(size, "theta"), all.at("scale"));
+    for (int t = 0; t < all.at("steps"); ++t)
+      updates.step(config, test::random_numbers(size, "gradient", t));
+    const auto expected =
+        fixture.at(sizeof(real) == 8 ? "double" : "float").get<std::vector<real>>();
+    EXPECT_EQ(updates.theta(), expected) << fixture.at("lr") << " " << config.momentum;
+  }
+}
+
+TEST(Sgd, EqualsPlainLoops) {
+  const OptimizerConfig config = {.learning_rate = 0.1,
+                                  .momentum = 0.8,
+                                  .dampening = 0.1,
+                                  .weight_decay = 0.02,
+                                  .nesterov = false};
+  constexpr std::size_t size = 1003;
+  Numbers expected = test::random_numbers(size, "theta");
+  Numbers velocity;
+  Updates updates(expected, 0.125);
+  for (int t = 0; t < 5; ++t) {
+    Numbers gradient = test::random_numbers(size, "gradient", t);
+    updates.step(config, gradient);
+    for (real& value : gradient) value *= real(0.125);
+    reference::sgd(config, config.learning_rate, gradient, velocity, expected);
+  }
+  EXPECT_LE(test::relative_difference(updates.theta(), expected), test::rounding);
+}
+
+TEST(Sgd, WritesInPlaceAndElsewhereTheSame) {
+  const OptimizerConfig config = {.learning_rate = 0.1};
+  const Numbers theta = test::random_numbers(100, "theta");
+  const Numbers gradient = test::random_numbers(100, "gradient");
+  Updates elsewhere(theta, 1);
+  elsewhere.step(config, gradient);
+  const auto here = test::to_device(theta);
+  const test::Device<std::uint64_t> digest("carousel::test::digest", 1);
+  update(ExecutionSpace(), sgd_step(config, 0.1, true), here, test::to_device(gradient), 1, {},
+         here, digest.data());
+  EXPECT_EQ(test::to_host(here), elsewhere.theta());
+  EXPECT_EQ(test::to_host(digest)[0], elsewhere.digest());
+}
+
+TEST(Sgd, DigestIsThatOfTheHost) {
+  for (const std::size_t size : {0, 1, 63, 100'003}) {
+    Updates updates(test::random_numbers(size, "theta"), 1);
+    updates.step({.learning_rate = 0.1}, test::random_numbers(size, "gradient"));
+    EXPECT_EQ(updates.digest(), digest(std::span<const real>(updates.theta()))) << size;
+  }
+}
+
+TEST(Kernels, AddGradientsAndMetrics) {
+  const Numbers a = test::random_numbers(77, "a");
+  const Numbers b = test::random_numbers(77, "b");
+  const auto sum = test::to_device(a);
+  add(ExecutionSpace(), sum, test::to_device(b));
+  const Numbers computed = test::to_host(sum);
+  for (std::size_t k = 0; k < a.size(); ++k) EXPECT_EQ(computed[k], a[k] + b[k]);
+
+  const auto metrics = test::to_device(std::vector<Metrics>{{1, 2, 0, 3}, {0.5, 1, 1, 4}});
+  add(ExecutionSpace(), metrics.data(), metrics.data() + 1);
+  const Metrics total = test::to_host(metrics)[0];
+  EXPECT_EQ(total.loss, 1.5);
+  EXPECT_EQ(total.correct, 3);
+  EXPECT_EQ(total.non_finite, 1);
+  EXPECT_EQ(total.samples, 7);
+}
+
+}  // namespace
+}  // namespace carousel

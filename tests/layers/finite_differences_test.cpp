@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of all layers against central differences of the loss. Needs the double preset: in
+// single precision the differences drown in rounding.
+
+#include "tests/layers/chain.hpp"
+
+namespace carousel {
+namespace {
+
+TEST(FiniteDifferences, AgreeWithBackward) {
+  const Model model = build_mlp({6, 9, 7, 4}, {6}, 4);
+  constexpr int n = 5;
+  const ExecutionSpace exec;
+  test::Chain chain(model, n);
+  const auto images = test::random_numbers(n * 6, "images");
+  const auto labels = test::random_labels(n, 4);
+  const auto theta = test::random_numbers(model.parameter_size(), "theta");
+
+  const auto loss_at = [&](const std::vector<real>& parameters) {
+    Kokkos::deep_copy(chain.parameters(), test::to_device(parameters));
+    chain.set_batch(images, labels);
+    chain.forward(exec, model.layers.size());
+    return chain.metrics().loss;
+  };
+  loss_at(theta);
+  chain.backward(exec);
+  const auto gradient = test::to_host(chain.gradient());
+
+  std::vector<double> differences;
+  constexpr double step = 1e-6;
+  for (std::size_t k = 0; k < theta.size(); ++k) {
+    auto moved = theta;
+    moved[k] = theta[k] + step;
+    const double above = loss_at(moved);
+    moved[k] = theta[k] - step;
+    differences.push_back((above - loss_at(moved)) / (2 * step));
+  }
+  EXPECT_LE(test::relative_difference(gradient, differences), 1e-8);
+}
+
+}  // namespace
+}  // namespace carousel

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+// A multi-layer perceptron against the values PyTorch computed (tests/reference/make_fixtures.py).
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/train/initialise.hpp"
+#include "core/train/optimizer.hpp"
+#include "tests/layers/chain.hpp"
+
+namespace carousel {
+namespace {
+
+class PyTorch : public testing::Test {
+ protected:
+  PyTorch()
+      : fixture_(nlohmann::json::parse(std::ifstream(CAROUSEL_FIXTURES)).at("mlp")),
+        widths_(fixture_.at("widths").get<std::vector<int>>()),
+        n_(fixture_.at("samples")),
+        model_(build_mlp(widths_, {widths_.front()}, widths_.back())),
+        chain_(model_, n_) {
+    test::Numbers theta(model_.parameter_size());
+    std::span<real> rest(theta);
+    for (const LayerSpec& layer : model_.layers) {
+      for (const ParameterSpec& parameter : layer.parameters) {
+        initialise(parameter, fixture_.at("seed"), rest.first(parameter.size()));
+        rest = rest.subspan(parameter.size());
+      }
+    }
+    Kokkos::deep_copy(chain_.parameters(), test::to_device(theta));
+  }
+
+  void set_batch(int step) {
+    chain_.set_batch(test::random_numbers(std::size_t(n_) * widths_.front(), "images", step),
+                     test::random_labels(n_, widths_.back(), step));
+  }
+
+  /// The tensors of `name` in the fixture, in the order of the model's parameters.
+  [[nodiscard]] std::vector<double> tensors(const char* name) const {
+    std::vector<double> all;
+    for (const LayerSpec& layer : model_.layers) {
+      for (const ParameterSpec& parameter : layer.parameters) {
+        const auto values = fixture_.at(name).at(parameter.name).get<std::vector<double>>();
+        all.insert(all.end(), values.begin(), values.end());
+      }
+    }
+    return all;
+  }
+
+  nlohmann::json fixture_;
+  std::vector<int> widths_;
+  int n_;
+  Model model_;
+  test::Chain chain_;
+  ExecutionSpace exec_;
+};
+
+TEST_F(PyTorch, LogitsLossAndGradients) {
+  set_batch(0);
+  chain_.forward(exec_, model_.layers.size() - 1);
+  EXPECT_LE(test::relative_difference(test::to_host(chain_.scores()),
+                                      fixture_.at("logits").get<std::vector<double>>()),
+            test::rounding);
+  set_batch(0);
+  chain_.forward(exec_, model_.layers.size());
+  EXPECT_NEAR(chain_.metrics().loss, fixture_.at("losses").at(0).get<double>(), test::rounding);
+  chain_.backward(exec_);
+  EXPECT_LE(test::relative_difference(test::to_host(chain_.gradient()), tensors("gradients")),
+            test::rounding);
+}
+
+TEST_F(PyTorch, TenUpdates) {
+  const std::size_t size = chain_.parameters().size();
+  const test::Device<real> momentum("carousel::test::momentum", size);
+  const test::Device<std::uint64_t> digest("carousel::test::digest", 1);
+  SgdStep step = {.learning_rate = fixture_.at("lr"),
+                  .momentum = fixture_.at("momentum"),
+                  .weight_decay = fixture_.at("weight_decay"),
+                  .nesterov = fixture_.at("nesterov")};
+  for (int t = 0; t < fixture_.at("steps"); ++t) {
+    set_batch(t);
+    chain_.forward(exec_, model_.layers.size());
+    EXPECT_NEAR(chain_.metrics().loss, fixture_.at("losses").at(t).get<double>(),
+                20 * test::rounding);
+    chain_.backward(exec_);
+    step.first = t == 0;
+    update(exec_, step, chain_.parameters(), chain_.gradient(), 1, momentum, chain_.parameters(),
+           digest.data());
+  }
+  EXPECT_LE(test::relative_difference(test::to_host(chain_.parameters()), tensors("parameters")),
+            20 * test::rounding);
+}
+
+}  // namespace
+}  // namespace carousel

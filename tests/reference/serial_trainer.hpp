@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The oracle of all rules: one micro-batch after the other, in plain loops, with both versions of
+// the parameters kept whole. It shares no code with the planner, the executor or the kernels.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/model/model.hpp"
+#include "core/train/config.hpp"
+#include "tests/reference/layers.hpp"
+
+namespace carousel::reference {
+
+/// An update rule, as the delays of section 3 of the paper (arXiv 2403.08837) state it.
+struct CyclicRule {
+  bool cyclic = false;    // false: dp, every micro-batch reads theta_t
+  int micro_batches = 1;  // N
+  int stages = 1;         // S
+  int slack = 0;          // 0: v2 ... S: v1
+
+  /// Whether micro-batch i of step t finds theta_t of stage j complete when its forward starts.
+  [[nodiscard]] bool reads_new(int i, int j) const;
+};
+
+struct MicroBatch {
+  Numbers images;           // [n, features]
+  std::vector<int> labels;  // [n]
+};
+
+struct SerialTraining {
+  Model model;
+  std::vector<int> stage_begin;  // first layer of every stage, S numbers
+  CyclicRule rule;
+  OptimizerConfig optimizer;
+  std::function<double(std::int64_t t)> learning_rate;
+  std::function<MicroBatch(std::int64_t t, int i)> micro_batch;
+};
+
+struct SerialResult {
+  std::vector<Numbers> parameters;  // theta_0 .. theta_steps, whole model, in layer order
+  std::vector<double> losses;       // mean over the micro-batches of every step
+};
+
+/// Trains from theta_{-1} = theta_0 = `initial`.
+[[nodiscard]] SerialResult train_serially(const SerialTraining& training, const Numbers& initial,
+                                          std::int64_t steps);
+
+struct ModelGradient {
+  Numbers gradient;  // of every parameter, in layer order
+  Numbers logits;    // [n, classes]
+  double loss = 0;
+};
+
+/// Forward and backward of one micro-batch through the whole model.
+[[nodiscard]] ModelGradient gradient_of(const Model& model, const Numbers& parameters,
+                                        const MicroBatch& batch);
+
+/// torch.optim.SGD on one vector; `velocity` is empty before the first update.
+void sgd(const OptimizerConfig& config, double learning_rate, const Numbers& gradient,
+         Numbers& velocity, Numbers& parameters);
+
+}  // namespace carousel::reference
