@@ -22,7 +22,7 @@ enum class TransportKind : std::uint8_t { automatic, local, mpi };
 [[nodiscard]] const char* to_string(TransportKind transport);
 
 /// `[run]`.
-struct RunInfo {
+struct RunTable {
   std::string name;
   std::uint64_t seed = 1;
   std::string output;  // folder, relative to where the command runs
@@ -34,7 +34,7 @@ struct EngineConfig {
 };
 
 struct RunConfig {
-  RunInfo run;
+  RunTable run;
   ModelConfig model;
   std::string data_file;  // can be opened from where the command runs
   ParallelConfig parallel;

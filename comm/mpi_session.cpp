@@ -29,6 +29,10 @@ MpiSession::MpiSession(int* argc, char*** argv) {
   CAROUSEL_MPI(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN));
   CAROUSEL_MPI(MPI_Comm_rank(world_, &rank_));
   CAROUSEL_MPI(MPI_Comm_size(world_, &size_));
+  MPI_Comm node = MPI_COMM_NULL;
+  CAROUSEL_MPI(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  CAROUSEL_MPI(MPI_Comm_size(node, &ranks_on_node_));
+  CAROUSEL_MPI(MPI_Comm_free(&node));
 }
 
 MpiSession::~MpiSession() {

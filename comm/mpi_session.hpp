@@ -30,6 +30,8 @@ class MpiSession {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
+  /// Ranks that share this rank's memory, and so its cores.
+  [[nodiscard]] int ranks_on_node() const { return ranks_on_node_; }
 
   /// Runs `action` on every rank. When any rank fails, throws on every rank an AgreedError with
   /// code and text of the lowest failing rank. Collective; for set-up and between segments only.
@@ -48,6 +50,7 @@ class MpiSession {
   MPI_Comm world_ = MPI_COMM_NULL;  // own duplicate
   int rank_ = 0;
   int size_ = 1;
+  int ranks_on_node_ = 1;
 };
 
 }  // namespace carousel

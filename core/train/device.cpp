@@ -42,25 +42,29 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .seconds = spec.seconds,
                        .micro_batch_size = spec.train.micro_batch_size}) {
   memory_.add_external(Category::data, prefetcher_.bytes());
-  initialise(exec, spec);
+  // theta_{-1} = theta_0
+  for (int version = 0; version > -spec.schedule.buffers(index).parameter_copies; --version) {
+    fill(exec, spec.model, version, [&](const ParameterSpec& parameter, std::span<real> values) {
+      initialise(parameter, spec.seed, values);
+    });
+  }
 }
 
-void Device::initialise(const ExecutionSpace& exec, const TrainerSpec& spec) {
+void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
+                  const ParameterSource& source) {
   std::vector<real> values;
   for (std::size_t j = 0; j < stages_.size(); ++j) {
     const StageMemory& stage = stages_[j].memory();
     values.resize(stage.parameter_size);
-    std::int64_t offset = 0;
+    std::span<real> rest(values);
     for (int k = 0; k < stage.layers; ++k) {
-      for (const ParameterSpec& parameter : spec.model.layers[stage.first + k].parameters) {
+      for (const ParameterSpec& parameter : model.layers[stage.first + k].parameters) {
         const auto size = static_cast<std::size_t>(parameter.size());
-        carousel::initialise(parameter, spec.seed, std::span(values).subspan(offset, size));
-        offset += parameter.size();
+        source(parameter, rest.first(size));
+        rest = rest.subspan(size);
       }
     }
-    // theta_{-1} = theta_0
-    for (int version = 0; version > -spec.schedule.buffers(index_).parameter_copies; --version)
-      copy_to_device(exec, memory_.parameters(static_cast<int>(j), version), values);
+    copy_to_device(exec, memory_.parameters(static_cast<int>(j), version), values);
   }
 }
 

@@ -14,6 +14,9 @@ namespace carousel {
 
 struct TrainerSpec;
 
+/// Puts the values of a parameter where they are wanted.
+using ParameterSource = std::function<void(const ParameterSpec&, std::span<real>)>;
+
 class Device {
  public:
   /// What the trainer knows of the whole run, and functions that an executor calls.
@@ -39,9 +42,11 @@ class Device {
   void prefetch_evaluation(const Schedule& schedule, std::int64_t samples, int batch,
                            std::int64_t version);
 
- private:
-  void initialise(const ExecutionSpace& exec, const TrainerSpec& spec);
+  /// Replaces the parameters of one version.
+  void fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
+            const ParameterSource& source);
 
+ private:
   int index_;
   DeviceMemory memory_;
   std::vector<Stage> stages_;

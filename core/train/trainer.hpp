@@ -86,7 +86,7 @@ class Trainer {
   [[nodiscard]] Snapshot snapshot();
   /// What was measured on a device of this process.
   [[nodiscard]] MeasuredRecord measured(int device) const;
-  /// Puts theta_0 into the audit trail and, for evaluation alone, other parameters in place.
+  /// A device of this process.
   [[nodiscard]] Device& device(int index) const;
 
   [[nodiscard]] std::int64_t total_steps() const { return total_steps_; }

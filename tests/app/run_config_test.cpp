@@ -133,7 +133,7 @@ TEST(RunConfig, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(config.train.schedule.kind, train.schedule.kind);
   EXPECT_EQ(config.train.schedule.per_epoch, train.schedule.per_epoch);
   EXPECT_EQ(config.profile.steps, ProfileConfig{}.steps);
-  EXPECT_EQ(config.run.seed, RunInfo{}.seed);
+  EXPECT_EQ(config.run.seed, RunTable{}.seed);
 }
 
 TEST(RunConfig, OverridesWin) {

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/engine.hpp"
+
+#include <sched.h>
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+namespace carousel {
+namespace {
+
+/// Cores this process may use, as Slurm or taskset left them to it.
+int available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+}  // namespace
+
+double wall_seconds() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
+  EngineArguments arguments;
+  for (const std::string& word : words) {
+    if (arguments.command.empty())
+      arguments.command = word;
+    else if (word == "--overwrite")
+      arguments.overwrite = true;
+    else if (!arguments.operands.empty() && arguments.command == "train")
+      arguments.overrides.push_back(word);
+    else
+      arguments.operands.push_back(word);
+  }
+  const std::size_t wanted = arguments.command == "eval" ? 2 : 1;
+  if ((arguments.command != "train" && arguments.command != "eval") ||
+      arguments.operands.size() != wanted)
+    fail(ExitCode::usage, "carousel-engine is started by carousel; see carousel --help");
+  return arguments;
+}
+
+Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
+                                                const MpiSession* session) {
+  Kokkos::InitializationSettings settings;
+  // Kokkos complains when threads are not bound; binding is the launcher's business.
+  settings.set_disable_warnings(true);
+  int threads = config.threads;
+  if (threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr) {
+    const int ranks = session == nullptr ? 1 : session->ranks_on_node();
+    threads = std::max(1, available_cores() / ranks);
+  }
+  if (threads > 0) settings.set_num_threads(threads);
+  return settings;
+}
+
+ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
+                    const MpiSession* session, double begin) {
+  if (arguments.command == "eval")
+    return evaluate(arguments.operands[0], arguments.operands[1]);
+  const RunConfig config = load_run_config(arguments.operands[0], arguments.overrides);
+  return train(config, arguments.overwrite, launcher, session, begin);
+}
+
+}  // namespace carousel

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The commands of the engine, where deck, layers, transports and files meet. Nothing else in
+// Carousel knows all of them.
+
+#include <Kokkos_Core.hpp>
+#include <string>
+#include <vector>
+
+#include "app/launcher.hpp"
+#include "app/run_config.hpp"
+#include "comm/mpi_session.hpp"
+#include "core/base/check.hpp"
+
+namespace carousel {
+
+struct EngineArguments {
+  std::string command;                 // train or eval
+  std::vector<std::string> operands;   // DECK, or CHECKPOINT DATASET
+  std::vector<std::string> overrides;  // section.key=value
+  bool overwrite = false;
+};
+
+/// What the front end hands over; Error(usage) for anything else.
+[[nodiscard]] EngineArguments parse_engine_arguments(const std::vector<std::string>& words);
+
+/// Seconds on a clock that only moves forward.
+[[nodiscard]] double wall_seconds();
+
+/// Runs one command and returns how it ended. `session` is null without a launcher; `begin` is when
+/// the process started.
+[[nodiscard]] ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
+                                  const MpiSession* session, double begin);
+
+[[nodiscard]] ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
+                             const MpiSession* session, double begin);
+[[nodiscard]] ExitCode evaluate(const std::string& checkpoint, const std::string& dataset);
+
+/// Settings for one process, on the cores that its node can give each of its ranks.
+[[nodiscard]] Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
+                                                             const MpiSession* session);
+
+}  // namespace carousel

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `carousel eval`: the parameters of a checkpoint on the test set of any data set of its shape.
+
+#include <fmt/core.h>
+
+#include <Kokkos_Core.hpp>
+
+#include "app/engine.hpp"
+#include "app/prepared_run.hpp"
+#include "comm/local_transport.hpp"
+#include "core/io/checkpoint.hpp"
+#include "core/train/trainer.hpp"
+#include "layers/factory.hpp"
+
+namespace carousel {
+namespace {
+
+/// An evaluation reports only its result.
+class SilentObserver final : public TrainingObserver {
+ public:
+  void on_step(const StepRecord&) override {}
+  void on_update(int, std::int64_t, int, const real*, std::int64_t) override {}
+  void on_evaluation(const EvaluationRecord&) override {}
+  void on_segment_end(int, const Recorder&) override {}
+};
+
+/// The deck of the checkpoint, on one device whatever it was trained on.
+RunConfig evaluation_config(const Checkpoint& checkpoint, const std::string& dataset) {
+  RunConfig config = parse_run_config(checkpoint.info().deck, checkpoint.path(), {});
+  config.data_file = dataset;
+  config.parallel = ParallelConfig{.rule = RuleKind::dp};
+  config.train.optimizer.momentum = 0;
+  return config;
+}
+
+}  // namespace
+
+ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset_path) {
+  const Checkpoint checkpoint(checkpoint_path);
+  const RunConfig config = evaluation_config(checkpoint, dataset_path);
+  const Dataset dataset(dataset_path);
+  const PreparedRun run = prepare_run(config, dataset);
+
+  const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, nullptr));
+  const ExecutionSpace exec;
+  LocalHub hub(exec, 1, 1);
+  SilentObserver observer;
+  Trainer trainer(exec,
+                  {.model = run.model,
+                   .partition = run.partition,
+                   .schedule = run.schedule,
+                   .memory = run.memory,
+                   .dataset = dataset,
+                   .train = config.train,
+                   .profile = config.profile,
+                   .seed = config.run.seed,
+                   .devices = {0},
+                   .layers = make_layer,
+                   .transport = [&](int device) { return hub.transport(device); },
+                   .seconds = wall_seconds},
+                  observer);
+  const std::int64_t step = checkpoint.place().step;
+  trainer.device(0).fill(exec, run.model, step,
+                         [&](const ParameterSpec& parameter, std::span<real> values) {
+                           const std::span<const real> stored = checkpoint.values(
+                               "/parameters/" + parameter.name, parameter.shape);
+                           std::ranges::copy(stored, values.begin());
+                         });
+  const EvaluationRecord result = trainer.evaluate(step);
+  fmt::print("{}: step {}, {} samples, loss {:.6f}, accuracy {:.4f}\n", checkpoint_path, step,
+             dataset.test().samples(), result.loss, result.accuracy);
+  return ExitCode::done;
+}
+
+}  // namespace carousel

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `carousel train`, in numbered steps.
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+#include "app/engine.hpp"
+#include "app/prepared_run.hpp"
+#include "app/run_observer.hpp"
+#include "comm/local_transport.hpp"
+#include "core/io/checkpoint.hpp"
+#include "layers/factory.hpp"
+
+namespace carousel {
+namespace {
+
+/// Runs an action on all ranks and fails on all when one fails; alone, just runs it.
+template <class Action>
+void together(const MpiSession* session, Action&& action) {
+  if (session == nullptr)
+    action();
+  else
+    session->together(action);
+}
+
+/// Sends and receives that all devices together may have pending.
+int pending_messages(const Schedule& schedule) {
+  int sum = 0;
+  for (int d = 0; d < schedule.devices(); ++d) sum += schedule.buffers(d).requests;
+  return sum;
+}
+
+/// Bytes of the largest message: a stage, or all of them in one sum over all devices.
+std::size_t largest_message(const PreparedRun& run) {
+  std::int64_t bytes = metrics_bytes * run.memory.evaluation_batches;
+  std::int64_t all = 0;
+  for (int j = 0; j < run.schedule.rule().stages(); ++j) {
+    all += run.schedule.message_bytes(j);
+    bytes = std::max(bytes, run.schedule.message_bytes(j));
+  }
+  const bool sums = run.schedule.parallel().reduction == Reduction::fast;
+  return static_cast<std::size_t>(sums ? std::max(all, bytes) : bytes);
+}
+
+/// Makes the transport of one device.
+std::function<std::unique_ptr<Transport>(int)> transports(const PreparedRun& run,
+                                                          const MpiSession* session, bool local,
+                                                          LocalHub& hub) {
+  if (local) return [&hub](int device) { return hub.transport(device); };
+  return [&run, session](int device) {
+    return session->transport(run.schedule.buffers(device).requests, largest_message(run));
+  };
+}
+
+std::vector<NamedTensor> checkpoint_tensors(const Snapshot& snapshot) {
+  std::vector<NamedTensor> tensors;
+  const auto append = [&](const std::string& group, const std::vector<HostTensor>& from) {
+    for (const HostTensor& tensor : from)
+      tensors.push_back({group + tensor.name, tensor.shape, tensor.values});
+  };
+  append("/parameters/", snapshot.parameters);
+  append("/previous/", snapshot.previous);
+  append("/optimizer/momentum/", snapshot.momentum);
+  return tensors;
+}
+
+void check_processes(const PreparedRun& run, const MpiSession* session, bool local) {
+  const int processes = session == nullptr ? 1 : session->size();
+  const int wanted = local ? 1 : run.schedule.devices();
+  if (processes != wanted)
+    fail(ExitCode::usage, "the plan needs {} rank{}, but {} {} started; start it with {}", wanted,
+         wanted == 1 ? "" : "s", processes, processes == 1 ? "was" : "were", wanted);
+}
+
+/// The devices of the plan that this process is.
+std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session, bool local) {
+  if (session != nullptr && !local) return {session->rank()};
+  std::vector<int> all(run.schedule.devices());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+}  // namespace
+
+/// What device 0 has learned becomes the run's last checkpoint.
+void save(const RunConfig& config, const Trainer& trainer, const Snapshot& snapshot) {
+  const CheckpointPlace place{.step = snapshot.step,
+                              .epoch = snapshot.step / trainer.steps_per_epoch(),
+                              .micro_batches = config.parallel.micro_batches,
+                              .micro_batch_size = config.train.micro_batch_size};
+  save_checkpoint(config.run.output, provenance(config), place, checkpoint_tensors(snapshot));
+}
+
+/// Trains with everything in place and says how it ended.
+ExitCode train_to_the_end(const RunConfig& config, const MpiSession* session, Trainer& trainer,
+                          RunObserver& observer) {
+  const bool first = session == nullptr || session->rank() == 0;
+  const TrainingResult result = trainer.run();
+  if (result.diverged_at >= 0) {
+    // Parameters are lost since that step; a checkpoint of them would only do harm.
+    const std::string cause =
+        fmt::format("the loss of step {} is not a finite number; all devices stopped after step {}; "
+                    "lower train.optimizer.learning_rate or look at the data",
+                    result.diverged_at, result.steps - 1);
+    if (first) {
+      write_status(config.run.output, {.state = RunState::diverged,
+                                       .exit_code = static_cast<int>(ExitCode::diverged),
+                                       .cause = cause,
+                                       .step = result.steps});
+      observer.say("carousel: " + cause);
+    }
+    return ExitCode::diverged;
+  }
+  const Snapshot snapshot = trainer.snapshot();
+  together(session, [&] {
+    if (first) save(config, trainer, snapshot);
+  });
+  if (first) {
+    write_status(config.run.output, {.state = RunState::done, .step = result.steps});
+    observer.say(fmt::format("done: {} steps, {}", result.steps, config.run.output));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
+               const MpiSession* session, double begin) {
+  const bool first = session == nullptr || session->rank() == 0;
+  const bool local = chosen_transport(config, launcher) == TransportKind::local;
+
+  // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
+  std::optional<Dataset> dataset;
+  std::optional<PreparedRun> run;
+  together(session, [&] {
+    dataset.emplace(config.data_file);
+    run.emplace(prepare_run(config, *dataset));
+    check_processes(*run, session, local);
+  });
+
+  // 2. The run folder.
+  together(session, [&] {
+    if (first) create_run_folder(config.run.output, overwrite);
+  });
+
+  try {
+    // 3. The machine.
+    const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, session));
+    const ExecutionSpace exec;
+
+    // 4. The devices of this process and where their messages meet.
+    const std::vector<int> devices = devices_here(*run, session, local);
+    LocalHub hub(exec, run->schedule.devices(), pending_messages(run->schedule));
+    std::optional<RunObserver> observer;
+    std::optional<Trainer> trainer;
+    together(session, [&] {
+      if (first) write_status(config.run.output, {});
+      observer.emplace(config, *run, *dataset, devices);
+      trainer.emplace(exec,
+                      TrainerSpec{.model = run->model,
+                                  .partition = run->partition,
+                                  .schedule = run->schedule,
+                                  .memory = run->memory,
+                                  .dataset = *dataset,
+                                  .train = config.train,
+                                  .profile = config.profile,
+                                  .seed = config.run.seed,
+                                  .devices = devices,
+                                  .layers = make_layer,
+                                  .transport = transports(*run, session, local, hub),
+                                  .seconds = [begin] { return wall_seconds() - begin; }},
+                      *observer);
+      observer->begin(exec, *trainer);
+    });
+
+    // 5. Training, the last checkpoint and the last word.
+    return train_to_the_end(config, session, *trainer, *observer);
+  } catch (const Error& error) {
+    if (first) {
+      write_status(config.run.output, {.state = RunState::failed,
+                                       .exit_code = static_cast<int>(error.code()),
+                                       .cause = error.what()});
+    }
+    throw;
+  }
+}
+
+}  // namespace carousel

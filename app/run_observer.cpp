@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/run_observer.hpp"
+
+#include <fmt/chrono.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "core/base/version.hpp"
+#include "core/train/rider.hpp"
+
+namespace carousel {
+namespace {
+
+std::int64_t total_steps(const TrainConfig& train, const TrainingOrder& order) {
+  return train.steps > 0 ? train.steps : train.epochs * order.steps_per_epoch();
+}
+
+}  // namespace
+
+RunInfo provenance(const RunConfig& config) {
+  const BuildInfo& build = build_info();
+  return {.program_version = build.version,
+          .git_hash = build.git_hash,
+          .libraries = build.libraries(),
+          .start_time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+          .seed = config.run.seed,
+          .deck = resolved_deck(config)};
+}
+
+RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
+                         const std::vector<int>& devices)
+    : config_(config),
+      run_(run),
+      first_(std::ranges::find(devices, 0) != devices.end()),
+      audits_(config.profile.audit),
+      order_{dataset.train().samples(), config.parallel.micro_batches,
+             config.train.micro_batch_size},
+      sampler_(config.run.seed, dataset.train().samples()),
+      digests_(run.schedule.rule().stages()) {
+  const RunInfo info = provenance(config);
+  const std::filesystem::path folder(config.run.output);
+  for (int device : devices) ranks_.try_emplace(device, folder, device, info);
+
+  std::vector<StageOwner> owners;
+  for (int j = 0; j < run.schedule.rule().stages(); ++j) {
+    owners.push_back({run.schedule.owner(j), {}});
+    const StageMemory& stage = run.memory.stages[j];
+    const bool here = std::ranges::find(devices, run.schedule.owner(j)) != devices.end();
+    for (int k = 0; audits_ && k < stage.layers; ++k) {
+      for (const ParameterSpec& parameter : run.model.layers[stage.first + k].parameters) {
+        owners.back().audited.push_back(parameter.name);
+        if (!here) continue;
+        audits_by_stage_[j].names.push_back(parameter.name);
+        audits_by_stage_[j].shapes.push_back(parameter.shape);
+        audits_by_stage_[j].values.emplace_back();
+      }
+    }
+  }
+  if (!first_) return;
+  const std::int64_t steps = total_steps(config.train, order_);
+  const std::int64_t per_epoch = order_.steps_per_epoch();
+  run_file_.emplace(folder, info);
+  run_file_->write_plan(plan_record(run));
+  run_file_->link(run.schedule.devices(), owners);
+  metrics_.emplace(folder);
+  terminal_.emplace(STDERR_FILENO, TerminalStyle::of(STDERR_FILENO),
+                    RunLength{.steps = steps, .epochs = (steps + per_epoch - 1) / per_epoch});
+  steps_.reserve(static_cast<std::size_t>(std::min(steps, per_epoch)));
+}
+
+void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
+  exec_ = exec;
+  trainer_ = &trainer;
+  for (const auto& [stage, unused] : audits_by_stage_) {
+    const DeviceMemory& memory = trainer.device(run_.schedule.owner(stage)).memory();
+    audit(stage, memory.parameters(stage, 0), run_.memory.stages[stage].parameter_size);
+  }
+}
+
+void RunObserver::on_step(const StepRecord& step) {
+  steps_.push_back(step);
+  metrics_->write(step);
+  terminal_->step(step);
+}
+
+void RunObserver::on_update(int, std::int64_t, int stage, const real* theta, std::int64_t size) {
+  if (audits_) audit(stage, theta, size);
+}
+
+void RunObserver::audit(int stage, const real* theta, std::int64_t size) {
+  std::vector<real> flat(static_cast<std::size_t>(size));
+  copy_to_host(exec_, flat, theta);
+  std::span<const real> rest(flat);
+  StageAudit& audit = audits_by_stage_[stage];
+  for (std::size_t p = 0; p < audit.names.size(); ++p) {
+    std::size_t count = 1;
+    for (std::int64_t extent : audit.shapes[p]) count *= static_cast<std::size_t>(extent);
+    const std::span<const real> values = rest.first(count);
+    audit.values[p].insert(audit.values[p].end(), values.begin(), values.end());
+    rest = rest.subspan(count);
+  }
+}
+
+void RunObserver::on_evaluation(const EvaluationRecord& evaluation) {
+  last_evaluation_ = evaluation;
+  metrics_->write(evaluation);
+  terminal_->evaluation(evaluation);
+  run_file_->append({.evaluations = {&evaluation, 1}});
+}
+
+std::vector<StageReceipts> RunObserver::receipts_of(int device, const Recorder& recorder) {
+  std::vector<StageReceipts> result;
+  for (int j = 0; j < run_.schedule.rule().stages(); ++j) {
+    if (run_.schedule.owner(j) != device) continue;
+    digests_[j].clear();
+    for (const Receipt& receipt : recorder.receipts()) {
+      if (receipt.stage == j) digests_[j].push_back(receipt.digest);
+    }
+    result.push_back({j, digests_[j]});
+  }
+  return result;
+}
+
+void RunObserver::on_segment_end(int device, const Recorder& recorder) {
+  const std::vector<StageReceipts> receipts = receipts_of(device, recorder);
+  std::vector<AuditedParameter> audited;
+  for (auto& [stage, audit] : audits_by_stage_) {
+    if (run_.schedule.owner(stage) != device) continue;
+    for (std::size_t p = 0; p < audit.names.size(); ++p)
+      audited.push_back({audit.names[p], audit.shapes[p], audit.values[p]});
+  }
+  ranks_.at(device).append({.actions = recorder.actions(),
+                            .messages = recorder.messages(),
+                            .memory = recorder.memory(),
+                            .receipts = receipts,
+                            .audit = audited},
+                           trainer_->measured(device));
+  for (auto& [stage, audit] : audits_by_stage_) {
+    if (run_.schedule.owner(stage) != device) continue;
+    for (std::vector<real>& values : audit.values) values.clear();
+  }
+  if (device == 0) append_run_file();
+}
+
+void RunObserver::append_samples(std::vector<std::int64_t>& samples) {
+  for (const StepRecord& step : steps_) {
+    for (int i = 0; i < order_.micro_batches; ++i) {
+      const EpochPosition position = order_.locate(step.step, i);
+      const std::span<const int> order = sampler_.permutation(position.epoch);
+      for (int k = 0; k < order_.micro_batch_size; ++k)
+        samples.push_back(order[static_cast<std::size_t>(position.first + k)]);
+    }
+  }
+}
+
+void RunObserver::append_run_file() {
+  std::vector<std::int64_t> samples;
+  if (audits_) append_samples(samples);
+  run_file_->append({.steps = steps_,
+                     .samples = samples,
+                     .micro_batches = order_.micro_batches,
+                     .micro_batch_size = order_.micro_batch_size});
+  steps_.clear();
+}
+
+void RunObserver::say(std::string_view text) {
+  if (terminal_) terminal_->message(text);
+}
+
+}  // namespace carousel

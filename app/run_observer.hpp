@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Writes down what a training tells: the terminal and metrics.jsonl while it runs, the HDF5 files
+// of run and ranks after every segment. It decides nothing and changes nothing.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/prepared_run.hpp"
+#include "app/run_config.hpp"
+#include "app/terminal.hpp"
+#include "core/data/sampler.hpp"
+#include "core/io/run_file.hpp"
+#include "core/io/run_folder.hpp"
+#include "core/train/trainer.hpp"
+
+namespace carousel {
+
+/// What the files of a run say about themselves.
+[[nodiscard]] RunInfo provenance(const RunConfig& config);
+
+class RunObserver final : public TrainingObserver {
+ public:
+  /// `devices` are those of this process; with device 0 among them it also keeps run.h5, metrics
+  /// and the terminal. The run folder exists.
+  RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
+              const std::vector<int>& devices);
+
+  /// Called once the trainer stands, before it runs: theta_0 of audited stages, measured numbers.
+  void begin(const ExecutionSpace& exec, const Trainer& trainer);
+
+  void on_step(const StepRecord& step) override;
+  void on_update(int device, std::int64_t step, int stage, const real* theta,
+                 std::int64_t size) override;
+  void on_evaluation(const EvaluationRecord& evaluation) override;
+  void on_segment_end(int device, const Recorder& recorder) override;
+
+  /// A line for people, by rank 0.
+  void say(std::string_view text);
+  [[nodiscard]] const std::optional<EvaluationRecord>& last_evaluation() const {
+    return last_evaluation_;
+  }
+
+ private:
+  /// theta of a stage after each update of the segment, tensor by tensor.
+  struct StageAudit {
+    std::vector<std::string> names;
+    std::vector<std::vector<std::int64_t>> shapes;
+    std::vector<std::vector<real>> values;  // [parameter][rows * size]
+  };
+
+  void audit(int stage, const real* theta, std::int64_t size);
+  void append_samples(std::vector<std::int64_t>& samples);
+  [[nodiscard]] std::vector<StageReceipts> receipts_of(int device, const Recorder& recorder);
+  void append_run_file();
+
+  const RunConfig& config_;
+  const PreparedRun& run_;
+  bool first_ = false;
+  bool audits_ = false;
+  TrainingOrder order_;
+  Sampler sampler_;
+  ExecutionSpace exec_;
+  const Trainer* trainer_ = nullptr;
+  std::map<int, RankFile> ranks_;
+  std::map<int, StageAudit> audits_by_stage_;
+  std::vector<std::vector<std::uint64_t>> digests_;  // [stage] of one segment
+  std::optional<RunFile> run_file_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<Terminal> terminal_;
+  std::vector<StepRecord> steps_;
+  std::optional<EvaluationRecord> last_evaluation_;
+};
+
+}  // namespace carousel
