@@ -86,7 +86,6 @@ std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session,
   return all;
 }
 
-}  // namespace
 
 /// What device 0 has learned becomes the run's last checkpoint.
 void save(const RunConfig& config, const Trainer& trainer, const Snapshot& snapshot) {
@@ -122,7 +121,7 @@ ExitCode train_to_the_end(const RunConfig& config, const MpiSession* session, Tr
     if (first) save(config, trainer, snapshot);
   });
   if (first) {
-    write_status(config.run.output, {.state = RunState::done, .step = result.steps});
+    write_status(config.run.output, {.state = RunState::done, .exit_code = 0, .cause = "", .step = result.steps});
     observer.say(fmt::format("done: {} steps, {}", result.steps, config.run.output));
   }
   return ExitCode::done;
@@ -185,7 +184,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     if (first) {
       write_status(config.run.output, {.state = RunState::failed,
                                        .exit_code = static_cast<int>(error.code()),
-                                       .cause = error.what()});
+                                       .cause = error.what(),
+                                       .step = 0});
     }
     throw;
   }

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The commands of the front end, one file each, as functions of what the command line says. None of
+// them computes with the model; that is the engine's.
+
+#include <string>
+#include <vector>
+
+#include "app/launcher.hpp"
+#include "app/run_config.hpp"
+
+namespace carousel {
+
+struct TrainArguments {
+  std::string deck;
+  std::vector<std::string> overrides;  // section.key=value
+  bool validate = false;
+  bool overwrite = false;
+};
+
+/// Checks deck and launch and becomes the engine, or, with `validate`, checks all that needs
+/// neither and prints what would run.
+void train_command(const TrainArguments& arguments, const Launcher& launcher);
+
+/// Becomes the engine that evaluates `checkpoint` on the test set of `dataset`.
+void eval_command(const std::string& checkpoint, const std::string& dataset,
+                  const Launcher& launcher);
+
+/// Prints what a deck would run.
+void plan_command(const std::string& deck, const std::vector<std::string>& overrides);
+void print_plan(const RunConfig& config);
+
+/// Prints what files or run folders hold; more than one are compared.
+void inspect_command(const std::vector<std::string>& paths);
+
+}  // namespace carousel

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include "app/commands.hpp"
+#include "app/engine_process.hpp"
+
+namespace carousel {
+
+void eval_command(const std::string& checkpoint, const std::string& dataset,
+                  const Launcher& launcher) {
+  if (launcher.size > 1 || launcher.slurm_step)
+    fail(ExitCode::usage, "eval runs in one process; start it without a launcher");
+  for (const std::string& path : {checkpoint, dataset})
+    if (!std::filesystem::exists(path)) fail(ExitCode::usage, "{}: no such file", path);
+  start_engine(engine_path(), {"eval", checkpoint, dataset});
+}
+
+}  // namespace carousel

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The front end: understands the command line and runs one command. It links neither Kokkos nor
+// MPI, so that all that only thinks works on a login node.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/launcher.hpp"
+#include "app/schema.hpp"
+
+namespace carousel {
+namespace {
+
+struct CommandLine {
+  TrainArguments train;
+  std::string plan_deck;
+  std::vector<std::string> plan_overrides;
+  std::string checkpoint;
+  std::string dataset;
+  std::vector<std::string> inspected;
+  std::string topic;
+};
+
+/// Prints and ends the parse as a success, before missing arguments are complained about.
+void add_deck_help(CLI::App* command) {
+  command->add_flag_callback(
+      "--help-deck",
+      [] {
+        fmt::print("{}", deck_help());
+        throw CLI::Success();
+      },
+      "Print every key of a deck");
+}
+
+void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
+  command->add_option("key=value", overrides, "Replaces a key of the deck: parallel.rule=dp");
+}
+
+void add_commands(CLI::App& app, CommandLine& line) {
+  app.require_subcommand(0, 1);  // none is refused by run(), so that a wrong one is named
+  app.get_formatter()->column_width(26);
+
+  CLI::App* train = app.add_subcommand("train", "Train the model of a deck");
+  train->add_option("DECK", line.train.deck, "TOML file")->required();
+  add_overrides(train, line.train.overrides);
+  train->add_flag("--validate", line.train.validate, "Check everything, train nothing");
+  train->add_flag("--overwrite", line.train.overwrite, "Replace an earlier run in the run folder");
+  add_deck_help(train);
+
+  CLI::App* plan = app.add_subcommand("plan", "Show what a deck would run, and what it costs");
+  plan->add_option("DECK", line.plan_deck, "TOML file")->required();
+  add_overrides(plan, line.plan_overrides);
+  add_deck_help(plan);
+
+  CLI::App* eval = app.add_subcommand("eval", "Evaluate a checkpoint on a test set");
+  eval->add_option("CHECKPOINT", line.checkpoint, "HDF5 file")->required();
+  eval->add_option("DATASET", line.dataset, "HDF5 file")->required();
+
+  CLI::App* inspect = app.add_subcommand("inspect", "Say what files hold; compare several runs");
+  inspect->add_option("FILE", line.inspected, "Run folder, run file, checkpoint or data set")
+      ->required();
+
+  CLI::App* help = app.add_subcommand("help", "Help on carousel, or on the keys of a deck");
+  help->add_option("TOPIC", line.topic, "deck, or the name of a command");
+}
+
+void print_help(const CLI::App& app, const std::string& topic) {
+  if (topic == "deck") {
+    fmt::print("{}", deck_help());
+    return;
+  }
+  const auto named = [&](const CLI::App* command) { return command->get_name() == topic; };
+  const std::vector<const CLI::App*> commands = app.get_subcommands(named);
+  if (!topic.empty() && commands.empty())
+    fail(ExitCode::usage, "no help on {}; topics are deck, train, plan, eval, inspect", topic);
+  const CLI::App* command = topic.empty() ? &app : commands.front();
+  const std::string name = topic.empty() ? "carousel" : "carousel " + topic;
+  fmt::print("{}", app.get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal));
+}
+
+void run(const CLI::App& app, const CommandLine& line, const Launcher& launcher) {
+  if (app.get_subcommands().empty())
+    fail(ExitCode::usage, "which command? train, plan, eval, inspect or help");
+  const std::string command = app.get_subcommands().front()->get_name();
+  if (command == "train") train_command(line.train, launcher);
+  if (command == "plan") plan_command(line.plan_deck, line.plan_overrides);
+  if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
+  // NOINSPECT if (command == "inspect") inspect_command(line.inspected);
+  if (command == "help") print_help(app, line.topic);
+}
+
+/// Every rank finds the same mistake in a deck, so one speaks. What only one node may see, such as
+/// a missing file or library, is said once on every node.
+int report(const Error& error, const std::string& deck, const Launcher& launcher) {
+  const bool everywhere = error.code() == ExitCode::usage && std::filesystem::exists(deck);
+  if (everywhere ? launcher.first() : launcher.first_of_node()) {
+    const std::string rank = launcher.first() ? "" : fmt::format("rank {}: ", launcher.rank);
+    fmt::print(stderr, "carousel: {}{}\n", rank, printable(error.what()));
+  }
+  return static_cast<int>(error.code());
+}
+
+int guarded_main(int argc, char** argv) {
+  const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
+  CommandLine line;
+  try {
+    CLI::App app("Trains neural networks with Cyclic Data Parallelism.", "carousel");
+    add_commands(app, line);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+      return app.exit(help);
+    } catch (const CLI::ParseError& error) {
+      fail(ExitCode::usage, "{}; see carousel --help", error.what());
+    }
+    run(app, line, launcher);
+    if (std::fflush(stdout) != 0)
+      fail(ExitCode::input_output, "standard output: {}", std::strerror(errno));
+    return static_cast<int>(ExitCode::done);
+  } catch (const Error& error) {
+    return report(error, line.train.deck, launcher);
+  } catch (const std::system_error& error) {
+    return report(Error(ExitCode::input_output, error.what()), "", launcher);
+  } catch (const std::exception& error) {
+    return report(Error(ExitCode::internal, error.what()), "", launcher);
+  }
+}
+
+}  // namespace
+}  // namespace carousel
+
+int main(int argc, char** argv) {
+  return carousel::guarded_main(argc, argv);
+}

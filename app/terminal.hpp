@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a person sees of a running training: one live line on a terminal, plain lines in a file. It
+// only formats records that it is handed; one rank owns one, and nothing in step() allocates.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/io/records.hpp"
+
+namespace carousel {
+
+/// How long the run is going to be.
+struct RunLength {
+  std::int64_t steps = 0;
+  std::int64_t epochs = 0;      // begun by these steps
+  std::int64_t first_step = 0;  // of this process; more than 0 after a restart
+};
+
+/// What the output can show.
+struct TerminalStyle {
+  bool live = false;    // lines can be rewritten
+  bool colour = false;  // escape sequences for colour are welcome
+  int columns = 0;      // width of lines; 0: ask the terminal every time
+
+  /// Of an open file: live on a terminal, colour unless NO_COLOR is set (no-color.org).
+  [[nodiscard]] static TerminalStyle of(int descriptor);
+};
+
+class Terminal {
+ public:
+  Terminal(int descriptor, const TerminalStyle& style, const RunLength& length);
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal();
+
+  /// Shows a training step, or leaves it out: a live line changes at most ten times a second, a
+  /// plain one comes every few seconds.
+  void step(const StepRecord& record) noexcept;
+  /// Shows an evaluation on a line that stays.
+  void evaluation(const EvaluationRecord& record) noexcept;
+  /// Shows a message on a line that stays; longer than a line of the terminal it is cut.
+  void message(std::string_view text) noexcept;
+
+ private:
+  [[nodiscard]] double seconds_left(const StepRecord& record) const noexcept;
+  [[nodiscard]] std::size_t width() const noexcept;
+  void erase() noexcept;
+  void write_all(std::string_view text) const noexcept;
+
+  int descriptor_;
+  TerminalStyle style_;
+  RunLength length_;
+  bool line_open_ = false;  // a live line stands on the terminal
+  bool started_ = false;
+  double first_seconds_ = 0;  // when the first step of this process was done
+  double shown_seconds_ = 0;  // when a step was last shown
+};
+
+}  // namespace carousel
