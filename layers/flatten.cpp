@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/flatten.hpp"
 
+#include "core/base/range.hpp"
+
 namespace carousel {
 namespace {
 
@@ -9,7 +11,7 @@ void copy(const ExecutionSpace& exec, const std::string& label, std::int64_t siz
           real* to) {
   if (from == to) return;
   Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, size), KOKKOS_LAMBDA(std::int64_t i) { to[i] = from[i]; });
+      label, range(exec, size), KOKKOS_LAMBDA(std::int64_t i) { to[i] = from[i]; });
 }
 
 }  // namespace

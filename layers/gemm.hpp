@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/check.hpp"
+#include "core/base/range.hpp"
 #include "layers/gemm_tiles.hpp"
 
 namespace carousel {
@@ -201,7 +202,7 @@ void gemm(const ExecutionSpace& exec, const std::string& label, const GemmShape&
   CAROUSEL_CHECK(shape.m >= 1 && shape.n >= 1 && shape.k >= 1, "m = {}, n = {}, k = {}", shape.m,
                  shape.n, shape.k);
   if constexpr (runs_on_host) {
-    const detail::GemmTile tile = detail::host_tile(shape, exec.concurrency());
+    const detail::GemmTile tile = detail::host_tile(shape, concurrency(exec));
     detail::GemmKernel<detail::HostTiles, Epilogue>(shape, tile, a, b, c, epilogue)
         .launch(exec, label);
   } else if (static_cast<std::int64_t>(shape.m) * shape.n >= 128 * 128 * 64) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/linear.hpp"
 
+#include "core/base/range.hpp"
 #include "layers/gemm.hpp"
 
 namespace carousel {
@@ -12,7 +13,7 @@ void sum_rows(const ExecutionSpace& exec, int n, int columns, const real* rows, 
   static const std::string label = "carousel::layers::linear_backward_bias";
   constexpr int width = runs_on_host ? 16 : 1;  // neighbouring columns fill vector registers
   Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, (columns + width - 1) / width), KOKKOS_LAMBDA(int chunk) {
+      label, range(exec, (columns + width - 1) / width), KOKKOS_LAMBDA(int chunk) {
         const int first = chunk * width;
         const int here = Kokkos::min(width, columns - first);
         real sum[width] = {};

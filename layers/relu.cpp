@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/relu.hpp"
 
+#include "core/base/range.hpp"
+
 namespace carousel {
 
 // Both comparisons let NaN pass, as PyTorch does, so that divergence reaches the loss.
@@ -11,7 +13,7 @@ void Relu::forward(const ExecutionSpace& exec, const ForwardArguments& arguments
   const real* x = arguments.input.data;
   real* y = arguments.output.data;
   Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, arguments.input.size()),
+      label, range(exec, arguments.input.size()),
       KOKKOS_LAMBDA(std::int64_t i) { y[i] = x[i] < 0 ? real(0) : x[i]; });
 }
 
@@ -22,7 +24,7 @@ void Relu::backward(const ExecutionSpace& exec, const BackwardArguments& argumen
   const real* d_y = arguments.d_output.data;
   real* d_x = arguments.d_input.data;
   Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, arguments.output.size()),
+      label, range(exec, arguments.output.size()),
       KOKKOS_LAMBDA(std::int64_t i) { d_x[i] = y[i] <= 0 ? real(0) : d_y[i]; });
 }
 

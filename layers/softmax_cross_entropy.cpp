@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/softmax_cross_entropy.hpp"
 
+#include "core/base/range.hpp"
+
 namespace carousel {
 namespace {
 
@@ -104,7 +106,7 @@ void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArg
   const int classes = classes_;
   const int n = arguments.output.n;
   Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
+      label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
         const real target = labels[i / classes] == i % classes ? 1 : 0;
         d_x[i] = (p[i] - target) / n;
       });

@@ -3,6 +3,7 @@
 #include "core/train/kernels.hpp"
 
 #include "core/base/check.hpp"
+#include "core/base/range.hpp"
 
 namespace carousel {
 
@@ -13,14 +14,14 @@ void add(const ExecutionSpace& exec, const Vector& destination, const ConstVecto
   real* to = destination.data();
   const real* from = source.data();
   Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, destination.size()),
+      label, range(exec, static_cast<std::int64_t>(destination.size())),
       KOKKOS_LAMBDA(std::int64_t i) { to[i] += from[i]; });
 }
 
 void add(const ExecutionSpace& exec, Metrics* destination, const Metrics* source) {
   static const std::string label = "carousel::train::add_metrics";
   Kokkos::parallel_for(
-      label, RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(int) {
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
         destination->loss += source->loss;
         destination->correct += source->correct;
         destination->non_finite += source->non_finite;

@@ -4,6 +4,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/digest.hpp"
+#include "core/base/range.hpp"
 
 namespace carousel {
 namespace {
@@ -67,8 +68,8 @@ void update(const ExecutionSpace& exec, const SgdStep& step, const ConstVector& 
                       gradient_sum.data(),
                       momentum.data(),
                       next.data()};
-  Kokkos::parallel_reduce(label, RangePolicy(exec, 0, static_cast<std::int64_t>(theta.size())),
-                          kernel, Digest(digest));
+  Kokkos::parallel_reduce(label, range(exec, static_cast<std::int64_t>(theta.size())), kernel,
+                          Digest(digest));
 }
 
 }  // namespace carousel

@@ -13,55 +13,45 @@
 namespace carousel {
 namespace {
 
-struct Seen {
-  std::vector<std::string> labels;
-  std::vector<std::uint32_t> devices;
-  int allocations = 0;
-  int fences = 0;
-  int launches = 0;
-  bool keep_names = true;
+struct Launch {
+  std::string label;
+  std::uint32_t device;
 };
-Seen seen;  // the callbacks have no argument to carry it
+
+// What the callbacks saw; they have no argument that could carry it.
+std::vector<Launch> launches;
+std::vector<std::string> allocations;
+std::vector<std::string> fences;
 
 void on_launch(const char* label, std::uint32_t device, std::uint64_t* /*id*/) {
-  ++seen.launches;
-  if (!seen.keep_names) return;
-  seen.labels.emplace_back(label);
-  seen.devices.push_back(device);
+  launches.push_back({label, device});
 }
 void on_allocation(Kokkos::Tools::SpaceHandle /*space*/, const char* label, const void* /*data*/,
                    std::uint64_t /*bytes*/) {
-  ++seen.allocations;
-  if (seen.keep_names) seen.labels.emplace_back(label);
+  allocations.emplace_back(label);
 }
-void on_fence(const char* /*label*/, std::uint32_t /*device*/, std::uint64_t* /*id*/) {
-  ++seen.fences;
+void on_fence(const char* label, std::uint32_t /*device*/, std::uint64_t* /*id*/) {
+  fences.emplace_back(label);
 }
 
-/// Watches while it lives.
-class Watch {
- public:
-  explicit Watch(bool keep_names) {
-    seen = {};
-    seen.keep_names = keep_names;
-    namespace tools = Kokkos::Tools::Experimental;
-    tools::set_begin_parallel_for_callback(on_launch);
-    tools::set_begin_parallel_reduce_callback(on_launch);
-    tools::set_begin_parallel_scan_callback(on_launch);
-    tools::set_allocate_data_callback(on_allocation);
-    tools::set_begin_fence_callback(on_fence);
-  }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  ~Watch() {
-    namespace tools = Kokkos::Tools::Experimental;
-    tools::set_begin_parallel_for_callback(nullptr);
-    tools::set_begin_parallel_reduce_callback(nullptr);
-    tools::set_begin_parallel_scan_callback(nullptr);
-    tools::set_allocate_data_callback(nullptr);
-    tools::set_begin_fence_callback(nullptr);
-  }
-};
+void watch_launches(bool on) {
+  namespace tools = Kokkos::Tools::Experimental;
+  launches.clear();
+  tools::set_begin_parallel_for_callback(on ? on_launch : nullptr);
+  tools::set_begin_parallel_reduce_callback(on ? on_launch : nullptr);
+  tools::set_begin_parallel_scan_callback(on ? on_launch : nullptr);
+}
+
+void watch_allocations(bool on) {
+  allocations.clear();
+  Kokkos::Tools::Experimental::set_allocate_data_callback(on ? on_allocation : nullptr);
+}
+
+/// Not together with launches: Kokkos itself fences around every launch that is watched.
+void watch_fences(bool on) {
+  fences.clear();
+  Kokkos::Tools::Experimental::set_begin_fence_callback(on ? on_fence : nullptr);
+}
 
 class KokkosTools : public testing::Test {
  protected:
@@ -74,6 +64,12 @@ class KokkosTools : public testing::Test {
         digest_("carousel::test::digest", 1),
         metrics_("carousel::test::metrics", 2) {
     chain_.set_batch(test::random_numbers(16 * 12, "images"), test::random_labels(16, 5));
+  }
+
+  ~KokkosTools() override {
+    watch_launches(false);
+    watch_allocations(false);
+    watch_fences(false);
   }
 
   /// All that the engine enqueues for one training step of one micro-batch.
@@ -93,36 +89,37 @@ class KokkosTools : public testing::Test {
   test::Device<Metrics> metrics_;
 };
 
-TEST_F(KokkosTools, EveryLabelNamesItsRoom) {
-  train(ExecutionSpace());  // Kokkos' own scratch memory grows here
-  const Watch watch(true);
+TEST_F(KokkosTools, EveryKernelNamesItsRoom) {
+  watch_launches(true);
   train(ExecutionSpace());
-  EXPECT_GE(seen.launches, 10);
-  for (const std::string& label : seen.labels)
-    EXPECT_TRUE(label.starts_with("carousel::layers::") || label.starts_with("carousel::train::"))
-        << label;
+  EXPECT_GE(launches.size(), 10u);
+  for (const Launch& launch : launches) {
+    EXPECT_TRUE(launch.label.starts_with("carousel::layers::") ||
+                launch.label.starts_with("carousel::train::"))
+        << launch.label;
+  }
 }
 
 TEST_F(KokkosTools, EveryKernelRunsOnTheGivenSpace) {
   const ExecutionSpace exec = Kokkos::Experimental::partition_space(ExecutionSpace(), 1)[0];
-  const Watch watch(true);
+  watch_launches(true);
   train(exec);
   exec.fence("carousel::test::done");
-  EXPECT_GE(seen.devices.size(), 10u);
-  for (std::size_t k = 0; k < seen.devices.size(); ++k)
-    EXPECT_EQ(seen.devices[k], Kokkos::Tools::Experimental::device_id(exec));
+  EXPECT_GE(launches.size(), 10u);
+  for (const Launch& launch : launches)
+    EXPECT_EQ(launch.device, Kokkos::Tools::Experimental::device_id(exec)) << launch.label;
 }
 
 TEST_F(KokkosTools, NothingIsAllocatedOrFenced) {
   const ExecutionSpace exec;
-  train(exec);
-  const Watch watch(false);
+  train(exec);  // scratch memory of Kokkos and text of labels come into being here
+  watch_allocations(true);
+  watch_fences(true);
   const test::HeapCounter heap;
   train(exec);
   EXPECT_EQ(heap.allocations(), 0);
-  EXPECT_GE(seen.launches, 10);
-  EXPECT_EQ(seen.allocations, 0);
-  EXPECT_EQ(seen.fences, 0);
+  EXPECT_EQ(allocations, std::vector<std::string>());
+  EXPECT_EQ(fences, std::vector<std::string>());
 }
 
 }  // namespace
