@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+
+# carousel_test(NAME folder.unit SOURCES ... LINKS ... [KOKKOS | MPI RANKS 1 4 ...]
+#               [LABELS ...] [TIMEOUT seconds])
+# registers one GoogleTest executable. KOKKOS: its main starts Kokkos, and in a CUDA build the test
+# carries the label gpu. MPI: it runs once per number in RANKS, as folder.unit.np4. Nothing is run
+# at build time, so that a build without a GPU can register tests that need one.
+function(carousel_test)
+  cmake_parse_arguments(arg "KOKKOS;MPI" "NAME;TIMEOUT" "SOURCES;LINKS;LABELS;RANKS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  string(REPLACE "." "_" target "test_${arg_NAME}")
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LINKS} GTest::gmock)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
+  set(labels ${arg_LABELS})
+  set(wrapper "")
+  if(arg_KOKKOS OR arg_MPI)
+    target_sources(${target} PRIVATE
+      ${PROJECT_SOURCE_DIR}/tests/$<IF:$<BOOL:${arg_MPI}>,mpi_main.cpp,kokkos_main.cpp>)
+    carousel_engine_target(${target})
+    if(Carousel_ENABLE_CUDA)
+      list(APPEND labels gpu)
+      set(wrapper bash ${PROJECT_SOURCE_DIR}/tests/gpu_or_skip.sh)
+    endif()
+  else()
+    target_link_libraries(${target} PRIVATE GTest::gtest_main)
+  endif()
+  if(NOT arg_MPI)
+    add_test(NAME ${arg_NAME} COMMAND ${wrapper} $<TARGET_FILE:${target}>)
+    carousel_test_properties(${arg_NAME} ${arg_TIMEOUT} 1 unit ${labels})
+    return()
+  endif()
+  foreach(ranks ${arg_RANKS})
+    set(name ${arg_NAME}.np${ranks})
+    add_test(NAME ${name} COMMAND ${wrapper} ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+                                  $<TARGET_FILE:${target}>)
+    carousel_test_properties(${name} ${arg_TIMEOUT} ${ranks} mpi ${labels})
+  endforeach()
+endfunction()
+
+# What every test has: labels, a time limit, one thread per device so that ranks do not crowd each
+# other, and 125 as the word for skipped, which no exit code of Carousel is.
+function(carousel_test_properties name timeout ranks)
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${ARGN}" TIMEOUT ${timeout} PROCESSORS ${ranks} SKIP_RETURN_CODE 125
+    ENVIRONMENT "OMP_NUM_THREADS=1;OMP_PROC_BIND=false")
+endfunction()
