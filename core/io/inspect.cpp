@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "core/base/check.hpp"
 #include "core/base/text.hpp"
@@ -16,9 +17,25 @@
 namespace carousel {
 namespace {
 
+constexpr std::size_t columns = 80;
+constexpr std::size_t indent = 16;
+
+/// Adds "  name  text", the text broken between words into lines that fit a terminal.
+void add(std::string& report, std::string_view name, std::string text) {
+  while (text.size() > columns - indent) {
+    const std::size_t space = text.rfind(' ', columns - indent);
+    if (space == std::string::npos) break;
+    report += fmt::format("  {:<13} {}\n", name, text.substr(0, space));
+    text.erase(0, space + 1);
+    name = "";
+  }
+  report += fmt::format("  {:<13} {}\n", name, text);
+}
+
 template <class... Args>
-void line(std::string& text, const char* name, fmt::format_string<Args...> format, Args&&... args) {
-  text += fmt::format("  {:<13} {}\n", name, fmt::format(format, std::forward<Args>(args)...));
+void line(std::string& report, const char* name, fmt::format_string<Args...> format,
+          Args&&... args) {
+  add(report, name, fmt::format(format, std::forward<Args>(args)...));
 }
 
 void tell_info(std::string& text, const RunInfo& info) {
