@@ -78,9 +78,9 @@ void check_launch(const RunConfig& config, const Launcher& launcher) {
     return;
   }
   const int needed = devices(config.parallel);
-  if (!launcher.present && needed > 1)
-    fail(ExitCode::usage, "{} = \"mpi\" needs a launcher; start {} ranks with mpiexec or srun", key,
-         needed);
+  if (!launcher.present)
+    fail(ExitCode::usage, "{} = \"mpi\" needs a launcher; start {} rank{} with mpiexec or srun",
+         key, needed, needed == 1 ? "" : "s");
   if (launcher.size > 0 && launcher.size != needed)
     fail(ExitCode::usage,
          "{}: the plan has {} device{} (placement {}, {} micro-batches), but {} rank{} started; "

@@ -20,6 +20,7 @@
 #include "app/commands.hpp"
 #include "app/launcher.hpp"
 #include "app/schema.hpp"
+#include "core/base/version.hpp"
 
 namespace carousel {
 namespace {
@@ -49,7 +50,14 @@ void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
   command->add_option("key=value", overrides, "Replaces a key of the deck: parallel.rule=dp");
 }
 
+std::string version() {
+  const BuildInfo& build = build_info();
+  return fmt::format("carousel {} ({}), {}, {}, {}\n{}", build.version, build.git_hash,
+                     build.compiler, build.build_type, build.precision, build.libraries());
+}
+
 void add_commands(CLI::App& app, CommandLine& line) {
+  app.set_version_flag("--version", version, "Print the versions of all parts");
   app.require_subcommand(0, 1);  // none is refused by run(), so that a wrong one is named
   app.get_formatter()->column_width(26);
 
@@ -98,14 +106,15 @@ void run(const CLI::App& app, const CommandLine& line, const Launcher& launcher)
   if (command == "train") train_command(line.train, launcher);
   if (command == "plan") plan_command(line.plan_deck, line.plan_overrides);
   if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
-  // NOINSPECT if (command == "inspect") inspect_command(line.inspected);
+  if (command == "inspect") inspect_command(line.inspected);
   if (command == "help") print_help(app, line.topic);
 }
 
 /// Every rank finds the same mistake in a deck, so one speaks. What only one node may see, such as
 /// a missing file or library, is said once on every node.
 int report(const Error& error, const std::string& deck, const Launcher& launcher) {
-  const bool everywhere = error.code() == ExitCode::usage && std::filesystem::exists(deck);
+  std::error_code unknown;
+  const bool everywhere = error.code() == ExitCode::usage && std::filesystem::exists(deck, unknown);
   if (everywhere ? launcher.first() : launcher.first_of_node()) {
     const std::string rank = launcher.first() ? "" : fmt::format("rank {}: ", launcher.rank);
     fmt::print(stderr, "carousel: {}{}\n", rank, printable(error.what()));

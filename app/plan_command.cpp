@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include "app/commands.hpp"
+#include "app/prepared_run.hpp"
+#include "core/data/dataset.hpp"
 
 namespace carousel {
 
@@ -11,11 +13,8 @@ void plan_command(const std::string& deck, const std::vector<std::string>& overr
 }
 
 void print_plan(const RunConfig& config) {
-  const std::vector<int>& widths = config.model.widths;
-  const Model model = with_locations(config, [&] {
-    return build_model(config.model, {.channels = widths.front()}, widths.back());
-  });
-  fmt::print("{}", to_string(model));
+  const Dataset dataset(config.data_file);
+  fmt::print("{}", describe(prepare_run(config, dataset)));
 }
 
 }  // namespace carousel
