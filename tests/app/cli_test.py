@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exit codes and messages of the command line, as a user and a job script meet them.
+
+Usage: cli_test.py CAROUSEL COMPILER INPUTS. The engine is a stand-in here, which prints its
+arguments; INPUTS is the folder of the decks that come with Carousel.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CAROUSEL, COMPILER, INPUTS = sys.argv[1:4]
+
+DECK = """[run]
+name = "a"
+output = "runs/a"
+[model]
+widths = [4, 2]
+[data]
+file = "a.h5"
+[parallel]
+placement = "replicated"
+micro_batches = 4
+[train]
+micro_batch_size = 1
+steps = 5
+"""
+LAUNCHER_PREFIXES = ("PMI", "SLURM", "OMPI", "MPI_")
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.program = self.folder / "carousel"
+        shutil.copy(CAROUSEL, self.program)
+        (self.folder / "x.toml").write_text(DECK)
+
+    def run_carousel(self, *arguments, before=(), **variables):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_PREFIXES)}
+        return subprocess.run([*before, self.program, *arguments], cwd=self.folder, text=True,
+                              env={**environment, **variables}, capture_output=True, timeout=60)
+
+    def refused(self, *arguments, code=2, **keywords):
+        """Runs the program, expects one line of complaint and nothing else, and returns the line."""
+        result = self.run_carousel(*arguments, **keywords)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("carousel: "), result.stderr)
+        return result.stderr
+
+    def add_engine(self):
+        engine = self.folder / "carousel-engine"
+        engine.write_text('#!/bin/sh\nprintf "%s|" "$@"\nexit 76\n')
+        engine.chmod(0o755)
+
+    def test_help_fits_a_terminal(self):
+        for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["train", "--help"],
+                      ["train", "--help-deck"], ["inspect", "--help"]):
+            result = self.run_carousel(*words)
+            self.assertEqual(result.returncode, 0, words)
+            self.assertEqual(result.stderr, "")
+            self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80, words)
+
+    def test_wrong_command_lines(self):
+        self.assertIn("which command", self.refused())
+        self.assertIn("frob", self.refused("frob"))
+        self.assertIn("DECK", self.refused("train"))
+        self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
+        self.assertIn("section.key=value", self.refused("plan", "x.toml", "frob"))
+        self.assertIn("topics", self.refused("help", "frob"))
+
+    def test_wrong_decks(self):
+        self.assertIn("No such file", self.refused("plan", "none.toml"))
+        self.assertIn("directory", self.refused("plan", ".", code=74))
+        self.assertIn("command line: unknown key train.step (did you mean train.steps?)",
+                      self.refused("train", "x.toml", "train.step=3"))
+        (self.folder / "bad.toml").write_text(DECK.replace("steps", "stpes"))
+        self.assertIn("bad.toml:13:1: unknown key train.stpes", self.refused("plan", "bad.toml"))
+
+    def test_every_deck_is_valid_without_engine_and_launcher(self):
+        for deck in pathlib.Path(INPUTS).glob("*.toml"):
+            begin = time.monotonic()
+            result = self.run_carousel("train", deck, "--validate", SLURM_NTASKS="4")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("activations", result.stdout)
+            self.assertEqual(self.run_carousel("plan", deck).stdout, result.stdout)
+            self.assertLess(time.monotonic() - begin, 4)
+
+    def test_deck_and_data_must_fit(self):
+        deck = pathlib.Path(INPUTS) / "digits.toml"
+        self.assertIn("command line: model.widths starts with 3",
+                      self.refused("plan", deck, "model.widths=[3,10]"))
+        self.assertIn("none.h5", self.refused("plan", deck, "data.file=none.h5", code=74))
+        (self.folder / "bad.h5").write_text("no HDF5")
+        self.assertIn("bad.h5", self.refused("plan", deck, "data.file=bad.h5", code=65))
+
+    def test_inspect_and_version(self):
+        result = self.run_carousel("inspect", pathlib.Path(INPUTS) / "digits.h5")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("1437", result.stdout)
+        self.assertIn("none.h5", self.refused("inspect", "none.h5", code=74))
+        version = self.run_carousel("--version")
+        self.assertEqual(version.returncode, 0)
+        self.assertRegex(version.stdout, r"^carousel \d+\.\d+\.\d+ .*\n.*HDF5")
+
+    def test_full_disk_is_noticed(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([self.program, "help", "deck"], stdout=full,
+                                    stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 74)
+        self.assertIn("No space left", result.stderr)
+
+    def test_engine_gets_the_words_and_gives_the_code(self):
+        self.add_engine()
+        result = self.run_carousel("train", "x.toml", "--overwrite", "run.name=b c",
+                                   "model.widths=[4,3,2]")
+        self.assertEqual(result.stdout, "train|x.toml|run.name=b c|model.widths=[4,3,2]|--overwrite|")
+        self.assertEqual(result.returncode, 76)
+        (self.folder / "c.h5").touch()
+        self.assertEqual(self.run_carousel("eval", "c.h5", "c.h5").stdout, "eval|c.h5|c.h5|")
+        self.assertIn("none.h5: no such file", self.refused("eval", "c.h5", "none.h5"))
+
+    def test_missing_engine_is_named(self):
+        self.assertIn("carousel-engine cannot be started: No such file", self.refused("train", "x.toml"))
+
+    def test_missing_library_is_named(self):
+        source = self.folder / "driver.c"
+        source.write_text("int driver(void) { return 0; }\n")
+        main = self.folder / "main.c"
+        main.write_text("int driver(void);\nint main(void) { return driver(); }\n")
+        library = self.folder / "libdriver.so"
+        subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
+        subprocess.run([COMPILER, main, library, "-o", self.folder / "carousel-engine"], check=True)
+        self.assertEqual(self.run_carousel("train", "x.toml").returncode, 0)
+        library.unlink()
+        self.assertIn("libdriver.so", self.refused("train", "x.toml"))
+
+    def test_wrong_starts(self):
+        self.add_engine()
+        self.assertIn("srun --mpi=pmi2", self.refused("train", "x.toml", SLURM_NTASKS="4"))
+        self.assertIn("4 devices", self.refused("train", "x.toml", PMI_RANK="0", PMI_SIZE="2"))
+        self.assertIn("one process", self.refused("eval", "x", "x", PMI_RANK="0", PMI_SIZE="2"))
+
+    @unittest.skipUnless(shutil.which("mpiexec"), "no mpiexec")
+    def test_one_rank_speaks_and_all_give_the_code(self):
+        before = ["mpiexec", "-n", "4"]
+        self.assertIn("unknown key", self.refused("train", "x.toml", "a.b=3", before=before))
+        self.assertIn("No such file", self.refused("train", "none.toml", before=before))
+        self.assertIn("cannot be started", self.refused("train", "x.toml", before=before))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

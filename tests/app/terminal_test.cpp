@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a terminal and what a file see of a run, byte for byte.
+
+#include "app/terminal.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <array>
+#include <limits>
+#include <string>
+
+namespace carousel {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A pipe whose written end a Terminal gets.
+class Output {
+ public:
+  Output() { EXPECT_EQ(pipe2(ends_.data(), O_NONBLOCK), 0); }
+  ~Output() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  [[nodiscard]] int descriptor() const { return ends_[1]; }
+  /// What was written since the last call.
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (ssize_t n = 0; (n = read(ends_[0], buffer.data(), buffer.size())) > 0;)
+      text.append(buffer.data(), static_cast<std::size_t>(n));
+    return text;
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+constexpr RunLength length = {.steps = 400, .epochs = 20};
+
+StepRecord record(std::int64_t step, double seconds) {
+  return {.step = step,
+          .epoch = step / 20,
+          .loss = 0.5,
+          .accuracy = 0.9,
+          .learning_rate = 0.1,
+          .seconds = seconds,
+          .images_per_second = 1234.4};
+}
+
+TEST(Terminal, WritesPlainLinesEveryFewSeconds) {
+  const Output output;
+  Terminal terminal(output.descriptor(), {}, length);
+  terminal.step(record(0, 1));
+  EXPECT_EQ(output.text(), "step 1/400  epoch 1/20  loss 0.5000  1234 images/s\n");
+  terminal.step(record(1, 2));
+  EXPECT_EQ(output.text(), "");
+  terminal.step(record(50, 6));
+  EXPECT_EQ(output.text(), "step 51/400  epoch 3/20  loss 0.5000  1234 images/s  0:35 left\n");
+  terminal.step(record(399, 6.1));
+  EXPECT_THAT(output.text(), HasSubstr("step 400/400"));
+  terminal.evaluation({.step = 400, .epoch = 20, .loss = 0.1, .accuracy = 0.98});
+  EXPECT_EQ(output.text(), "epoch 20/20  step 400  test loss 0.1000  test accuracy 0.9800\n");
+}
+
+TEST(Terminal, RewritesItsLineTenTimesASecond) {
+  const Output output;
+  {
+    Terminal terminal(output.descriptor(), {.live = true, .colour = false, .columns = 30}, length);
+    terminal.step(record(0, 1));
+    EXPECT_EQ(output.text(), "\r\x1b[Kstep 1/400  epoch 1/20  loss ");
+    terminal.step(record(1, 1.05));
+    EXPECT_EQ(output.text(), "");
+    terminal.step(record(2, 1.2));
+    EXPECT_THAT(output.text(), HasSubstr("step 3/400"));
+    terminal.evaluation({.step = 20, .epoch = 1, .loss = 0.1, .accuracy = 0.98});
+    EXPECT_EQ(output.text(), "\r\x1b[Kepoch 1/20  step 20  test loss\n");
+    terminal.step(record(20, 2));
+    EXPECT_NE(output.text(), "");
+  }
+  EXPECT_EQ(output.text(), "\r\x1b[K");  // erased at the end
+}
+
+TEST(Terminal, SurvivesStrangeNumbers) {
+  const Output output;
+  Terminal terminal(output.descriptor(), {}, length);
+  StepRecord strange = record(0, 0);
+  strange.loss = std::numeric_limits<double>::quiet_NaN();
+  strange.images_per_second = std::numeric_limits<double>::infinity();
+  terminal.step(strange);
+  EXPECT_THAT(output.text(), HasSubstr("loss nan  inf images/s"));
+  strange.loss = 1e300;
+  strange.step = 399;
+  terminal.step(strange);
+  EXPECT_LE(output.text().size(), 256U);
+}
+
+TEST(Terminal, NarrowTerminalsGetLittle) {
+  const Output output;
+  Terminal terminal(output.descriptor(), {.live = true, .colour = false, .columns = 1}, length);
+  terminal.step(record(0, 0));
+  EXPECT_EQ(output.text(), "\r\x1b[K");
+}
+
+TEST(Terminal, ColoursOnlyWhereWelcome) {
+  const Output output;
+  Terminal terminal(output.descriptor(), {.live = true, .colour = true, .columns = 80}, length);
+  terminal.message("done");
+  EXPECT_EQ(output.text(), "\x1b[1mdone\x1b[0m\n");
+
+  EXPECT_FALSE(TerminalStyle::of(output.descriptor()).live);
+  EXPECT_FALSE(TerminalStyle::of(output.descriptor()).colour);
+
+  const int pseudo = posix_openpt(O_RDWR | O_NOCTTY);
+  if (pseudo < 0) GTEST_SKIP() << "no pseudo terminals here";
+  setenv("TERM", "xterm", 1);
+  unsetenv("NO_COLOR");
+  EXPECT_TRUE(TerminalStyle::of(pseudo).live);
+  EXPECT_TRUE(TerminalStyle::of(pseudo).colour);
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_TRUE(TerminalStyle::of(pseudo).live);
+  EXPECT_FALSE(TerminalStyle::of(pseudo).colour);
+  setenv("TERM", "dumb", 1);
+  EXPECT_FALSE(TerminalStyle::of(pseudo).live);
+  close(pseudo);
+}
+
+}  // namespace
+}  // namespace carousel
