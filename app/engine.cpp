@@ -47,7 +47,7 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
 }
 
 Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
-                                                const MpiSession* session) {
+                                               const MpiSession* session) {
   Kokkos::InitializationSettings settings;
   // Kokkos complains when threads are not bound; binding is the launcher's business.
   settings.set_disable_warnings(true);
@@ -62,8 +62,7 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
 
 ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
                     const MpiSession* session, double begin) {
-  if (arguments.command == "eval")
-    return evaluate(arguments.operands[0], arguments.operands[1]);
+  if (arguments.command == "eval") return evaluate(arguments.operands[0], arguments.operands[1]);
   const RunConfig config = load_run_config(arguments.operands[0], arguments.overrides);
   return train(config, arguments.overwrite, launcher, session, begin);
 }

@@ -64,8 +64,8 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const std::int64_t step = checkpoint.place().step;
   trainer.device(0).fill(exec, run.model, step,
                          [&](const ParameterSpec& parameter, std::span<real> values) {
-                           const std::span<const real> stored = checkpoint.values(
-                               "/parameters/" + parameter.name, parameter.shape);
+                           const std::span<const real> stored =
+                               checkpoint.values("/parameters/" + parameter.name, parameter.shape);
                            std::ranges::copy(stored, values.begin());
                          });
   const EvaluationRecord result = trainer.evaluate(step);

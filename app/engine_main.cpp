@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <Kokkos_Core.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <optional>
@@ -31,6 +32,8 @@ void report(const std::string& text, const MpiSession* session) {
 
 int guarded_main(int argc, char** argv) {
   const double begin = wall_seconds();
+  // A file that may not grow is an error of writing, with a line and an exit code.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::optional<MpiSession> session;
   try {
     const EngineArguments arguments = parse_engine_arguments({argv + 1, argv + argc});
@@ -55,4 +58,6 @@ int guarded_main(int argc, char** argv) {
 }  // namespace
 }  // namespace carousel
 
-int main(int argc, char** argv) { return carousel::guarded_main(argc, argv); }
+int main(int argc, char** argv) {
+  return carousel::guarded_main(argc, argv);
+}

@@ -86,7 +86,6 @@ std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session,
   return all;
 }
 
-
 /// What device 0 has learned becomes the run's last checkpoint.
 void save(const RunConfig& config, const Trainer& trainer, const Snapshot& snapshot) {
   const CheckpointPlace place{.step = snapshot.step,
@@ -103,10 +102,10 @@ ExitCode train_to_the_end(const RunConfig& config, const MpiSession* session, Tr
   const TrainingResult result = trainer.run();
   if (result.diverged_at >= 0) {
     // Parameters are lost since that step; a checkpoint of them would only do harm.
-    const std::string cause =
-        fmt::format("the loss of step {} is not a finite number; all devices stopped after step {}; "
-                    "lower train.optimizer.learning_rate or look at the data",
-                    result.diverged_at, result.steps - 1);
+    const std::string cause = fmt::format(
+        "the loss of step {} is not a finite number; all devices stopped after step {}; "
+        "lower train.optimizer.learning_rate or look at the data",
+        result.diverged_at, result.steps - 1);
     if (first) {
       write_status(config.run.output, {.state = RunState::diverged,
                                        .exit_code = static_cast<int>(ExitCode::diverged),
@@ -121,7 +120,8 @@ ExitCode train_to_the_end(const RunConfig& config, const MpiSession* session, Tr
     if (first) save(config, trainer, snapshot);
   });
   if (first) {
-    write_status(config.run.output, {.state = RunState::done, .exit_code = 0, .cause = "", .step = result.steps});
+    write_status(config.run.output,
+                 {.state = RunState::done, .exit_code = 0, .cause = "", .step = result.steps});
     observer.say(fmt::format("done: {} steps, {}", result.steps, config.run.output));
   }
   return ExitCode::done;

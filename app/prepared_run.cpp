@@ -46,7 +46,11 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset) {
 
 PlanRecord plan_record(const PreparedRun& run) {
   const Rule& rule = run.schedule.rule();
+  const ParallelConfig& parallel = run.schedule.parallel();
   PlanRecord record;
+  record.rule = to_string(parallel.rule);
+  record.placement = to_string(parallel.placement);
+  record.order = to_string(parallel.order);
   record.devices = run.schedule.devices();
   record.micro_batches = rule.micro_batches();
   record.stages = rule.stages();
@@ -59,8 +63,7 @@ PlanRecord plan_record(const PreparedRun& run) {
   for (int j = 0; j < record.stages; ++j) {
     const LayerSpec& first = run.model.layers[run.partition.first[j]];
     const LayerSpec& last = run.model.layers[run.partition.first[j + 1] - 1];
-    record.stage_layers.push_back(fmt::format("{} {} .. {} {}", to_string(first.kind), first.name,
-                                              to_string(last.kind), last.name));
+    record.stage_layers.push_back(fmt::format("{} .. {}", first.label(), last.label()));
   }
   const Baselines baselines = activation_baselines(run.memory.stages, record.micro_batches);
   record.activation_bytes_together = baselines.together;

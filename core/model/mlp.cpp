@@ -39,7 +39,7 @@ LayerSpec relu(const std::string& name, int features) {
 LayerSpec flatten(const SampleShape& input) {
   LayerSpec layer;
   layer.kind = LayerKind::flatten;
-  layer.name = "flatten";
+  layer.name = "";
   layer.input = input;
   layer.output = {static_cast<int>(input.size())};
   layer.in_place = true;
@@ -50,7 +50,7 @@ LayerSpec flatten(const SampleShape& input) {
 LayerSpec softmax_cross_entropy(int classes) {
   LayerSpec layer;
   layer.kind = LayerKind::softmax_cross_entropy;
-  layer.name = "loss";
+  layer.name = "";
   layer.input = layer.output = {classes};
   layer.forward_flops = 5.0 * classes;
   layer.backward_flops = 2.0 * classes;

@@ -18,6 +18,10 @@ std::int64_t LayerSpec::parameter_size() const {
   return size;
 }
 
+std::string LayerSpec::label() const {
+  return name.empty() ? to_string(kind) : fmt::format("{} {}", to_string(kind), name);
+}
+
 std::int64_t Model::parameter_size() const {
   std::int64_t size = 0;
   for (const LayerSpec& layer : layers) size += layer.parameter_size();
@@ -49,11 +53,10 @@ const char* to_string(LayerKind kind) {
 }
 
 std::string to_string(const Model& model) {
-  std::string text = fmt::format("{:<24} {:>12} {:>12} {:>12} {:>14}\n", "layer", "input", "output",
+  std::string text = fmt::format("{:<30} {:>10} {:>10} {:>11} {:>13}\n", "layer", "input", "output",
                                  "parameters", "FLOP/sample");
   for (const LayerSpec& layer : model.layers) {
-    text += fmt::format("{:<24} {:>12} {:>12} {:>12} {:>14.0f}\n",
-                        fmt::format("{} {}", to_string(layer.kind), layer.name),
+    text += fmt::format("{:<30} {:>10} {:>10} {:>11} {:>13.0f}\n", layer.label(),
                         to_string(layer.input), to_string(layer.output), layer.parameter_size(),
                         layer.forward_flops + layer.backward_flops);
   }

@@ -54,6 +54,8 @@ struct LayerSpec {
   bool in_place = false;      // the output takes the place of the input
 
   [[nodiscard]] std::int64_t parameter_size() const;
+  /// Kind and name, for people.
+  [[nodiscard]] std::string label() const;
 };
 
 /// A network for classification: layers in order, the last one is the loss.

@@ -106,7 +106,7 @@ std::string to_string(const MemoryPlan& plan) {
   const int shown = std::min(devices, 4);
   std::string text = fmt::format("{:<20}", "bytes on device");
   for (int d = 0; d < shown; ++d) text += fmt::format(" {:>11}", d);
-  text += fmt::format(" {:>11}\n", devices == 1 ? "" : "all");
+  text += devices == 1 ? "\n" : fmt::format(" {:>11}\n", "all");
   for (int c = 0; c <= category_count; ++c) {
     const auto bytes = [&](const DeviceMemoryPlan& device) {
       return c == category_count ? device.total() : device.bytes[c];

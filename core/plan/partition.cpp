@@ -94,7 +94,7 @@ Partition partition_model(const Model& model, int stages, Balance balance) {
 }
 
 std::string to_string(const Partition& partition, const Model& model) {
-  std::string text = fmt::format("{:>5}  {:<34} {:>12} {:>14} {:>8}\n", "stage", "layers",
+  std::string text = fmt::format("{:>5}  {:<38} {:>10} {:>12} {:>7}\n", "stage", "layers",
                                  "parameters", "FLOP/sample", "load");
   double total = 0;
   for (double load : partition.load) total += load;
@@ -106,12 +106,10 @@ std::string to_string(const Partition& partition, const Model& model) {
       parameters += model.layers[l].parameter_size();
       flops += model.layers[l].forward_flops + model.layers[l].backward_flops;
     }
-    const auto label = [&](int l) {
-      return fmt::format("{} {}", to_string(model.layers[l].kind), model.layers[l].name);
-    };
-    text += fmt::format("{:>5}  {:<34} {:>12} {:>14.0f} {:>7.1f}%\n", j,
-                        fmt::format("{} .. {}", label(partition.first[j]), label(last)), parameters,
-                        flops, total > 0 ? 100 * partition.load[j] / total : 0);
+    text += fmt::format("{:>5}  {:<38} {:>10} {:>12.0f} {:>6.1f}%\n", j,
+                        fmt::format("{} .. {}", model.layers[partition.first[j]].label(),
+                                    model.layers[last].label()),
+                        parameters, flops, total > 0 ? 100 * partition.load[j] / total : 0);
   }
   return text;
 }
