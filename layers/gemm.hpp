@@ -81,7 +81,7 @@ class GemmKernel {
     const auto bytes =  // the first block may start behind unaligned memory
         static_cast<int>(block_bytes(tile_.m) + block_bytes(tile_.n)) + alignment;
     TeamPolicy policy(exec, teams, Tiles::threads_m * Tiles::threads_n);
-    policy.set_scratch_size(level, Kokkos::PerTeam(bytes));
+    policy.set_scratch_size(scratch_level, Kokkos::PerTeam(bytes));
     Kokkos::parallel_for(label, policy, *this);
   }
 
@@ -90,7 +90,7 @@ class GemmKernel {
     const int n0 = team.league_rank() % tiles_n_ * tile_.n;
     const Part part = {m0, n0, Kokkos::min(tile_.m, shape_.m - m0),
                        Kokkos::min(tile_.n, shape_.n - n0)};
-    const auto scratch = team.team_scratch(level);
+    const auto scratch = team.team_scratch(int{scratch_level});
     const Blocks blocks = {
         static_cast<real*>(scratch.get_shmem_aligned(block_bytes(tile_.m), alignment)),
         static_cast<real*>(scratch.get_shmem_aligned(block_bytes(tile_.n), alignment))};
@@ -101,7 +101,7 @@ class GemmKernel {
   }
 
  private:
-  static constexpr int level = runs_on_host ? 1 : 0;
+  static constexpr int scratch_level = runs_on_host ? 1 : 0;
   static constexpr int alignment = 64;
 
   /// Where the team's tile starts in C, and how much of it exists.

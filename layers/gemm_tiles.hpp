@@ -11,8 +11,10 @@
 #include "core/base/view.hpp"
 
 // Sums stay in registers only when the loops over a register tile are unrolled at compile time.
-#if defined(__CUDACC__)
+#if defined(__CUDA_ARCH__)
 #define CAROUSEL_UNROLL _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define CAROUSEL_UNROLL  // the host's half of a kernel that never runs there
 #else
 #define CAROUSEL_UNROLL _Pragma("GCC unroll 16")
 #endif
