@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/check.hpp"
+#include "core/base/range.hpp"
 
 namespace carousel {
 namespace {
@@ -97,7 +98,7 @@ void LocalHub::sum_all() {
   for (int device = 1; device < devices_; ++device) {
     const Vector term(reinterpret_cast<real*>(of(device).message.data), count);
     Kokkos::parallel_for(
-        "carousel::comm::sum", RangePolicy(exec_, 0, count),
+        "carousel::comm::sum", range(exec_, static_cast<std::int64_t>(count)),
         KOKKOS_LAMBDA(const std::size_t k) { sum(k) += term(k); });
   }
   for (int device = 1; device < devices_; ++device) {

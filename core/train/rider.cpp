@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/rider.hpp"
 
+#include "core/base/range.hpp"
 #include "core/plan/stage_memory.hpp"
 
 namespace carousel {
@@ -28,7 +29,7 @@ void to_host(const ExecutionSpace& exec, std::span<T> to, const T* from) {
 
 void write_rider(const ExecutionSpace& exec, const Metrics* metrics, real* rider) {
   Kokkos::parallel_for(
-      "carousel::train::write_rider", RangePolicy(exec, 0, 1), KOKKOS_LAMBDA(int) {
+      "carousel::train::write_rider", range(exec, 1), KOKKOS_LAMBDA(int) {
         rider[0] = static_cast<real>(metrics->loss);
         rider[1] = static_cast<real>(metrics->correct);
         rider[2] = static_cast<real>(metrics->non_finite);
@@ -38,7 +39,7 @@ void write_rider(const ExecutionSpace& exec, const Metrics* metrics, real* rider
 
 void copy_rider(const ExecutionSpace& exec, const real* from, real* to) {
   Kokkos::parallel_for(
-      "carousel::train::copy_rider", RangePolicy(exec, 0, rider_size),
+      "carousel::train::copy_rider", range(exec, rider_size),
       KOKKOS_LAMBDA(int k) { to[k] = from[k]; });
 }
 
