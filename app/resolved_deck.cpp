@@ -120,6 +120,8 @@ ResolvedDeck::ResolvedDeck(const Deck& deck) : path_(deck.path) {
       if (spec.standard) items_[spec.key()] = {*spec.standard, {}};
   for (const DeckEntry& entry : deck.entries)
     items_[entry.key] = {ValueCheck(*find_key(entry.key), entry).run(), entry.location};
+  displace("train.steps", "train.epochs");
+  displace("train.epochs", "train.steps");
   for (const TableSpec& table : deck_tables())
     for (const KeySpec& spec : table.keys) drop_without_effect(spec);
   for (const TableSpec& table : deck_tables())
@@ -144,6 +146,14 @@ void ResolvedDeck::check_names(const Deck& deck) const {
     fail(ExitCode::usage, "{}: unknown key {}{}; `carousel help deck` lists all",
          to_string(entry.location), shown(entry.key), did_you_mean(entry.key, keys));
   }
+}
+
+/// Of two keys that exclude each other, the command line's replaces the deck's.
+void ResolvedDeck::displace(std::string_view key, std::string_view other) {
+  const auto typed = [&](std::string_view name) {
+    return given(name) && items_.find(name)->second.location->file == command_line;
+  };
+  if (typed(key) && given(other) && !typed(other)) items_.erase(items_.find(other));
 }
 
 /// Refuse, never ignore: a key that other choices make meaningless may not be given.

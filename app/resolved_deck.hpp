@@ -50,6 +50,7 @@ class ResolvedDeck {
   };
 
   void check_names(const Deck& deck) const;
+  void displace(std::string_view key, std::string_view other);
   void drop_without_effect(const KeySpec& spec);
   void require(const KeySpec& spec) const;
   [[nodiscard]] const DeckValue& value(std::string_view key) const;

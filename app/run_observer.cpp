@@ -163,6 +163,10 @@ void RunObserver::append_run_file() {
                      .samples = samples,
                      .micro_batches = order_.micro_batches,
                      .micro_batch_size = order_.micro_batch_size});
+  if (!steps_.empty())
+    write_status(
+        config_.run.output,
+        {.state = RunState::running, .exit_code = 0, .cause = "", .step = steps_.back().step + 1});
   steps_.clear();
 }
 

@@ -1,0 +1,201 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs of the real program, as a user and a job script meet them.
+
+Usage: run_test.py CAROUSEL MPIEXEC PROJECT. Everything happens in a temporary folder.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import h5py
+import numpy
+
+CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+DECK = PROJECT / "inputs/digits.toml"
+RING = ("parallel.placement=replicated", "parallel.transport=mpi")
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def carousel(self, *words, ranks=1, code=0):
+        before = [MPIEXEC, "-n", str(ranks)] if ranks > 1 else []
+        result = subprocess.run([*before, CAROUSEL, *map(str, words)], cwd=self.folder, text=True,
+                                capture_output=True, timeout=100)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
+    def train(self, name, *words, deck=DECK, **keywords):
+        return self.carousel("train", deck, f"run.output={name}", *words, **keywords)
+
+    def refused(self, code, name, *words, **keywords):
+        result = self.train(name, *words, code=code, **keywords)
+        lines = [l for l in result.stderr.splitlines() if l.startswith("carousel: ")]
+        self.assertEqual(len(lines), 1, result.stderr)
+        return lines[0]
+
+    def parameters(self, name, group="parameters"):
+        with h5py.File(self.folder / name / "checkpoints/last.h5") as file:
+            return {key: value[()] for key, value in file[group].items()}
+
+
+class Training(Run):
+    def test_one_device_and_a_ring_have_the_same_bits(self):
+        self.train("one", "train.epochs=2")
+        self.train("ring", "train.epochs=2", *RING, ranks=4)
+        self.train("local", "train.epochs=2", "parallel.placement=replicated")
+        for group in ("parameters", "previous", "optimizer/momentum"):
+            one = self.parameters("one", group)
+            for other in ("ring", "local"):
+                values = self.parameters(other, group)
+                self.assertEqual(one.keys(), values.keys())
+                for key, value in one.items():
+                    numpy.testing.assert_array_equal(value, values[key], f"{other} {group} {key}")
+        table = self.carousel("inspect", "one", "ring").stdout
+        self.assertIn("yes, as one", table)
+        self.assertLessEqual(max(map(len, table.splitlines())), 80)
+
+    def test_digits_reach_their_accuracy(self):
+        for rule, least in (("dp", 0.97), ("cdp-v2", 0.97), ("cdp-v1", 0.95)):
+            accuracy = []
+            for seed in (1, 2, 3):
+                name = f"{rule}-{seed}"
+                self.train(name, f"parallel.rule={rule}", f"run.seed={seed}")
+                with h5py.File(self.folder / name / "run.h5") as run:
+                    accuracy.append(run["evaluations/accuracy"][-1])
+            self.assertGreaterEqual(numpy.mean(accuracy), least, f"{rule} {accuracy}")
+
+    def test_readme_reads_a_run(self):
+        self.train("runs/digits", "train.epochs=1")
+        text = (PROJECT / "README.md").read_text()
+        program = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
+        result = subprocess.run([sys.executable, "-c", program], cwd=self.folder, text=True,
+                                capture_output=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("'0.weight'", result.stdout)
+
+    def test_measured_is_planned(self):
+        self.train("run", "train.epochs=1", *RING, ranks=4)
+        with h5py.File(self.folder / "run/run.h5") as run:
+            steps = len(run["steps/step"])
+            for device in range(4):
+                measured = run[f"ranks/{device:04d}/measured"]
+                for category, planned in run["plan/bytes"].items():
+                    self.assertEqual(measured["peak_bytes"].attrs[category], planned[device],
+                                     f"device {device} {category}")
+                for kind in ("messages", "bytes"):
+                    self.assertEqual(measured.attrs[f"{kind}_sent"],
+                                     steps * run[f"plan/{kind}_per_step"][device])
+            self.assertEqual(steps, 22)
+
+    def test_eval_repeats_the_last_evaluation(self):
+        self.train("run", "train.epochs=2")
+        with h5py.File(self.folder / "run/run.h5") as run:
+            loss, accuracy = (run[f"evaluations/{k}"][-1] for k in ("loss", "accuracy"))
+        words = self.carousel("eval", "run/checkpoints/last.h5", PROJECT / "inputs/digits.h5").stdout
+        self.assertIn(f"loss {loss:.6f}, accuracy {accuracy:.4f}", words)
+
+    def test_metrics_are_lines_of_json(self):
+        self.train("run", "train.steps=30")
+        lines = [json.loads(l) for l in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        with h5py.File(self.folder / "run/run.h5") as run:
+            numpy.testing.assert_allclose([l["loss"] for l in lines if "images_per_second" in l],
+                                          run["steps/loss"][:], rtol=1e-6)
+
+    def test_start_is_quick(self):
+        self.train("run", "train.epochs=1")
+        with h5py.File(self.folder / "run/run.h5") as run:
+            self.assertLess(run["ranks/0000/measured"].attrs["first_step_seconds"], 2)
+
+
+class Refusals(Run):
+    def test_an_earlier_run_is_kept(self):
+        self.train("run", "train.epochs=1")
+        before = self.parameters("run")
+        self.assertIn("--overwrite", self.refused(2, "run", "train.epochs=1"))
+        self.assertIn("--overwrite", self.refused(2, "run", *RING, ranks=4))
+        numpy.testing.assert_array_equal(before["0.bias"], self.parameters("run")["0.bias"])
+        self.train("run", "train.epochs=1", "--overwrite")
+
+    def test_ranks_must_fit_the_plan(self):
+        for ranks in (2, 5):
+            self.assertIn("4 devices", self.refused(2, "run", *RING, ranks=ranks))
+
+    def test_data_that_is_not_what_it_should_be(self):
+        data = self.folder / "data.h5"
+        shutil.copy(PROJECT / "inputs/digits.h5", data)
+        with h5py.File(data, "r+") as file:
+            file["train/labels"][7] = 10
+        for ranks, words in ((1, ()), (4, RING)):
+            line = self.refused(65, "run", f"data.file={data}", *words, ranks=ranks)
+            self.assertIn("7", line)
+        data.write_bytes(data.read_bytes()[:50000])
+        self.refused(65, "run", f"data.file={data}", *RING, ranks=4)
+        self.refused(74, "run", "data.file=none.h5", *RING, ranks=4)
+
+    def test_divergence_stops_all_after_the_same_step(self):
+        stopped = []
+        for name, words, ranks in (("one", (), 1), ("ring", RING, 4)):
+            line = self.refused(76, name, "train.optimizer.learning_rate=1e8", *words, ranks=ranks)
+            stopped.append(line)
+            status = json.loads((self.folder / name / "status.json").read_text())
+            self.assertEqual((status["state"], status["exit_code"]), ("diverged", 76))
+            self.assertFalse(list((self.folder / name / "checkpoints").iterdir()))
+        self.assertEqual(stopped[0], stopped[1])
+        with h5py.File(self.folder / "ring/run.h5") as run:
+            lengths = {len(run[f"receipts/{j}"]) for j in range(4)}
+        self.assertEqual(len(lengths), 1)
+
+    @unittest.skipUnless(os.path.exists("/proc"), "needs a folder nobody can write to")
+    def test_unwritable_folder(self):
+        self.refused(74, "/proc/run")
+        self.refused(74, "/proc/run", *RING, ranks=4)
+
+    def test_full_disk(self):
+        result = subprocess.run(["bash", "-c", f"ulimit -f 40; exec {CAROUSEL} train {DECK} "
+                                 "run.output=run"], cwd=self.folder, text=True,
+                                capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("carousel: ", result.stderr)
+
+    def test_no_rank_outlives_a_killed_one(self):
+        process = subprocess.Popen([MPIEXEC, "-n", "4", CAROUSEL, "train", DECK, *RING,
+                                    "run.output=run", "train.epochs=100000"], cwd=self.folder,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        metrics = self.folder / "run/metrics.jsonl"
+        while not metrics.exists() or metrics.stat().st_size == 0:
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+        engines = [int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*")
+                   if self.works_in(p)]
+        self.assertEqual(len(engines), 4)
+        os.kill(engines[2], signal.SIGKILL)
+        self.assertNotEqual(process.wait(timeout=10), 0)
+        deadline = time.monotonic() + 10
+        while any(pathlib.Path(f"/proc/{pid}").exists() for pid in engines):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def works_in(self, process):
+        try:
+            return ((process / "exe").resolve().name == "carousel-engine"
+                    and (process / "cwd").resolve() == self.folder.resolve())
+        except OSError:
+            return False
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
