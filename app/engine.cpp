@@ -20,11 +20,25 @@ int available_cores() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+template <class Clock>
+double now() {
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
-double wall_seconds() {
-  using Clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+RunClock::RunClock() : start_(now<std::chrono::steady_clock>()) {
+  system_ = now<std::chrono::system_clock>();
+}
+
+void RunClock::agree(const MpiSession& session) {
+  const double first = session.from_first(system_);
+  start_ += first - system_;
+  system_ = first;
+}
+
+double RunClock::seconds() const {
+  return now<std::chrono::steady_clock>() - start_;
 }
 
 EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
@@ -61,10 +75,10 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
 }
 
 ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
-                    const MpiSession* session, double begin) {
+                    const MpiSession* session, const RunClock& clock) {
   if (arguments.command == "eval") return evaluate(arguments.operands[0], arguments.operands[1]);
   const RunConfig config = load_run_config(arguments.operands[0], arguments.overrides);
-  return train(config, arguments.overwrite, launcher, session, begin);
+  return train(config, arguments.overwrite, launcher, session, clock);
 }
 
 }  // namespace carousel

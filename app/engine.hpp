@@ -26,16 +26,26 @@ struct EngineArguments {
 /// What the front end hands over; Error(usage) for anything else.
 [[nodiscard]] EngineArguments parse_engine_arguments(const std::vector<std::string>& words);
 
-/// Seconds on a clock that only moves forward.
-[[nodiscard]] double wall_seconds();
+/// Seconds since a run began, the same moment for all its ranks: of a clock that only moves
+/// forward, set once by the clocks of the nodes, so that times of different ranks can be compared.
+class RunClock {
+ public:
+  RunClock();
+  /// Takes the start of rank 0 for that of the run.
+  void agree(const MpiSession& session);
+  [[nodiscard]] double seconds() const;
 
-/// Runs one command and returns how it ended. `session` is null without a launcher; `begin` is when
-/// the process started.
+ private:
+  double start_;   // on the forward clock
+  double system_;  // the same moment in seconds since 1970
+};
+
+/// Runs one command and returns how it ended. `session` is null without a launcher.
 [[nodiscard]] ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
-                                  const MpiSession* session, double begin);
+                                  const MpiSession* session, const RunClock& clock);
 
 [[nodiscard]] ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
-                             const MpiSession* session, double begin);
+                             const MpiSession* session, const RunClock& clock);
 [[nodiscard]] ExitCode evaluate(const std::string& checkpoint, const std::string& dataset);
 
 /// Settings for one process, on the cores that its node can give each of its ranks.

@@ -45,6 +45,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
 
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, nullptr));
   const ExecutionSpace exec;
+  const RunClock clock;
   LocalHub hub(exec, 1, 1);
   SilentObserver observer;
   Trainer trainer(exec,
@@ -59,7 +60,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .devices = {0},
                    .layers = make_layer,
                    .transport = [&](int device) { return hub.transport(device); },
-                   .seconds = wall_seconds},
+                   .seconds = [&] { return clock.seconds(); }},
                   observer);
   const std::int64_t step = checkpoint.place().step;
   trainer.device(0).fill(exec, run.model, step,

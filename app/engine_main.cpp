@@ -31,15 +31,18 @@ void report(const std::string& text, const MpiSession* session) {
 }
 
 int guarded_main(int argc, char** argv) {
-  const double begin = wall_seconds();
+  RunClock clock;
   // A file that may not grow is an error of writing, with a line and an exit code.
   std::signal(SIGXFSZ, SIG_IGN);
   std::optional<MpiSession> session;
   try {
     const EngineArguments arguments = parse_engine_arguments({argv + 1, argv + argc});
     const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
-    if (launcher.present) session.emplace(&argc, &argv);
-    return static_cast<int>(run_engine(arguments, launcher, session ? &*session : nullptr, begin));
+    if (launcher.present) {
+      session.emplace(&argc, &argv);
+      clock.agree(*session);
+    }
+    return static_cast<int>(run_engine(arguments, launcher, session ? &*session : nullptr, clock));
   } catch (const AgreedError& error) {
     // Every rank is here with the same error; one speaks and all end in order.
     if (session->rank() == 0) fmt::print(stderr, "carousel: {}\n", error.what());

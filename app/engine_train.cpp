@@ -130,7 +130,7 @@ ExitCode train_to_the_end(const RunConfig& config, const MpiSession* session, Tr
 }  // namespace
 
 ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
-               const MpiSession* session, double begin) {
+               const MpiSession* session, const RunClock& clock) {
   const bool first = session == nullptr || session->rank() == 0;
   const bool local = chosen_transport(config, launcher) == TransportKind::local;
 
@@ -173,7 +173,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                   .devices = devices,
                                   .layers = make_layer,
                                   .transport = transports(*run, session, local, hub),
-                                  .seconds = [begin] { return wall_seconds() - begin; }},
+                                  .seconds = [&clock] { return clock.seconds(); }},
                       *observer);
       observer->begin(exec, *trainer);
     });

@@ -61,8 +61,9 @@ void MpiSession::together(const std::function<void()>& action) const {
   throw AgreedError(code, fmt::format("rank {}: {}", lowest, report.text.data()));
 }
 
-void MpiSession::barrier() const {
-  CAROUSEL_MPI(MPI_Barrier(world_));
+double MpiSession::from_first(double value) const {
+  CAROUSEL_MPI(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, world_));
+  return value;
 }
 
 std::unique_ptr<Transport> MpiSession::transport(int requests, std::size_t message_bytes) const {

@@ -36,8 +36,8 @@ class MpiSession {
   /// Runs `action` on every rank. When any rank fails, throws on every rank an AgreedError with
   /// code and text of the lowest failing rank. Collective; for set-up and between segments only.
   void together(const std::function<void()>& action) const;
-  /// Waits for all ranks; outside training.
-  void barrier() const;
+  /// The number of rank 0 on every rank. Collective.
+  [[nodiscard]] double from_first(double value) const;
 
   /// Messages of this rank as one device of a plan, with room for `requests` pending operations of
   /// at most `message_bytes` each.
