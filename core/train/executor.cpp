@@ -63,12 +63,17 @@ bool Executor::fetch() {
 
 Executor::State Executor::advance() {
   bool moved = false;
+  bool computed = false;
   while (true) {
     if (!fetched_ && !fetch()) {
       CAROUSEL_CHECK(pending_.empty(), "{} messages were never waited for", pending_.size());
       return State::done;
     }
     fetched_ = true;
+    const bool computes =
+        action_.kind == ActionKind::forward || action_.kind == ActionKind::backward;
+    if (computes && computed) return State::moved;
+    computed = computed || computes;
     const double begin = blocked_since_ >= 0 ? blocked_since_ : parts_.seconds();
     if (!execute(action_)) {
       blocked_since_ = begin;

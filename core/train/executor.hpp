@@ -54,8 +54,8 @@ class Executor {
   void begin(std::span<const Action> actions);
 
   enum class State : std::uint8_t { blocked, moved, done };
-  /// Executes actions until one has to wait for a message (`moved` when any was executed before)
-  /// or all are done.
+  /// Executes actions until one has to wait for a message (`moved` when any was executed before),
+  /// one time step is over, so that devices of one process take turns in step, or all are done.
   State advance();
 
   /// The segment, which a step that is no longer finite has shortened: all devices learn of it in

@@ -135,7 +135,8 @@ void Trainer::drive() {
   std::size_t running = devices_.size();
   while (running > 0) {
     bool moved = false;
-    for (std::size_t k = 0; k < devices_.size(); ++k) {
+    // Later micro-batches first: what a device sends in a time step is met in the next one.
+    for (std::size_t k = devices_.size(); k-- > 0;) {
       if (done[k]) continue;
       const Executor::State state = devices_[k]->executor().advance();
       done[k] = state == Executor::State::done;
