@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The one list of Debian packages that Carousel needs: packages.sh GROUP...
+# Installs what is missing of the groups when run by root. Anybody else, and a machine that is not
+# Debian, gets the list of what to install or load, and exit code 2 where something is missing.
+set -euo pipefail
+
+# group  package             what a cluster calls it
+list='
+build  cmake               CMake >= 3.25
+build  ninja-build         Ninja
+build  g++                 a C++20 compiler (GCC >= 12)
+build  python3             Python 3 (only to fetch Kokkos)
+build  python3-pip         pip (only to fetch Kokkos)
+build  ca-certificates     certificates (only to fetch Kokkos)
+build  mpich               an MPI launcher
+build  libmpich-dev        MPI
+build  libhdf5-dev         HDF5 >= 1.10, serial
+build  libfmt-dev          fmt
+build  libspdlog-dev       spdlog
+build  libcli11-dev        CLI11
+build  libtomlplusplus-dev toml++
+build  nlohmann-json3-dev  nlohmann_json
+test   libgtest-dev        GoogleTest
+test   libgmock-dev        GoogleMock
+test   libbenchmark-dev    Google Benchmark
+test   python3-h5py        h5py
+style  git                 git
+style  clang-format-14     clang-format 14
+style  clang-tidy-14       clang-tidy 14
+'
+
+packages=()
+for group in "$@"; do
+  while read -r of package _; do
+    [ "$of" != "$group" ] || packages+=("$package")
+  done <<<"$list"
+done
+
+missing=()
+if command -v dpkg-query >/dev/null; then
+  # One call for all; a package that was removed but not purged is known and yet missing.
+  installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "${packages[@]}" \
+    2>/dev/null | sed -n 's/^installed //p' || true)
+  for package in "${packages[@]}"; do
+    grep -qxF -- "$package" <<<"$installed" || missing+=("$package")
+  done
+else
+  missing=("${packages[@]}")
+fi
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+  echo "Installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  exit 0
+fi
+echo "Missing here; install the package, or load the module (Spack package) in brackets:" >&2
+for package in "${missing[@]}"; do
+  sed -n "s/^[a-z]* *$package  *\(.*\)/  $package (\1)/p" <<<"$list" >&2
+done
+exit 2
