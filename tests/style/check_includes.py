@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks who includes whom: check_includes.py [ROOT]. The table of rooms, no cycle among folders,
+foreign libraries only where they belong, and a thinking half that never reaches the engine's."""
+
+import posixpath
+import re
+import sys
+
+from sources import INCLUDE, files, line_of, report, text
+
+# core includes neither layers nor comm nor app; layers and comm include core and never each other.
+ALLOWED = {
+    "core": {"core"},
+    "layers": {"core", "layers"},
+    "comm": {"core", "comm"},
+    "app": {"core", "layers", "comm", "app"},
+    "tests": {"core", "layers", "comm", "app", "tests"},
+}
+
+# What computes; everything else only thinks and must load on a login node.
+ENGINE = re.compile(
+    r"core/base/(view|range)\.hpp|core/train/|layers/|comm/|tests/|jobscripts/"
+    r"|app/(engine(?!_process)|run_observer)")
+
+# (what, included name, the files that may include it)
+FOREIGN = (
+    ("Kokkos", re.compile(r"Kokkos_"), re.compile(r"core/base/view\.hpp|core/train/|layers/|comm/"
+                                                  r"|tests/|app/(engine(?!_process)|run_observer)")),
+    ("MPI", re.compile(r"mpi\.h$"), re.compile(r"comm/|tests/")),
+    ("NCCL", re.compile(r"nccl\.h$"), re.compile(r"comm/")),
+    ("CUDA", re.compile(r"cu(da|dnn|blas)[A-Za-z_]*\.h"),
+     re.compile(r"layers/vendor/|comm/|jobscripts/")),
+    ("HDF5", re.compile(r"hdf5\.h$|H5[A-Za-z]*public\.h$"),
+     re.compile(r"core/base/hdf5|core/io/|core/data/")),
+)
+COMPUTING = ("Kokkos", "MPI", "NCCL", "CUDA")
+
+
+def room(path):
+    return path.split("/")[0]
+
+
+def foreign(name):
+    return next((what for what, pattern, _ in FOREIGN if pattern.match(name)), None)
+
+
+def check(root):
+    paths = files(root, ".hpp", ".cpp")
+    known = set(paths)
+    includes = {}  # file -> project files it includes
+    reaches = {}  # file -> computing libraries it includes itself
+    complaints = []
+    for path in paths:
+        source = text(root, path)
+        includes[path], reaches[path] = [], []
+        for match in INCLUDE.finditer(source):
+            bracket, name = match.groups()
+            where = f"{path}:{line_of(source, match.start())}"
+            what = foreign(name)
+            if what in COMPUTING:
+                reaches[path].append(what)
+            if what and not next(f for f in FOREIGN if f[0] == what)[2].match(path):
+                complaints.append(f"{where}: {what} is not for this file ({name})")
+            if bracket == '"' and not what:
+                complaints += check_own(path, name, where, known)
+                if name in known:
+                    includes[path].append(name)
+    return complaints + thinking(paths, includes, reaches) + cycles(includes)
+
+
+def check_own(path, name, where, known):
+    """An include in quotes names an existing file by its full path, in a room that is allowed."""
+    if name not in known:
+        # A header that the build writes has no folder of its own.
+        return [] if "/" not in name and path.endswith(".cpp") else [f"{where}: no file {name}"]
+    if room(path) in ALLOWED and room(name) not in ALLOWED[room(path)]:
+        return [f"{where}: {room(path)} must not include {room(name)} ({name})"]
+    return []
+
+
+def thinking(paths, includes, reaches):
+    """Files of the thinking half that reach a computing library, by whatever way."""
+    complaints = []
+    for path in paths:
+        if ENGINE.match(path):
+            continue
+        way = {path: None}
+        queue = [path]
+        for file in queue:
+            for name in includes[file]:
+                if name not in way:
+                    way[name] = file
+                    queue.append(name)
+        guilty = next((file for file in queue if reaches[file]), None)
+        if guilty and guilty != path:
+            steps = [guilty]
+            while way[steps[-1]]:
+                steps.append(way[steps[-1]])
+            complaints.append(f"{path}: only thinks, but reaches {reaches[guilty][0]} by "
+                              + " <- ".join(steps))
+    return complaints
+
+
+def cycles(includes):
+    """Folders that include each other in a circle."""
+    edges = {}
+    for path, names in includes.items():
+        for name in names:
+            here, there = posixpath.dirname(path), posixpath.dirname(name)
+            if here != there and room(path) != "tests":
+                edges.setdefault(here, set()).add(there)
+    done, complaints = set(), []
+
+    def visit(folder, trail):
+        if folder in trail:
+            circle = trail[trail.index(folder):] + [folder]
+            complaints.append("folders form a cycle: " + " -> ".join(circle))
+        elif folder not in done:
+            for there in sorted(edges.get(folder, ())):
+                visit(there, trail + [folder])
+            done.add(folder)
+
+    for folder in sorted(edges):
+        visit(folder, [])
+    return complaints
+
+
+if __name__ == "__main__":
+    sys.exit(report(check))
