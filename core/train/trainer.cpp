@@ -41,7 +41,8 @@ Trainer::Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver&
   for (int index : spec_.devices) {
     devices_.push_back(std::make_unique<Device>(
         exec_, spec_, index,
-        Device::Hooks{.learning_rate =
+        Device::Hooks{.total_steps = total_steps_,
+                      .learning_rate =
                           [this](std::int64_t t) {
                             return learning_rate(spec_.train.schedule,
                                                  spec_.train.optimizer.learning_rate, t,
