@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The runs that must agree: every rule for many numbers of micro-batches and stages, with all that
+// an optimizer does, and how two runs are compared. tests/matrix.sh makes them long.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "tests/core/train/random_dataset.hpp"
+#include "tests/core/train/small_run.hpp"
+
+namespace carousel::test {
+
+/// Whether tests/matrix.sh asked for the full matrix: 100 steps, both kinds of momentum each.
+[[nodiscard]] inline bool full_matrix() {
+  return std::getenv("CAROUSEL_FULL_MATRIX") != nullptr;
+}
+
+/// Momentum, weight decay and a learning rate that drops in the middle of the run.
+[[nodiscard]] inline SmallDeck deck_of(const ParallelConfig& parallel, bool nesterov) {
+  SmallDeck deck{.parallel = parallel};
+  deck.train.steps = full_matrix() ? 100 : 12;
+  deck.train.optimizer = {
+      .learning_rate = 0.05, .momentum = 0.9, .weight_decay = 5e-4, .nesterov = nesterov};
+  const TrainingOrder order{RandomDataset::train_samples, parallel.micro_batches,
+                            deck.train.micro_batch_size};
+  const double middle = static_cast<double>(deck.train.steps / 2);
+  deck.train.schedule.kind = ScheduleKind::multistep;
+  deck.train.schedule.milestones = {middle / static_cast<double>(order.steps_per_epoch())};
+  return deck;
+}
+
+/// All rules for one N on one device; slack 0 and 1 of cdp-v2. Epochs, and so segments, end at
+/// another step for every N.
+[[nodiscard]] inline std::vector<SmallDeck> decks_for(int micro_batches) {
+  std::vector<SmallDeck> decks;
+  bool nesterov = false;
+  for (const int stages : {1, 2, 4}) {
+    for (const auto& [rule, slack] :
+         {std::pair{RuleKind::dp, 0}, std::pair{RuleKind::cdp_v1, 0},
+          std::pair{RuleKind::cdp_v2, 0}, std::pair{RuleKind::cdp_v2, 1}}) {
+      const ParallelConfig parallel{
+          .rule = rule, .micro_batches = micro_batches, .stages = stages, .slack = slack};
+      decks.push_back(deck_of(parallel, nesterov));
+      nesterov = !nesterov;
+      if (full_matrix()) decks.push_back(deck_of(parallel, nesterov));
+    }
+  }
+  return decks;
+}
+
+[[nodiscard]] inline SmallDeck placed(SmallDeck deck, Placement placement,
+                                      Reduction reduction = Reduction::ordered) {
+  deck.parallel.placement = placement;
+  deck.parallel.reduction = reduction;
+  return deck;
+}
+
+[[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
+  const ParallelConfig& p = deck.parallel;
+  return fmt::format("{} {} {} N={} S={} slack={} nesterov={}", to_string(p.rule),
+                     to_string(p.placement),
+                     to_string(p.placement == Placement::single ? Reduction::ordered : p.reduction),
+                     p.micro_batches, p.stages, p.slack, deck.train.optimizer.nesterov);
+}
+
+inline void expect_same(const std::vector<HostTensor>& actual,
+                        const std::vector<HostTensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t k = 0; k < actual.size(); ++k) {
+    EXPECT_EQ(actual[k].name, expected[k].name);
+    EXPECT_EQ(actual[k].shape, expected[k].shape);
+    EXPECT_TRUE(actual[k].values == expected[k].values) << expected[k].name;
+  }
+}
+
+inline void expect_same(const Snapshot& actual, const Snapshot& expected) {
+  EXPECT_EQ(actual.step, expected.step);
+  expect_same(actual.parameters, expected.parameters);
+  expect_same(actual.previous, expected.previous);
+  expect_same(actual.momentum, expected.momentum);
+}
+
+/// What was told of steps and evaluations, less the times.
+inline void expect_same(const Story& actual, const Story& expected) {
+  ASSERT_EQ(actual.steps.size(), expected.steps.size());
+  for (std::size_t t = 0; t < actual.steps.size(); ++t) {
+    EXPECT_EQ(actual.steps[t].step, static_cast<std::int64_t>(t));
+    EXPECT_EQ(actual.steps[t].epoch, expected.steps[t].epoch);
+    EXPECT_EQ(actual.steps[t].loss, expected.steps[t].loss) << "step " << t;
+    EXPECT_EQ(actual.steps[t].accuracy, expected.steps[t].accuracy) << "step " << t;
+    EXPECT_EQ(actual.steps[t].learning_rate, expected.steps[t].learning_rate);
+  }
+  ASSERT_EQ(actual.evaluations.size(), expected.evaluations.size());
+  for (std::size_t k = 0; k < actual.evaluations.size(); ++k) {
+    EXPECT_EQ(actual.evaluations[k].step, expected.evaluations[k].step);
+    EXPECT_EQ(actual.evaluations[k].loss, expected.evaluations[k].loss) << "evaluation " << k;
+    EXPECT_EQ(actual.evaluations[k].accuracy, expected.evaluations[k].accuracy);
+  }
+}
+
+/// Receipts of all devices of `actual` that updated a stage against those of a run on one device.
+inline void expect_same_receipts(const SmallRun& actual, const SmallRun& single) {
+  int receipts = 0;
+  for (const auto& device : actual.story().receipts) {
+    for (std::size_t j = 0; j < device.size(); ++j) {
+      if (device[j].empty()) continue;
+      ++receipts;
+      EXPECT_EQ(device[j], single.story().receipts[0][j]) << "stage " << j;
+    }
+  }
+  EXPECT_GT(receipts, 0);
+}
+
+}  // namespace carousel::test

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One trajectory: every placement in one process gives the bits of one device, step by step.
+
+#include "core/base/digest.hpp"
+#include "core/train/rider.hpp"
+#include "tests/core/train/matrix.hpp"
+#include "tests/layers/device.hpp"
+
+namespace carousel::test {
+namespace {
+
+class Placements : public ::testing::TestWithParam<int> {
+ protected:
+  const RandomDataset file_;
+  const Dataset dataset_{file_.path()};
+  const ExecutionSpace exec_;
+};
+
+void expect_close(const std::vector<HostTensor>& actual, const std::vector<HostTensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t k = 0; k < actual.size(); ++k)
+    EXPECT_LE(relative_difference(actual[k].values, expected[k].values), 50 * rounding)
+        << expected[k].name;
+}
+
+TEST_P(Placements, GiveTheSameBits) {
+  int compared = 0;
+  for (const SmallDeck& deck : decks_for(GetParam())) {
+    SCOPED_TRACE(name_of(deck));
+    SmallRun single(exec_, dataset_, deck);
+    EXPECT_EQ(single.trainer().run().steps, deck.train.steps);
+    const Snapshot expected = single.trainer().snapshot();
+    const auto compare = [&](const SmallDeck& other) {
+      SCOPED_TRACE(name_of(other));
+      SmallRun run(exec_, dataset_, other);
+      EXPECT_EQ(run.trainer().run().diverged_at, -1);
+      expect_same(run.trainer().snapshot(), expected);
+      expect_same(run.story(), single.story());
+      expect_same_receipts(run, single);
+      ++compared;
+    };
+    compare(placed(deck, Placement::replicated));
+    if (deck.parallel.rule != RuleKind::dp) continue;
+    SmallDeck accumulate = deck;
+    accumulate.parallel.order = Order::accumulate;
+    compare(accumulate);
+    SmallRun fast(exec_, dataset_, placed(deck, Placement::replicated, Reduction::fast));
+    EXPECT_EQ(fast.trainer().run().steps, deck.train.steps);
+    expect_close(fast.trainer().snapshot().parameters, expected.parameters);
+    ++compared;
+  }
+  fmt::print("matrix: {} runs on several devices of one process, N = {}\n", compared, GetParam());
+}
+
+TEST_P(Placements, ReceiptsAreDigestsOfTheParameters) {
+  const SmallDeck deck = decks_for(GetParam()).back();
+  SmallRun run(exec_, dataset_, deck);
+  std::vector<std::uint64_t> digests(deck.parallel.stages);
+  run.after_update = [&](int, std::int64_t, int stage, const real* theta) {
+    std::vector<real> host(run.memory().stages[stage].parameter_size);
+    copy_to_host(exec_, host, theta);
+    digests[stage] = digest(std::span<const real>(host));
+  };
+  (void)run.trainer().run();
+  for (int j = 0; j < deck.parallel.stages; ++j)
+    EXPECT_EQ(run.story().receipts[0][j].back(), digests[j]);
+}
+
+INSTANTIATE_TEST_SUITE_P(N, Placements, ::testing::Values(1, 2, 3, 4, 6, 8));
+
+}  // namespace
+}  // namespace carousel::test

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A whole training of a small perceptron in one test: how data, model, stages, schedule, memory and
+// transport come together in a trainer. It also keeps all that the trainer tells.
+
+#include <numeric>
+
+#include "comm/local_transport.hpp"
+#include "core/data/prefetcher.hpp"
+#include "core/plan/checker.hpp"
+#include "core/train/trainer.hpp"
+#include "layers/factory.hpp"
+
+namespace carousel::test {
+
+/// What a test decides; the model has four linear layers of unlike size, so that S may be 1 to 4.
+struct SmallDeck {
+  ParallelConfig parallel;
+  TrainConfig train = {.micro_batch_size = 5, .steps = 12, .optimizer = {}, .schedule = {}};
+  ProfileConfig profile = {.steps = ""};
+  std::vector<int> widths = {64, 20, 17, 13, 10};
+};
+
+/// One device of the plan in this process, and how it reaches the others.
+struct Process {
+  int device = 0;
+  std::function<std::unique_ptr<Transport>(int requests, std::size_t bytes)> connect;
+};
+
+/// Everything the trainer told; a number for every step.
+struct Story {
+  std::vector<StepRecord> steps;
+  std::vector<EvaluationRecord> evaluations;
+  std::vector<std::vector<std::vector<std::uint64_t>>> receipts;  // [device][stage][step]
+  std::vector<Segment> segments;                                  // as they ended
+};
+
+class SmallRun final : public TrainingObserver {
+ public:
+  /// All devices of the plan in this process, or the one named.
+  SmallRun(const ExecutionSpace& exec, const Dataset& dataset, const SmallDeck& deck,
+           const Process* process = nullptr)
+      : first_here_(process == nullptr ? 0 : process->device),
+        deck_(deck),
+        model_(build_mlp(deck.widths, dataset.shape(), dataset.classes())),
+        partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
+        stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
+        schedule_({deck.parallel, message_bytes(stages_)}),
+        memory_(plan_memory(memory_spec(dataset), stages_, schedule_)),
+        hub_(exec, schedule_.devices(), 64 * schedule_.devices()),
+        trainer_(exec, trainer_spec(dataset, process), *this) {
+    check_schedule(schedule_);
+    story_.receipts.assign(schedule_.devices(),
+                           std::vector<std::vector<std::uint64_t>>(stages_.size()));
+  }
+
+  [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] const Partition& partition() const { return partition_; }
+  [[nodiscard]] const Schedule& schedule() const { return schedule_; }
+  [[nodiscard]] const MemoryPlan& memory() const { return memory_; }
+  [[nodiscard]] const SmallDeck& deck() const { return deck_; }
+  [[nodiscard]] Trainer& trainer() { return trainer_; }
+  [[nodiscard]] const Story& story() const { return story_; }
+
+  /// Called after what is told was written down.
+  std::function<void(const StepRecord&)> after_step = [](const StepRecord&) {};
+  std::function<void(int, std::int64_t, int, const real*)> after_update = [](int, std::int64_t, int,
+                                                                             const real*) {};
+  std::function<void(int, const Recorder&)> after_segment = [](int, const Recorder&) {};
+  /// Replaces the clock, which otherwise counts how often it was asked.
+  std::function<double()> seconds = [ticks = 0.0]() mutable { return ++ticks; };
+
+  void on_step(const StepRecord& step) override {
+    story_.steps.push_back(step);
+    after_step(step);
+  }
+  void on_update(int device, std::int64_t step, int stage, const real* theta,
+                 std::int64_t /*size*/) override {
+    after_update(device, step, stage, theta);
+  }
+  void on_evaluation(const EvaluationRecord& evaluation) override {
+    story_.evaluations.push_back(evaluation);
+  }
+  void on_segment_end(int device, const Recorder& recorder) override {
+    for (const Receipt& receipt : recorder.receipts())
+      story_.receipts[device][receipt.stage].push_back(receipt.digest);
+    if (device == first_here_)
+      story_.segments.push_back(trainer_.device(device).executor().segment());
+    after_segment(device, recorder);
+  }
+
+ private:
+  static std::vector<std::int64_t> message_bytes(const std::vector<StageMemory>& stages) {
+    std::vector<std::int64_t> bytes;
+    for (const StageMemory& stage : stages)
+      bytes.push_back(stage.message_size * std::int64_t{sizeof(real)});
+    return bytes;
+  }
+
+  [[nodiscard]] MemorySpec memory_spec(const Dataset& dataset) const {
+    const int batch = deck_.train.micro_batch_size;
+    return {.input = dataset.shape(),
+            .micro_batch_size = batch,
+            .optimizer_state = deck_.train.optimizer.momentum != 0,
+            .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
+            .staging_bytes = Prefetcher::planned_bytes(dataset, batch, staged_batches)};
+  }
+
+  [[nodiscard]] TrainerSpec trainer_spec(const Dataset& dataset, const Process* process) {
+    std::vector<int> devices(process != nullptr ? 1 : schedule_.devices());
+    std::iota(devices.begin(), devices.end(), first_here_);
+    const auto connect = [this, process](int device) {
+      if (process == nullptr) return hub_.transport(device);
+      std::int64_t bytes = metrics_bytes * memory_.evaluation_batches;
+      for (int j = 0; j < deck_.parallel.stages; ++j) bytes += schedule_.message_bytes(j);
+      return process->connect(schedule_.buffers(device).requests, static_cast<std::size_t>(bytes));
+    };
+    return {.model = model_,
+            .partition = partition_,
+            .schedule = schedule_,
+            .memory = memory_,
+            .dataset = dataset,
+            .train = deck_.train,
+            .profile = deck_.profile,
+            .seed = 5,
+            .devices = devices,
+            .layers = make_layer,
+            .transport = connect,
+            .seconds = [this] { return seconds(); }};
+  }
+
+  int first_here_;
+  SmallDeck deck_;
+  Model model_;
+  Partition partition_;
+  std::vector<StageMemory> stages_;
+  Schedule schedule_;
+  MemoryPlan memory_;
+  LocalHub hub_;
+  Story story_;
+  Trainer trainer_;
+};
+
+}  // namespace carousel::test
