@@ -89,10 +89,17 @@ Request MpiTransport::all_reduce(real* data, std::size_t count) {
 
 void MpiTransport::progress() {
   int count = 0;
-  CAROUSEL_MPI(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
-                            finished_.data(), statuses_.data()));
-  // MPI_UNDEFINED: nothing is pending.
-  for (int k = 0; k < (count == MPI_UNDEFINED ? 0 : count); ++k) finish(finished_[k], statuses_[k]);
+  const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
+                                finished_.data(), statuses_.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)
+    mpi_failed("MPI_Testsome", code, __FILE__, __LINE__);
+  if (count == MPI_UNDEFINED) return;  // nothing is pending
+  for (int k = 0; k < count; ++k) {
+    // Statuses name errors only when the call says so.
+    if (code == MPI_ERR_IN_STATUS && statuses_[k].MPI_ERROR != MPI_SUCCESS)
+      mpi_failed("MPI_Testsome", statuses_[k].MPI_ERROR, __FILE__, __LINE__);
+    finish(finished_[k], statuses_[k]);
+  }
 }
 
 void MpiTransport::finish(Request request, const MPI_Status& status) {
