@@ -22,6 +22,7 @@ function(carousel_test)
     target_sources(${target} PRIVATE
       ${PROJECT_SOURCE_DIR}/tests/$<IF:$<BOOL:${arg_MPI}>,mpi_main.cpp,kokkos_main.cpp>)
     carousel_engine_target(${target})
+    target_link_libraries(${target} PRIVATE $<$<BOOL:${arg_MPI}>:Carousel::comm>)
     if(Carousel_ENABLE_CUDA)
       list(APPEND labels gpu)
       set(wrapper bash ${PROJECT_SOURCE_DIR}/tests/gpu_or_skip.sh)
@@ -47,5 +48,5 @@ endfunction()
 function(carousel_test_properties name timeout ranks)
   set_tests_properties(${name} PROPERTIES
     LABELS "${ARGN}" TIMEOUT ${timeout} PROCESSORS ${ranks} SKIP_RETURN_CODE 125
-    ENVIRONMENT "OMP_NUM_THREADS=1;OMP_PROC_BIND=false")
+    ENVIRONMENT "OMP_NUM_THREADS=1;OMP_PROC_BIND=false;KOKKOS_DISABLE_WARNINGS=1")
 endfunction()

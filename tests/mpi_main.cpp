@@ -5,45 +5,53 @@
 // with a failure when any of them had one.
 
 #include <gtest/gtest.h>
-#include <mpi.h>
 
 #include <Kokkos_Core.hpp>
 #include <cstdio>
 
+#include "tests/mpi_session.hpp"
+
+namespace carousel::test {
 namespace {
+
+const MpiSession* session_of_main = nullptr;
 
 class RankPrinter final : public testing::EmptyTestEventListener {
  public:
-  explicit RankPrinter(int rank) : rank_(rank) {}
-
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank_,
+    std::fprintf(stderr, "rank %d: %s:%d: %s\n", session().rank(),
                  result.file_name() == nullptr ? "" : result.file_name(), result.line_number(),
                  result.summary());
   }
-
- private:
-  int rank_;
 };
+
+int run(int argc, char** argv) {
+  const MpiSession session(&argc, &argv);
+  session_of_main = &session;
+  testing::InitGoogleTest(&argc, argv);
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (session.rank() != 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new RankPrinter);
+  const Kokkos::ScopeGuard kokkos(argc, argv);
+  try {
+    session.together([] {
+      if (RUN_ALL_TESTS() != 0) fail(ExitCode::internal, "a test failed");
+    });
+  } catch (const AgreedError&) {
+    return 1;
+  }
+  return 0;
+}
 
 }  // namespace
 
+const MpiSession& session() {
+  return *session_of_main;
+}
+
+}  // namespace carousel::test
+
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  testing::InitGoogleTest(&argc, argv);
-  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
-  if (rank != 0) delete listeners.Release(listeners.default_result_printer());
-  listeners.Append(new RankPrinter(rank));
-  int failed = 0;
-  {
-    const Kokkos::ScopeGuard kokkos(argc, argv);
-    failed = RUN_ALL_TESTS();
-  }
-  int any = 0;
-  MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  MPI_Finalize();
-  return any;
+  return carousel::test::run(argc, argv);
 }

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The transport between processes; every rank is one device.
+
+#include "comm/mpi_transport.hpp"
+
+#include "tests/comm/transport_behaviour.hpp"
+#include "tests/mpi_session.hpp"
+
+namespace carousel::test {
+namespace {
+
+constexpr int room = 32;
+
+class MpiTransport : public ::testing::Test {
+ protected:
+  MpiTransport() {
+    ends_.devices = session().size();
+    ends_.here[session().rank()] = session().transport(room, std::size_t{4} << 20);
+  }
+
+  Ends ends_;
+};
+
+TEST_F(MpiTransport, KeepsOrderPerTag) {
+  expect_order_per_tag(ends_);
+}
+TEST_F(MpiTransport, CarriesLargeMessagesBothWays) {
+  expect_large_messages_both_ways(ends_);
+}
+TEST_F(MpiTransport, CarriesTokens) {
+  expect_tokens_wait(ends_);
+}
+TEST_F(MpiTransport, Sums) {
+  expect_sums(ends_);
+}
+TEST_F(MpiTransport, RefusesWrongSizes) {
+  expect_wrong_sizes_refused(ends_);
+}
+TEST_F(MpiTransport, RefusesMisuse) {
+  expect_misuse_refused(ends_, room);
+}
+
+}  // namespace
+}  // namespace carousel::test

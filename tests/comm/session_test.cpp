@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What all ranks agree on: errors, and numbers of rank 0.
+
+#include <gmock/gmock.h>
+
+#include "tests/mpi_session.hpp"
+
+namespace carousel::test {
+namespace {
+
+/// What together() throws here when some ranks fail.
+AgreedError agreed(const std::function<void()>& action) {
+  try {
+    session().together(action);
+  } catch (const AgreedError& error) {
+    return error;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {ExitCode::done, ""};
+}
+
+TEST(MpiSession, IsSilentWhenAllIsWell) {
+  int done = 0;
+  session().together([&] { ++done; });
+  EXPECT_EQ(done, 1);
+}
+
+TEST(MpiSession, GivesTheErrorOfTheLowestFailingRankToAll) {
+  const int first = session().size() / 2;
+  const AgreedError error = agreed([&] {
+    if (session().rank() >= first)
+      fail(session().rank() == first ? ExitCode::bad_data : ExitCode::input_output,
+           "spoilt on rank {}", session().rank());
+  });
+  EXPECT_EQ(error.code(), ExitCode::bad_data);
+  const std::string text = "spoilt on rank " + std::to_string(first);
+  EXPECT_EQ(error.what(), first == 0 ? text : "rank " + std::to_string(first) + ": " + text);
+}
+
+TEST(MpiSession, CallsUnknownErrorsInternalAndCutsLongOnes) {
+  const AgreedError error = agreed([] { throw std::runtime_error(std::string(5000, 'x')); });
+  EXPECT_EQ(error.code(), ExitCode::internal);
+  EXPECT_THAT(error.what(), ::testing::StartsWith("xxxx"));
+}
+
+TEST(MpiSession, WorksAgainAfterAnError) {
+  (void)agreed([] { fail(ExitCode::usage, "no"); });
+  EXPECT_NO_THROW(session().together([] {}));
+}
+
+TEST(MpiSession, HandsOutTheNumberOfRankZero) {
+  EXPECT_EQ(session().from_first(session().rank() + 0.5), 0.5);
+  EXPECT_GE(session().ranks_on_node(), 1);
+}
+
+}  // namespace
+}  // namespace carousel::test

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What every transport must do, written once: each behaviour starts operations at all ends that
+// live in this process and finishes them together. It does not know what carries the messages.
+
+#include <map>
+
+#include "core/base/check.hpp"
+#include "core/train/transport.hpp"
+#include "tests/layers/device.hpp"
+
+namespace carousel::test {
+
+/// The devices of a test, some or all of them in this process.
+struct Ends {
+  int devices = 0;
+  std::map<int, std::unique_ptr<Transport>> here;
+
+  [[nodiscard]] int after(int device) const { return (device + 1) % devices; }
+  [[nodiscard]] int before(int device) const { return (device + devices - 1) % devices; }
+};
+
+/// Operations pending at one end.
+struct Pending {
+  Transport* transport;
+  Request request;
+};
+
+/// Drives all ends until everything is complete.
+inline void finish(const Ends& ends, std::vector<Pending>& pending) {
+  while (!pending.empty()) {
+    for (const auto& [device, end] : ends.here) end->progress();
+    std::erase_if(pending, [](const Pending& p) { return p.transport->test(p.request); });
+  }
+}
+
+template <class T>
+[[nodiscard]] Message message(int peer, int tag, const Device<T>& data) {
+  return {peer, tag, reinterpret_cast<std::byte*>(data.data()), data.size() * sizeof(T)};
+}
+
+/// The number that device `from` sends as message `k` of `tag`.
+[[nodiscard]] inline int number(int from, int tag, int k) {
+  return 1000 * from + 100 * tag + k;
+}
+
+/// Two tags around the ring, receives posted tag by tag, sends in turn: order holds per tag.
+inline void expect_order_per_tag(const Ends& ends) {
+  constexpr int count = 5;
+  std::vector<Pending> pending;
+  std::vector<Device<int>> sent;
+  std::map<int, std::vector<Device<int>>> landed;
+  for (const auto& [device, end] : ends.here) {
+    for (int tag = 0; tag < 2; ++tag) {
+      for (int k = 0; k < count; ++k) {
+        landed[device].push_back(to_device(std::vector<int>{-1}));
+        const Message post = message(ends.before(device), tag, landed[device].back());
+        pending.push_back({end.get(), end->post(post)});
+      }
+    }
+  }
+  for (const auto& [device, end] : ends.here) {
+    for (int k = 0; k < count; ++k) {
+      for (int tag = 1; tag >= 0; --tag) {
+        sent.push_back(to_device(std::vector<int>{number(device, tag, k)}));
+        const Message send = message(ends.after(device), tag, sent.back());
+        pending.push_back({end.get(), end->send(send)});
+      }
+    }
+  }
+  finish(ends, pending);
+  for (const auto& [device, views] : landed) {
+    for (int m = 0; m < 2 * count; ++m)
+      EXPECT_EQ(to_host(views[m])[0], number(ends.before(device), m / count, m % count));
+  }
+}
+
+/// Messages larger than any eager limit, both ways between neighbours, before either is finished.
+inline void expect_large_messages_both_ways(const Ends& ends) {
+  constexpr std::size_t size = 1 << 20;
+  std::vector<Pending> pending;
+  std::map<int, std::vector<Device<int>>> buffers;
+  for (const auto& [device, end] : ends.here) {
+    std::vector<Device<int>>& mine = buffers[device];
+    mine.assign({to_device(std::vector<int>(size, -1)), to_device(std::vector<int>(size, -1))});
+    for (const int tag : {0, 1})
+      mine.push_back(to_device(std::vector<int>(size, number(device, tag, 0))));
+    // Tag 0 goes up the ring, tag 1 down.
+    pending.push_back({end.get(), end->send(message(ends.after(device), 0, mine[2]))});
+    pending.push_back({end.get(), end->send(message(ends.before(device), 1, mine[3]))});
+    pending.push_back({end.get(), end->post(message(ends.before(device), 0, mine[0]))});
+    pending.push_back({end.get(), end->post(message(ends.after(device), 1, mine[1]))});
+  }
+  finish(ends, pending);
+  for (const auto& [device, mine] : buffers) {
+    EXPECT_EQ(to_host(mine[0]), std::vector<int>(size, number(ends.before(device), 0, 0)));
+    EXPECT_EQ(to_host(mine[1]), std::vector<int>(size, number(ends.after(device), 1, 0)));
+  }
+}
+
+/// A token has no bytes, yet arrives only when it was sent.
+inline void expect_tokens_wait(const Ends& ends) {
+  std::vector<Pending> pending;
+  for (const auto& [device, end] : ends.here) {
+    const Request posted = end->post({.peer = ends.before(device), .tag = 3});
+    const bool nobody_else = ends.devices == static_cast<int>(ends.here.size());
+    EXPECT_FALSE(nobody_else && end->test(posted));
+    pending.push_back({end.get(), posted});
+  }
+  for (const auto& [device, end] : ends.here)
+    pending.push_back({end.get(), end->send({.peer = ends.after(device), .tag = 3})});
+  finish(ends, pending);
+}
+
+/// Several sums at once, each over all devices.
+inline void expect_sums(const Ends& ends) {
+  std::vector<Pending> pending;
+  std::map<int, std::vector<Device<real>>> buffers;
+  for (const auto& [device, end] : ends.here)
+    for (int k = 1; k <= 3; ++k)
+      buffers[device].push_back(
+          to_device(std::vector<real>(1000 * k, static_cast<real>(k * (device + 1)))));
+  for (std::size_t k = 0; k < 3; ++k)
+    for (const auto& [device, end] : ends.here) {
+      const Device<real>& data = buffers[device][k];
+      pending.push_back({end.get(), end->all_reduce(data.data(), data.size())});
+    }
+  finish(ends, pending);
+  const int sum = ends.devices * (ends.devices + 1) / 2;
+  for (const auto& [device, mine] : buffers) {
+    for (std::size_t k = 0; k < 3; ++k)
+      EXPECT_EQ(to_host(mine[k]),
+                std::vector<real>(mine[k].size(), static_cast<real>((k + 1) * sum)));
+  }
+}
+
+/// A receive of another size than its send ends the run at its end, too small or too large.
+inline void expect_wrong_sizes_refused(const Ends& ends) {
+  for (const std::size_t size : {16, 64}) {
+    const Device<int> sent("carousel::test::sent", 32);
+    const Device<int> landed("carousel::test::landed", size);
+    const auto exchange = [&] {
+      std::vector<Pending> receives, sends;
+      for (const auto& [device, end] : ends.here)
+        if (device == 0) receives.push_back({end.get(), end->post(message(1, 7, landed))});
+      for (const auto& [device, end] : ends.here)
+        if (device == 1) sends.push_back({end.get(), end->send(message(0, 7, sent))});
+      finish(ends, receives);
+      finish(ends, sends);
+    };
+    if (ends.here.contains(0))
+      EXPECT_THROW(exchange(), Error) << size;
+    else
+      EXPECT_NO_THROW(exchange()) << size;
+  }
+}
+
+/// More operations than were asked for, and requests that do not exist, are bugs with a message.
+inline void expect_misuse_refused(const Ends& ends, int requests) {
+  const auto& [device, end] = *ends.here.begin();
+  EXPECT_THROW((void)end->test(0), Error);
+  const int peer = ends.after(device);
+  for (int k = 0; k < requests; ++k) (void)end->post({.peer = peer, .tag = 9});
+  EXPECT_THROW((void)end->post({.peer = peer, .tag = 9}), Error);
+}
+
+}  // namespace carousel::test
