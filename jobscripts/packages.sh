@@ -19,7 +19,6 @@ build  mpich               an MPI launcher
 build  libmpich-dev        MPI
 build  libhdf5-dev         HDF5 >= 1.10, serial
 build  libfmt-dev          fmt
-build  libspdlog-dev       spdlog
 build  libcli11-dev        CLI11
 build  libtomlplusplus-dev toml++
 build  nlohmann-json3-dev  nlohmann_json
