@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Counts what this rank hands to MPI, seen from below: message_counter.cpp takes the place of MPI's
+// functions in the programs that link it and forwards to PMPI. It shares nothing with comm/.
+
+#include <cstdint>
+#include <map>
+
+namespace carousel::test {
+
+/// Messages to, or expected from, one rank.
+struct Counted {
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+
+  void add(std::int64_t more) {
+    ++messages;
+    bytes += more;
+  }
+  bool operator==(const Counted&) const = default;
+};
+
+struct MessageCounts {
+  std::map<int, Counted> sent;    // by peer
+  std::map<int, Counted> posted;  // by peer
+  int sums = 0;                   // MPI_Iallreduce
+  int others = 0;                 // collective or blocking calls, which training never makes
+};
+
+/// Counts from now on; forgets what was counted.
+void start_counting();
+[[nodiscard]] const MessageCounts& counted();
+
+}  // namespace carousel::test
