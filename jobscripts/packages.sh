@@ -6,6 +6,8 @@
 # Installs what is missing of the groups when run by root. Anybody else, and a machine that is not
 # Debian, gets the list of what to install or load, and exit code 2 where something is missing.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+source jobscripts/steps.sh
 
 # group  package             what a cluster calls it
 list='
@@ -52,10 +54,12 @@ fi
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
-  echo "Installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq
-  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  install() {
+    apt-get -o DPkg::Lock::Timeout=300 update
+    apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends "${missing[@]}"
+  }
+  step build/logs/packages.log "install ${#missing[@]} packages" -- install
   exit 0
 fi
 echo "Missing here; install the package, or load the module (Spack package) in brackets:" >&2
