@@ -3,8 +3,8 @@
 #pragma once
 
 // Lets Kokkos before 4.7 compile with CUDA 13, which changed the signatures of three runtime calls
-// that Kokkos makes. Force-included into Kokkos and its users by jobscripts/kokkos.sh; knows nothing
-// of Carousel.
+// that Kokkos makes. Force-included into Kokkos and its users by jobscripts/kokkos.sh; knows
+// nothing of Carousel.
 
 #if defined(__CUDACC__)
 #include <cuda_runtime_api.h>

@@ -23,6 +23,8 @@ class Handle {
 
   Handle() = default;
   Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
   Handle(Handle&& other) noexcept;
   Handle& operator=(Handle&& other) noexcept;
   ~Handle() { reset(); }

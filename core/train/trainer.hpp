@@ -78,6 +78,8 @@ struct TrainingResult {
 class Trainer {
  public:
   Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver& observer);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
 
   /// Trains to the end, or until all devices stop because the loss is no longer finite.
