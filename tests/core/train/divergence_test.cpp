@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A loss that is no longer finite: all devices of all placements in one process stop after the same
+// step. Ranks are compared in ring_test.cpp.
+
+#include "tests/core/train/matrix.hpp"
+
+namespace carousel::test {
+namespace {
+
+class Divergence : public ::testing::TestWithParam<int> {
+ protected:
+  const RandomDataset file_;
+  const Dataset dataset_{file_.path()};
+  const ExecutionSpace exec_;
+};
+
+TEST_P(Divergence, StopsAllDevicesAfterTheSameStep) {
+  for (SmallDeck deck : decks_for(GetParam())) {
+    SCOPED_TRACE(name_of(deck));
+    deck.train.optimizer.learning_rate = 1e6;
+    SmallRun single(exec_, dataset_, deck);
+    SmallRun replicated(exec_, dataset_, placed(deck, Placement::replicated));
+    const TrainingResult expected = single.trainer().run();
+    const TrainingResult result = replicated.trainer().run();
+    EXPECT_GE(expected.diverged_at, 0);
+    EXPECT_EQ(result.diverged_at, expected.diverged_at);
+    EXPECT_EQ(result.steps, expected.steps);
+    EXPECT_LE(expected.steps, expected.diverged_at + 2);
+    for (int d = 0; d < replicated.schedule().devices(); ++d) {
+      const Executor& executor = replicated.trainer().device(d).executor();
+      EXPECT_EQ(executor.diverged_at(), expected.diverged_at) << "device " << d;
+      EXPECT_EQ(executor.segment().last, expected.steps) << "device " << d;
+    }
+    expect_same_receipts(replicated, single);
+  }
+}
+
+TEST_P(Divergence, IsNotEvaluated) {
+  for (SmallDeck deck : decks_for(GetParam())) {
+    deck.train.optimizer.learning_rate = 1e6;
+    SmallRun run(exec_, dataset_, deck);
+    const TrainingResult result = run.trainer().run();
+    for (const EvaluationRecord& evaluation : run.story().evaluations)
+      EXPECT_LT(evaluation.step, result.steps);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(N, Divergence, ::testing::Values(1, 2, 3, 4, 6, 8));
+
+}  // namespace
+}  // namespace carousel::test

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory as it was planned, to the byte: what the accountant measured, what Kokkos was asked for,
+// and which bytes of the activation arena a run really wrote.
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "tests/core/train/matrix.hpp"
+
+namespace carousel::test {
+namespace {
+
+constexpr auto activations = static_cast<std::size_t>(Category::activations);
+
+// Bytes by label, in the order of allocation; a callback has no argument that could carry them.
+std::map<std::string, std::vector<std::int64_t>> allocated;
+
+void on_allocation(Kokkos::Tools::SpaceHandle /*space*/, const char* label, const void* /*data*/,
+                   std::uint64_t bytes) {
+  allocated[label].push_back(static_cast<std::int64_t>(bytes));
+}
+
+class Memory : public ::testing::TestWithParam<int> {
+ protected:
+  static std::vector<SmallDeck> decks() {
+    std::vector<SmallDeck> all;
+    for (const SmallDeck& deck : decks_for(GetParam())) {
+      all.push_back(deck);
+      all.push_back(placed(deck, Placement::replicated));
+      if (deck.parallel.rule != RuleKind::dp) continue;
+      all.push_back(deck);
+      all.back().parallel.order = Order::accumulate;
+    }
+    return all;
+  }
+
+  const RandomDataset file_;
+  const Dataset dataset_{file_.path()};
+  const ExecutionSpace exec_;
+};
+
+/// Most activation bytes alive at once as the actions of a device come and go. One device of a
+/// cyclic rule with N != S has gaps, so that not all of its frames are ever in use together.
+std::int64_t most_alive(const SmallRun& run, int device) {
+  std::int64_t alive = 0;
+  std::int64_t most = 0;
+  for (const Action& action : run.schedule().actions(device, {0, run.deck().train.steps})) {
+    const std::int64_t bytes = action.stage < 0 ? 0 : run.memory().stages[action.stage].frame_bytes;
+    if (action.kind == ActionKind::forward) alive += bytes;
+    if (action.kind == ActionKind::release) alive -= bytes;
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
+TEST_P(Memory, IsThePlanToTheByte) {
+  for (const SmallDeck& deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    SmallRun run(exec_, dataset_, deck);
+    (void)run.trainer().run();
+    for (int d = 0; d < run.schedule().devices(); ++d) {
+      CategoryBytes expected = run.memory().devices[d].bytes;
+      const bool gaps =
+          deck.parallel.micro_batches != deck.parallel.stages && deck.parallel.rule != RuleKind::dp;
+      if (gaps) expected[activations] = most_alive(run, d);
+      EXPECT_EQ(run.trainer().measured(d).peak_bytes, expected) << "device " << d;
+      EXPECT_LE(expected[activations], run.memory().devices[d].bytes[activations]);
+    }
+  }
+}
+
+TEST_P(Memory, HoldsTheActivationsOfTheRule) {
+  for (const SmallDeck& deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    const ParallelConfig& parallel = deck.parallel;
+    SmallRun run(exec_, dataset_, deck);
+    (void)run.trainer().run();
+    std::int64_t one = 0;      // A
+    std::int64_t uniform = 0;  // sum (N - j) a_j
+    for (int j = 0; j < parallel.stages; ++j) {
+      one += run.memory().stages[j].frame_bytes;
+      uniform += (parallel.micro_batches - j) * run.memory().stages[j].frame_bytes;
+    }
+    std::int64_t expected = uniform;
+    if (parallel.placement == Placement::replicated || parallel.order == Order::accumulate)
+      expected = one;
+    else if (parallel.rule == RuleKind::dp)
+      expected = parallel.micro_batches * one;
+    else if (parallel.micro_batches != parallel.stages)
+      continue;
+    EXPECT_EQ(run.trainer().measured(0).peak_bytes[activations], expected);
+  }
+}
+
+TEST_P(Memory, ComesFromKokkosUnderTheNameOfItsCategory) {
+  for (const SmallDeck& deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    allocated.clear();
+    Kokkos::Tools::Experimental::set_allocate_data_callback(on_allocation);
+    const SmallRun run(exec_, dataset_, deck);
+    Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+    for (int c = 0; c < category_count; ++c) {
+      const auto category = static_cast<Category>(c);
+      const auto& found = allocated[std::string("carousel::train::") + to_string(category)];
+      ASSERT_EQ(found.size(), run.memory().devices.size());
+      for (std::size_t d = 0; d < found.size(); ++d) {
+        const DeviceMemoryPlan& plan = run.memory().devices[d];
+        // The prefetcher's buffers, at the end of the data, are the host's.
+        const std::int64_t planned = category == Category::data ? plan.staging : plan.bytes[c];
+        // Of an empty view Kokkos reports the header.
+        if (planned == 0) continue;
+        EXPECT_EQ(found[d], planned) << to_string(category) << ", device " << d;
+      }
+    }
+  }
+}
+
+/// Marks the words of every tensor that lies in a frame.
+std::vector<bool> planned_words(const SmallRun& run, int device) {
+  const DeviceMemoryPlan& plan = run.memory().devices[device];
+  std::vector<bool> words(static_cast<std::size_t>(plan.bytes[activations]) / sizeof(real), false);
+  for (std::size_t j = 0; j < plan.frames.size(); ++j) {
+    const StageMemory& stage = run.memory().stages[j];
+    for (const std::int64_t frame : plan.frames[j]) {
+      for (int k = 0; k < stage.layers; ++k) {
+        if (stage.outputs[k].region != Region::frame) continue;
+        const auto first = (frame + stage.outputs[k].offset) / std::int64_t{sizeof(real)};
+        const std::int64_t size =
+            run.deck().train.micro_batch_size * run.model().layers[stage.first + k].output.size();
+        std::fill_n(words.begin() + first, size, true);
+      }
+    }
+  }
+  return words;
+}
+
+TEST_P(Memory, WritesEveryFrameAndNothingBeyond) {
+  real paint = 0;
+  std::memset(&paint, 0xA5, sizeof paint);
+  for (const SmallDeck& deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    SmallRun run(exec_, dataset_, deck);
+    std::vector<Vector> arenas;
+    for (int d = 0; d < run.schedule().devices(); ++d) {
+      const Bytes& arena = run.trainer().device(d).memory().arena(Category::activations);
+      arenas.emplace_back(reinterpret_cast<real*>(arena.data()), arena.size() / sizeof(real));
+      Kokkos::deep_copy(arenas.back(), paint);
+    }
+    (void)run.trainer().run();
+    for (int d = 0; d < run.schedule().devices(); ++d) {
+      const auto after = Kokkos::create_mirror_view_and_copy(HostSpace(), arenas[d]);
+      std::vector<bool> written(after.size());
+      for (std::size_t k = 0; k < after.size(); ++k)
+        written[k] = std::memcmp(&after(k), &paint, sizeof paint) != 0;
+      EXPECT_TRUE(written == planned_words(run, d)) << "device " << d;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(N, Memory, ::testing::Values(1, 2, 3, 4, 6, 8));
+
+}  // namespace
+}  // namespace carousel::test
