@@ -23,16 +23,30 @@ std::vector<int> possible_firsts(const Model& model) {
   return firsts;
 }
 
-/// Best way to cover a prefix of the pieces: lexicographic in (largest load, sum of squares).
+/// Best way to cover the first pieces with some stages, and where the last of these begins.
 struct Best {
-  double largest = std::numeric_limits<double>::infinity();
-  double squares = std::numeric_limits<double>::infinity();
+  double cost = std::numeric_limits<double>::infinity();
   int previous = -1;
-
-  [[nodiscard]] bool better_than(const Best& other) const {
-    return largest < other.largest || (largest == other.largest && squares < other.squares);
-  }
 };
+
+/// best[s][p]: the first p pieces in s stages, for a cost that combine(cost before, load of the
+/// last stage) builds up. The earliest of equal cuts is kept.
+template <class Combine>
+std::vector<std::vector<Best>> best_cuts(const std::vector<double>& prefix, int stages,
+                                         Combine combine) {
+  const int pieces = static_cast<int>(prefix.size()) - 1;
+  std::vector<std::vector<Best>> best(stages + 1, std::vector<Best>(pieces + 1));
+  best[0][0].cost = 0;
+  for (int s = 1; s <= stages; ++s) {
+    for (int p = s; p <= pieces; ++p) {
+      for (int q = s - 1; q < p; ++q) {
+        const double cost = combine(best[s - 1][q].cost, prefix[p] - prefix[q]);
+        if (cost < best[s][p].cost) best[s][p] = {cost, q};
+      }
+    }
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -67,19 +81,13 @@ Partition partition_model(const Model& model, int stages, Balance balance) {
     for (int l = firsts[p]; l < end; ++l) prefix[p + 1] += layer_load(model, l, balance);
   }
 
-  // best[s][p]: the first p pieces in s stages.
-  std::vector<std::vector<Best>> best(stages + 1, std::vector<Best>(pieces + 1));
-  best[0][0] = {0, 0, -1};
-  for (int s = 1; s <= stages; ++s) {
-    for (int p = s; p <= pieces; ++p) {
-      for (int q = s - 1; q < p; ++q) {
-        const double load = prefix[p] - prefix[q];
-        const Best candidate{std::max(best[s - 1][q].largest, load),
-                             best[s - 1][q].squares + load * load, q};
-        if (candidate.better_than(best[s][p])) best[s][p] = candidate;
-      }
-    }
-  }
+  // Two searches: the lightest cut of a prefix need not be part of the most even cut of the whole
+  // where a later stage is heavier than all of the prefix.
+  const auto heaviest = [](double before, double load) { return std::max(before, load); };
+  const double largest = best_cuts(prefix, stages, heaviest)[stages][pieces].cost;
+  const auto best = best_cuts(prefix, stages, [&](double before, double load) {
+    return load <= largest ? before + load * load : std::numeric_limits<double>::infinity();
+  });
 
   Partition result;
   result.first.assign(stages + 1, static_cast<int>(model.layers.size()));
