@@ -1,6 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 
+# In a CUDA build, what starts Kokkos needs a GPU: it has this label, and runs through this script.
+set(Carousel_GPU_LABEL "")
+set(Carousel_GPU_RUNNER "")
+if(Carousel_ENABLE_CUDA)
+  set(Carousel_GPU_LABEL gpu)
+  set(Carousel_GPU_RUNNER bash ${PROJECT_SOURCE_DIR}/tests/gpu_or_skip.sh)
+endif()
+
 # carousel_test(NAME folder.unit SOURCES ... LINKS ... [KOKKOS | MPI RANKS 1 4 ...]
 #               [LABELS ...] [TIMEOUT seconds])
 # registers one GoogleTest executable. KOKKOS: its main starts Kokkos, and in a CUDA build the test
@@ -23,10 +31,8 @@ function(carousel_test)
       ${PROJECT_SOURCE_DIR}/tests/$<IF:$<BOOL:${arg_MPI}>,mpi_main.cpp,kokkos_main.cpp>)
     carousel_engine_target(${target})
     target_link_libraries(${target} PRIVATE $<$<BOOL:${arg_MPI}>:Carousel::comm>)
-    if(Carousel_ENABLE_CUDA)
-      list(APPEND labels gpu)
-      set(wrapper bash ${PROJECT_SOURCE_DIR}/tests/gpu_or_skip.sh)
-    endif()
+    list(APPEND labels ${Carousel_GPU_LABEL})
+    set(wrapper ${Carousel_GPU_RUNNER})
   else()
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
   endif()
