@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A multi-layer perceptron against the values PyTorch computed (tests/reference/make_fixtures.py).
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "core/train/initialise.hpp"
 #include "core/train/optimizer.hpp"
 #include "tests/layers/chain.hpp"
+#include "tests/reference/fixtures.hpp"
 
 namespace carousel {
 namespace {
@@ -15,7 +13,7 @@ namespace {
 class PyTorch : public testing::Test {
  protected:
   PyTorch()
-      : fixture_(nlohmann::json::parse(std::ifstream(CAROUSEL_FIXTURES)).at("mlp")),
+      : fixture_(reference::fixture("mlp")),
         widths_(fixture_.at("widths").get<std::vector<int>>()),
         n_(fixture_.at("samples")),
         model_(build_mlp(widths_, {widths_.front()}, widths_.back())),

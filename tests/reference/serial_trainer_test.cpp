@@ -6,11 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "core/train/initialise.hpp"
 #include "tests/layers/device.hpp"
+#include "tests/reference/fixtures.hpp"
 
 namespace carousel::reference {
 namespace {
@@ -69,7 +67,7 @@ Numbers initial_parameters(const Model& model, std::uint64_t seed) {
 }
 
 TEST(SerialTrainer, IsPyTorchForOneMicroBatch) {
-  const auto fixture = nlohmann::json::parse(std::ifstream(CAROUSEL_FIXTURES)).at("mlp");
+  const auto fixture = reference::fixture("mlp");
   const SerialTraining training = training_of(fixture);
   const Numbers initial = initial_parameters(training.model, fixture.at("seed"));
   const SerialResult result = train_serially(training, initial, fixture.at("steps"));
@@ -87,7 +85,7 @@ TEST(SerialTrainer, IsPyTorchForOneMicroBatch) {
 }
 
 TEST(SerialTrainer, FirstStepOfAllRulesIsTheSame) {
-  const auto fixture = nlohmann::json::parse(std::ifstream(CAROUSEL_FIXTURES)).at("mlp");
+  const auto fixture = reference::fixture("mlp");
   SerialTraining training = training_of(fixture);
   const Numbers initial = initial_parameters(training.model, fixture.at("seed"));
   training.stage_begin = {0, 2, 4};

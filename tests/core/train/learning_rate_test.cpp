@@ -4,11 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/base/check.hpp"
+#include "tests/reference/fixtures.hpp"
 
 namespace carousel {
 namespace {
@@ -35,7 +34,7 @@ LearningRateConfig config_of(const nlohmann::json& json) {
 }
 
 TEST(LearningRate, IsThatOfPyTorch) {
-  const auto all = nlohmann::json::parse(std::ifstream(CAROUSEL_FIXTURES)).at("learning_rates");
+  const auto all = reference::fixture("learning_rates");
   for (const auto& fixture : all.at("cases")) {
     const LearningRateConfig config = config_of(fixture.at("config"));
     const auto expected = fixture.at("values").get<std::vector<double>>();

@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/optimizer.hpp"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "core/base/digest.hpp"
 #include "core/train/kernels.hpp"
 #include "tests/layers/device.hpp"
+#include "tests/reference/fixtures.hpp"
 #include "tests/reference/serial_trainer.hpp"
 
 namespace carousel {
@@ -48,7 +46,7 @@ class Updates {
 };
 
 TEST(Sgd, HasTheBitsOfPyTorch) {
-  const auto all = nlohmann::json::parse(std::ifstream(CAROUSEL_FIXTURES)).at("sgd");
+  const auto all = reference::fixture("sgd");
   const std::size_t size = all.at("size");
   for (const auto& fixture : all.at("cases")) {
     const OptimizerConfig config = {.learning_rate = fixture.at("lr"),
