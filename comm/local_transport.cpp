@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/check.hpp"
-#include "core/base/range.hpp"
+#include "core/train/kernels.hpp"
 
 namespace carousel {
 namespace {
@@ -96,10 +96,7 @@ void LocalHub::sum_all() {
   const std::size_t count = first.message.bytes / sizeof(real);
   const Vector sum(reinterpret_cast<real*>(first.message.data), count);
   for (int device = 1; device < devices_; ++device) {
-    const Vector term(reinterpret_cast<real*>(of(device).message.data), count);
-    Kokkos::parallel_for(
-        "carousel::comm::sum", range(exec_, static_cast<std::int64_t>(count)),
-        KOKKOS_LAMBDA(const std::size_t k) { sum(k) += term(k); });
+    add(exec_, sum, ConstVector(reinterpret_cast<real*>(of(device).message.data), count));
   }
   for (int device = 1; device < devices_; ++device) {
     Operation& other = of(device);
