@@ -5,15 +5,10 @@
 #include <algorithm>
 
 #include "core/base/check.hpp"
+#include "core/base/copy.hpp"
 #include "core/train/kernels.hpp"
 
 namespace carousel {
-namespace {
-
-using BorrowedBytes =
-    Kokkos::View<std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
-}  // namespace
 
 class LocalHub::End final : public Transport {
  public:
@@ -75,9 +70,7 @@ void LocalHub::match(Operation& mine) {
                  oldest->device, mine.message.bytes, oldest->message.bytes);
   const Message& from = mine.kind == Kind::send ? mine.message : oldest->message;
   const Message& to = mine.kind == Kind::send ? oldest->message : mine.message;
-  if (from.bytes > 0)
-    Kokkos::deep_copy(exec_, BorrowedBytes(to.data, to.bytes),
-                      BorrowedBytes(from.data, from.bytes));
+  copy<MemorySpace, MemorySpace>(exec_, to.data, from.data, to.bytes);
   mine.complete = oldest->complete = true;
 }
 
@@ -100,7 +93,7 @@ void LocalHub::sum_all() {
   }
   for (int device = 1; device < devices_; ++device) {
     Operation& other = of(device);
-    Kokkos::deep_copy(exec_, Vector(reinterpret_cast<real*>(other.message.data), count), sum);
+    copy<MemorySpace, MemorySpace>(exec_, other.message.data, sum.data(), first.message.bytes);
     other.complete = true;
   }
   first.complete = true;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/base/check.hpp"
+#include "core/base/copy.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/optimizer.hpp"
 #include "core/train/rider.hpp"
@@ -205,8 +206,7 @@ void Executor::update(const Action& action) {
       Vector(momentum, momentum == nullptr ? 0 : size), Vector(next, size), digest_.data() + j);
   copy_rider(exec_, gradient + size, next + size);
   std::uint64_t digest = 0;
-  Kokkos::deep_copy(exec_, digest, Kokkos::subview(digest_, j));
-  exec_.fence("carousel::train::receipt");
+  copy_to_host(exec_, std::span(&digest, 1), digest_.data() + j);
   parts_.recorder.add(Receipt{action.step, j, digest});
   parts_.on_update(action.step, j, next);
   if (j == 0) learn(action.step, next + size);
@@ -251,7 +251,7 @@ std::byte* Executor::payload(const Action& action) const {
 void Executor::start_message(const Action& action) {
   const double now = parts_.seconds();
   if (action.kind == ActionKind::all_reduce) {
-    exec_.fence("carousel::train::before_all_reduce");
+    fence(exec_, "carousel::train::before_all_reduce");
     const auto count = static_cast<std::size_t>(action.bytes) / sizeof(real);
     pending_.push_back(
         {action, parts_.transport.all_reduce(parts_.memory.gradient(0), count), now});
@@ -263,7 +263,7 @@ void Executor::start_message(const Action& action) {
     pending_.push_back({action, parts_.transport.post(message), now});
     return;
   }
-  exec_.fence("carousel::train::before_send");
+  fence(exec_, "carousel::train::before_send");
   pending_.push_back({action, parts_.transport.send(message), now});
   if (!training_) return;
   ++sent_.messages;

@@ -2,34 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/rider.hpp"
 
+#include "core/base/copy.hpp"
 #include "core/base/range.hpp"
 #include "core/plan/stage_memory.hpp"
 
 namespace carousel {
 namespace {
 
-template <class T, class Space>
-using Borrowed = Kokkos::View<T*, Space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
 template <class T>
 void to_device(const ExecutionSpace& exec, T* to, std::span<const T> from) {
-  Kokkos::deep_copy(exec, Borrowed<T, MemorySpace>(to, from.size()),
-                    Borrowed<const T, HostSpace>(from.data(), from.size()));
-  exec.fence("carousel::train::copy_to_device");
+  copy<MemorySpace, HostSpace>(exec, to, from.data(), from.size_bytes());
+  fence(exec, "carousel::train::copy_to_device");
 }
 
 template <class T>
 void to_host(const ExecutionSpace& exec, std::span<T> to, const T* from) {
-  Kokkos::deep_copy(exec, Borrowed<T, HostSpace>(to.data(), to.size()),
-                    Borrowed<const T, MemorySpace>(from, to.size()));
-  exec.fence("carousel::train::copy_to_host");
+  copy<HostSpace, MemorySpace>(exec, to.data(), from, to.size_bytes());
+  fence(exec, "carousel::train::copy_to_host");
 }
 
 }  // namespace
 
 void write_rider(const ExecutionSpace& exec, const Metrics* metrics, real* rider) {
+  static const std::string label = "carousel::train::write_rider";
   Kokkos::parallel_for(
-      "carousel::train::write_rider", range(exec, 1), KOKKOS_LAMBDA(int) {
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
         rider[0] = static_cast<real>(metrics->loss);
         rider[1] = static_cast<real>(metrics->correct);
         rider[2] = static_cast<real>(metrics->non_finite);
@@ -38,9 +35,9 @@ void write_rider(const ExecutionSpace& exec, const Metrics* metrics, real* rider
 }
 
 void copy_rider(const ExecutionSpace& exec, const real* from, real* to) {
+  static const std::string label = "carousel::train::copy_rider";
   Kokkos::parallel_for(
-      "carousel::train::copy_rider", range(exec, rider_size),
-      KOKKOS_LAMBDA(int k) { to[k] = from[k]; });
+      label, range(exec, rider_size), KOKKOS_LAMBDA(int k) { to[k] = from[k]; });
 }
 
 void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> from) {
@@ -56,6 +53,11 @@ void copy_to_host(const ExecutionSpace& exec, std::span<real> to, const real* fr
 }
 
 void copy_to_host(const ExecutionSpace& exec, std::span<Metrics> to, const Metrics* from) {
+  to_host(exec, to, from);
+}
+
+void copy_to_host(const ExecutionSpace& exec, std::span<std::uint64_t> to,
+                  const std::uint64_t* from) {
   to_host(exec, to, from);
 }
 

@@ -22,5 +22,7 @@ void copy_to_device(const ExecutionSpace& exec, int* to, std::span<const int> fr
 /// Device to host; returns when the numbers are there.
 void copy_to_host(const ExecutionSpace& exec, std::span<real> to, const real* from);
 void copy_to_host(const ExecutionSpace& exec, std::span<Metrics> to, const Metrics* from);
+void copy_to_host(const ExecutionSpace& exec, std::span<std::uint64_t> to,
+                  const std::uint64_t* from);
 
 }  // namespace carousel
