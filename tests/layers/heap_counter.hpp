@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Counts what the calling thread takes from the heap through operator new, which heap_counter.cpp
-// replaces in the programs that link it. It does not see malloc called from C libraries.
+// Counts how often the calling thread takes from the heap: heap_counter.cpp takes the place of
+// malloc in the programs that link it. It does not see what the C library takes for itself.
 
 namespace carousel::test {
 
@@ -16,6 +16,10 @@ class HeapCounter {
   ~HeapCounter();
 
   [[nodiscard]] int allocations() const;
+
+  /// For what a test itself does in between.
+  void pause() const;
+  void go_on() const;
 };
 
 }  // namespace carousel::test

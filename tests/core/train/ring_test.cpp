@@ -31,6 +31,14 @@ class Ring : public ::testing::Test {
                          }};
 };
 
+// Views allocated while it is watched; a callback has no argument that could carry the number.
+int allocations = 0;
+
+void on_allocation(Kokkos::Tools::SpaceHandle /*space*/, const char* /*label*/,
+                   const void* /*data*/, std::uint64_t /*bytes*/) {
+  ++allocations;
+}
+
 /// Adds the sends and posts of a list of actions, as MPI would see them.
 void add_planned(MessageCounts& counts, const std::vector<Action>& actions) {
   for (const Action& action : actions) {
@@ -180,6 +188,21 @@ TEST_F(Ring, KeepsOptimizerStateOncePerStage) {
     }
     EXPECT_EQ(memory.in_use()[optimizer], here);
     EXPECT_EQ(static_cast<std::int64_t>(memory.arena(Category::optimizer).size()), here);
+  }
+}
+
+TEST_F(Ring, AllocatesNothingThroughKokkos) {
+  for (const SmallDeck& deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    // In the second run of a process, all first steps of kernels are over.
+    for (const bool watched : {false, true}) {
+      SmallRun run(exec_, dataset_, deck, &process_);
+      allocations = 0;
+      Kokkos::Tools::Experimental::set_allocate_data_callback(watched ? on_allocation : nullptr);
+      (void)run.trainer().run();
+      Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+      EXPECT_EQ(allocations, 0);
+    }
   }
 }
 

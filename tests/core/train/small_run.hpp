@@ -64,6 +64,9 @@ class SmallRun final : public TrainingObserver {
   [[nodiscard]] Trainer& trainer() { return trainer_; }
   [[nodiscard]] const Story& story() const { return story_; }
 
+  /// Makes room for what will be told in steps, for tests that watch the heap.
+  void reserve_story() { story_.steps.reserve(static_cast<std::size_t>(deck_.train.steps)); }
+
   /// Called after what is told was written down.
   std::function<void(const StepRecord&)> after_step = [](const StepRecord&) {};
   std::function<void(int, std::int64_t, int, const real*)> after_update = [](int, std::int64_t, int,
