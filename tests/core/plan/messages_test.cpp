@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Messages of replicated schedules: how many, how large, between whom, and how many time steps each
+// has from its send to the wait that needs it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/plan/schedule.hpp"
+#include "tests/core/plan/schedules.hpp"
+
+namespace carousel {
+namespace {
+
+using testing::describe;
+using testing::lists_of;
+using testing::parallel;
+using testing::schedule_of;
+using testing::variants;
+
+/// One message of a schedule, its two ends put together.
+struct Travel {
+  Action send;
+  int from = 0;
+  std::int64_t wait_time = 0;  // of the receiver
+
+  [[nodiscard]] std::int64_t time_steps() const { return wait_time - send.time; }
+};
+
+/// Messages of training step `step`, whose neighbours on both sides are part of the segment.
+std::vector<Travel> messages_of(const Schedule& schedule, std::int64_t step) {
+  const auto lists = lists_of(schedule, {0, step + schedule.trailing_periods() + 2});
+  std::vector<Travel> messages;
+  for (int from = 0; from < schedule.devices(); ++from) {
+    for (const Action& send : lists[from]) {
+      if (send.kind != ActionKind::send || send.step != step) continue;
+      const auto wait = std::ranges::find_if(lists[send.peer], [&](const Action& a) {
+        return a.kind == ActionKind::wait && a.direction == Direction::receive && a.peer == from &&
+               a.payload == send.payload && a.step == send.step && a.stage == send.stage;
+      });
+      if (wait == lists[send.peer].end()) {
+        ADD_FAILURE() << "nobody waits for " << to_string(send);
+        continue;
+      }
+      messages.push_back({send, from, wait->time});
+    }
+  }
+  return messages;
+}
+
+/// Messages per step of one kind about one stage; tokens are about stage -1.
+using Counts = std::map<std::pair<Payload, int>, int>;
+
+Counts counts_of(const std::vector<Travel>& messages) {
+  Counts counts;
+  for (const Travel& message : messages) ++counts[{message.send.payload, message.send.stage}];
+  return counts;
+}
+
+TEST(Messages, OfARingAreAsManyAsOfARingAllReduce) {
+  for (int n = 1; n <= 9; ++n) {
+    for (int stages = 1; stages <= 9; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Schedule schedule = schedule_of(config);
+        Counts expected;
+        const bool ring = config.placement == Placement::replicated && n > 1 &&
+                          config.reduction == Reduction::ordered;
+        const bool cyclic = config.rule != RuleKind::dp;
+        for (int j = 0; ring && j < stages; ++j) {
+          expected[{Payload::gradient, j}] = n - 1;
+          if (!cyclic) expected[{Payload::total, j}] = n - 1;
+          if (cyclic) expected[{Payload::parameters, j}] = n - 1;
+          if (cyclic && schedule.owner(j) != n - 1) expected[{Payload::total, j}] = 1;
+        }
+        if (ring && cyclic) expected[{Payload::token, -1}] = n - 1;
+
+        const std::vector<Travel> messages = messages_of(schedule, 3);
+        EXPECT_EQ(counts_of(messages), expected) << describe(config);
+        std::int64_t bytes = 0;
+        for (const auto& [kind, count] : expected)
+          if (kind.second >= 0) bytes += count * schedule.message_bytes(kind.second);
+        Traffic sent;
+        for (int d = 0; d < schedule.devices(); ++d) {
+          sent.messages += traffic(schedule, d).messages;
+          sent.bytes += traffic(schedule, d).bytes;
+        }
+        EXPECT_EQ(sent.messages, static_cast<std::int64_t>(messages.size())) << describe(config);
+        EXPECT_EQ(sent.bytes, bytes) << describe(config);
+      }
+    }
+  }
+}
+
+TEST(Messages, GoToTheNextDeviceExceptTheDiagonal) {
+  for (int n = 2; n <= 9; ++n) {
+    for (int stages = 1; stages <= 9; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Schedule schedule = schedule_of(config);
+        for (const Travel& message : messages_of(schedule, 3)) {
+          const Action& send = message.send;
+          const bool diagonal = send.payload == Payload::total && config.rule != RuleKind::dp;
+          if (diagonal) {
+            EXPECT_EQ(message.from, n - 1);
+            EXPECT_EQ(send.peer, schedule.owner(send.stage));
+          } else {
+            EXPECT_EQ(send.peer, (message.from + 1) % n) << describe(config);
+          }
+          if (send.payload == Payload::gradient) {
+            EXPECT_EQ(send.micro_batch, message.from);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Messages, OfTheFastReductionAreOneAllReduce) {
+  ParallelConfig config = parallel(RuleKind::dp, Placement::replicated, 4, 3);
+  config.reduction = Reduction::fast;
+  const Schedule schedule = schedule_of(config);
+  for (int d = 0; d < 4; ++d) {
+    std::vector<Action> collectives;
+    for (const Action& a : schedule.period(d))
+      if (a.kind == ActionKind::all_reduce) collectives.push_back(a);
+    ASSERT_EQ(collectives.size(), 1U);
+    EXPECT_EQ(collectives[0].bytes, 64 + 128 + 192);
+  }
+}
+
+// Where N <= S, only the diagonal is exposed; N = S is the case of the paper.
+TEST(Messages, OfV2HaveTwoTimeStepsExceptTheDiagonal) {
+  for (int stages = 2; stages <= 12; ++stages) {
+    for (int n = 2; n <= stages; ++n) {
+      const Schedule schedule =
+          schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, n, stages));
+      for (const Travel& message : messages_of(schedule, 3)) {
+        const Payload payload = message.send.payload;
+        if (payload == Payload::gradient || payload == Payload::parameters) {
+          EXPECT_GE(message.time_steps(), 2) << describe(schedule.parallel());
+        } else if (n == stages || payload == Payload::token) {
+          EXPECT_EQ(message.time_steps(), 1) << to_string(payload);
+        } else {
+          EXPECT_GE(message.time_steps(), 1) << to_string(payload);
+        }
+        if (payload == Payload::gradient && n == stages) {
+          EXPECT_EQ(message.time_steps(), 2);
+        }
+      }
+    }
+  }
+}
+
+// Where N > S, micro-batches of one slot run at the same time: a chain of messages inside the slot
+// has no time to hide, from one slot to the next there are two time steps.
+TEST(Messages, InsideASlotHaveNoTimeToHide) {
+  for (int stages = 1; stages <= 8; ++stages) {
+    for (int n = stages + 1; n <= 3 * stages; ++n) {
+      const Schedule schedule =
+          schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, n, stages));
+      const Rule& rule = schedule.rule();
+      for (const Travel& message : messages_of(schedule, 3)) {
+        const Action& send = message.send;
+        const bool same_slot = rule.slot(message.from) == rule.slot(send.peer);
+        if (send.payload == Payload::gradient) {
+          EXPECT_EQ(message.time_steps(), same_slot ? 0 : 2) << describe(schedule.parallel());
+        } else if (send.payload == Payload::parameters && stages > 1) {
+          EXPECT_TRUE(same_slot ? message.time_steps() == 0 : message.time_steps() >= 2)
+              << describe(schedule.parallel()) << ": " << to_string(send);
+        }
+      }
+    }
+  }
+}
+
+// Slack and v1 take the load off the diagonal, but hand part of it to the parameters: device 0
+// needs stage j within 2j + 2 time steps, which the total and the j + 1 hops from the owner to
+// device 0 share.
+TEST(Messages, OfDelayedRulesShareTheTimeToTheFirstReader) {
+  for (int n = 2; n <= 9; ++n) {
+    for (const ParallelConfig& config : variants(n, n)) {
+      if (config.placement == Placement::single || config.rule == RuleKind::dp) continue;
+      if (config.rule == RuleKind::cdp_v2 && config.slack == 0) continue;
+      for (const Travel& message : messages_of(schedule_of(config), 3)) {
+        if (message.send.payload == Payload::total) {
+          EXPECT_GE(message.time_steps(), 2) << describe(config);
+        } else if (message.send.payload == Payload::parameters) {
+          EXPECT_GE(message.time_steps(), 1) << describe(config);
+        }
+      }
+    }
+  }
+}
+
+TEST(Messages, OfV2CompleteAStageJustBeforeItsFirstUse) {
+  for (int n = 1; n <= 9; ++n) {
+    const Schedule schedule = schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, n, n));
+    for (int j = 0; j < n; ++j) {
+      const std::vector<Action> list = schedule.actions(n - 1 - j, {0, 4});
+      const auto update = std::ranges::find_if(list, [&](const Action& a) {
+        return a.kind == ActionKind::update && a.stage == j && a.step == 1;
+      });
+      const auto use = std::ranges::find_if(list, [&](const Action& a) {
+        return a.kind == ActionKind::forward && a.stage == j && a.version == 2;
+      });
+      ASSERT_TRUE(update != list.end() && use != list.end());
+      EXPECT_LT(update - list.begin(), use - list.begin());
+      EXPECT_EQ(update->time, use->time);
+      EXPECT_EQ(schedule.rule().backward_time(n - 1, j, 1) + 1, use->time);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carousel

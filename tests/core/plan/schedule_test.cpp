@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Schedules of all rules and placements: the checker accepts them, and what the design promises of
+// them holds on the lists themselves. Messages have a file of their own.
+
+#include "core/plan/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/plan/checker.hpp"
+#include "tests/core/plan/schedules.hpp"
+
+namespace carousel {
+namespace {
+
+using testing::computes;
+using testing::describe;
+using testing::Lists;
+using testing::lists_of;
+using testing::parallel;
+using testing::schedule_of;
+using testing::variants;
+
+constexpr RuleKind cyclic_rules[] = {RuleKind::cdp_v1, RuleKind::cdp_v2};
+
+void expect_accepted(const Schedule& schedule, const Segment& segment) {
+  const auto fault = check_actions(schedule, segment, lists_of(schedule, segment));
+  EXPECT_FALSE(fault.has_value()) << describe(schedule.parallel()) << ", steps " << segment.first
+                                  << " to " << segment.last << ": " << fault->text;
+}
+
+TEST(Schedule, IsAcceptedByTheChecker) {
+  for (int n = 1; n <= 9; ++n) {
+    for (int stages = 1; stages <= 9; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Schedule schedule = schedule_of(config);
+        for (std::int64_t first : {0, 5})
+          for (std::int64_t steps :
+               {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, schedule.trailing_periods() + 4})
+            expect_accepted(schedule, {first, first + steps});
+        check_schedule(schedule);
+        ASSERT_FALSE(HasFailure());
+      }
+    }
+  }
+}
+
+TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
+  for (Placement placement : {Placement::single, Placement::replicated})
+    for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2})
+      check_schedule(schedule_of(parallel(rule, placement, 64, 64)));
+}
+
+TEST(Schedule, RunsEveryPassOnceAtTheTimeOfTheRule) {
+  for (int n = 1; n <= 6; ++n) {
+    for (int stages = 1; stages <= 6; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Schedule schedule = schedule_of(config);
+        const Rule& rule = schedule.rule();
+        std::set<std::tuple<bool, int, int, std::int64_t>> seen;
+        for (const std::vector<Action>& list : lists_of(schedule, {5, 8})) {
+          EXPECT_TRUE(std::ranges::is_sorted(list, {}, &Action::time)) << describe(config);
+          for (const Action& a : list) {
+            if (!computes(a)) continue;
+            const bool forward = a.kind == ActionKind::forward;
+            EXPECT_TRUE(seen.insert({forward, a.micro_batch, a.stage, a.step}).second);
+            EXPECT_EQ(a.version, rule.version(a.micro_batch, a.stage, a.step));
+            if (config.order == Order::accumulate) continue;  // one after the other, by choice
+            const std::int64_t t = a.step - 5;                // a segment begins at time step 0
+            EXPECT_EQ(a.time, forward ? rule.forward_time(a.micro_batch, a.stage, t)
+                                      : rule.backward_time(a.micro_batch, a.stage, t));
+          }
+        }
+        EXPECT_EQ(seen.size(), 2U * n * stages * 3) << describe(config);
+      }
+    }
+  }
+}
+
+/// Largest number of micro-batches that hold a stage at one time step, from the times of the rule.
+int held_at_once(const Rule& rule, int stage) {
+  int most = 0;
+  for (std::int64_t time = 0; time < 8 * rule.stages(); ++time) {
+    int held = 0;
+    for (std::int64_t t = 0; t < 4; ++t)
+      for (int i = 0; i < rule.micro_batches(); ++i)
+        held += rule.forward_time(i, stage, t) <= time && time <= rule.backward_time(i, stage, t);
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+TEST(Schedule, HasNoMoreFramesThanMicroBatchesHoldAStage) {
+  for (int n = 1; n <= 9; ++n) {
+    for (int stages = 1; stages <= 9; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Schedule schedule = schedule_of(config);
+        for (int d = 0; d < schedule.devices(); ++d) {
+          for (int j = 0; j < stages; ++j) {
+            const bool one =
+                config.placement == Placement::replicated || config.order == Order::accumulate;
+            EXPECT_EQ(schedule.buffers(d).frames[j], one ? 1 : held_at_once(schedule.rule(), j))
+                << describe(config) << ", device " << d << ", stage " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, UsesExactlyNMinusJFramesInTurnOnOneDevice) {
+  for (int n = 1; n <= 9; ++n) {
+    for (RuleKind rule : cyclic_rules) {
+      const Schedule schedule = schedule_of(parallel(rule, Placement::single, n, n));
+      std::map<int, int> forwards;  // stage -> forwards so far
+      for (const Action& a : schedule.actions(0, {0, 6})) {
+        if (a.kind != ActionKind::forward) continue;
+        EXPECT_EQ(a.buffer, forwards[a.stage]++ % (n - a.stage));
+      }
+      for (int j = 0; j < n; ++j) EXPECT_EQ(schedule.buffers(0).frames[j], n - j);
+    }
+  }
+}
+
+TEST(Schedule, HoldsAFewGradientBuffersOnARing) {
+  for (int n = 2; n <= 9; ++n) {
+    for (RuleKind rule : cyclic_rules) {
+      const Schedule schedule = schedule_of(parallel(rule, Placement::replicated, n, n));
+      for (int d = 0; d < n; ++d) {
+        std::set<int> own;
+        std::set<int> arriving;
+        std::set<int> returning;
+        for (const Action& a : schedule.actions(d, {0, 6})) {
+          if (a.kind == ActionKind::backward) own.insert(a.buffer);
+          if (a.kind != ActionKind::post) continue;
+          if (a.payload == Payload::gradient) arriving.insert(a.buffer);
+          if (a.payload == Payload::total) returning.insert(a.buffer);
+        }
+        EXPECT_EQ(own.size(), 2U);
+        EXPECT_EQ(arriving.size(), d == 0 ? 0U : 2U);
+        EXPECT_EQ(returning.size(), d == n - 1 ? 0U : 1U);
+        EXPECT_EQ(schedule.buffers(d).gradients.size(),
+                  own.size() + arriving.size() + returning.size());
+      }
+    }
+  }
+}
+
+TEST(Schedule, KeepsOptimizerStateOnOneDevicePerStage) {
+  for (int n = 1; n <= 9; ++n) {
+    for (int stages = 1; stages <= 9; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Schedule schedule = schedule_of(config);
+        const bool everywhere = config.rule == RuleKind::dp;
+        for (int j = 0; j < stages; ++j) {
+          int updating = 0;
+          for (int d = 0; d < schedule.devices(); ++d) {
+            const auto updates = std::ranges::count_if(schedule.period(d), [&](const Action& a) {
+              return a.kind == ActionKind::update && a.stage == j;
+            });
+            EXPECT_EQ(updates, schedule.buffers(d).optimizer[j] ? 1 : 0) << describe(config);
+            updating += static_cast<int>(updates);
+          }
+          EXPECT_EQ(updating, everywhere ? schedule.devices() : 1) << describe(config);
+          if (config.placement == Placement::replicated && n == stages) {
+            EXPECT_EQ(schedule.owner(j), n - 1 - j);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, HasAsManyRequestsAsAreEverPending) {
+  for (int n = 1; n <= 6; ++n) {
+    for (int stages = 1; stages <= 6; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Schedule schedule = schedule_of(config);
+        for (int d = 0; d < schedule.devices(); ++d) {
+          int pending = 0;
+          int most = 0;
+          for (const Action& a : schedule.actions(d, {0, schedule.trailing_periods() + 8})) {
+            if (a.kind == ActionKind::wait) --pending;
+            if (a.kind == ActionKind::post || a.kind == ActionKind::send ||
+                a.kind == ActionKind::all_reduce)
+              ++pending;
+            most = std::max(most, pending);
+          }
+          EXPECT_EQ(pending, 0);
+          EXPECT_EQ(schedule.buffers(d).requests, std::max(most, schedule.devices()))
+              << describe(config) << ", device " << d;
+        }
+      }
+    }
+  }
+}
+
+/// What a run computes, in the order of each stage; buffers and times belong to one segment.
+using Work = std::tuple<int, ActionKind, std::int64_t, int, std::int64_t>;
+
+std::vector<Work> work_of(const Schedule& schedule, int device,
+                          const std::vector<Segment>& segments) {
+  std::vector<Work> work;
+  for (const Segment& segment : segments) {
+    for (const Action& a : schedule.actions(device, segment)) {
+      if (computes(a) || a.kind == ActionKind::accumulate || a.kind == ActionKind::update)
+        work.push_back({a.stage, a.kind, a.step, a.micro_batch, a.version});
+    }
+  }
+  const auto stage_and_kind = [](const Work& w) {
+    return std::tuple(std::get<0>(w), std::get<1>(w));
+  };
+  std::ranges::stable_sort(work, {}, stage_and_kind);
+  return work;
+}
+
+TEST(Schedule, ComputesTheSameWhereverSegmentsEnd) {
+  for (int n = 1; n <= 6; ++n) {
+    for (int stages = 1; stages <= 6; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Schedule schedule = schedule_of(config);
+        for (int d = 0; d < schedule.devices(); ++d) {
+          const std::vector<Work> whole = work_of(schedule, d, {{0, 5}});
+          for (std::int64_t cut = 1; cut < 5; ++cut)
+            EXPECT_EQ(work_of(schedule, d, {{0, cut}, {cut, 5}}), whole) << describe(config);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carousel
