@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The full matrix of runs that must agree: matrix.sh [PRESET]
+# Every rule, slack 0 and 1, N in {1, 2, 3, 4, 6, 8}, S in {1, 2, 4}, both kinds of momentum, 100
+# steps with a drop of the learning rate in the middle: one device against all devices in one
+# process, against one rank per device over MPI, and against the serial oracle. ctest runs the same
+# with 12 steps. Needs a built PRESET (release); ends with the number of runs compared.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:-release}
+tests=build/$preset/tests
+log=build/$preset/matrix.log
+export CAROUSEL_FULL_MATRIX=1 OMP_NUM_THREADS=1 OMP_PROC_BIND=false KOKKOS_DISABLE_WARNINGS=1
+
+for program in train_placements train_oracle train_ring; do
+  if [ ! -x "$tests/test_$program" ]; then
+    echo "$tests/test_$program is missing; build it first: bash jobscripts/setup.sh $preset" >&2
+    exit 2
+  fi
+done
+
+: > "$log"
+failed=0
+run() {
+  if ! "$@" > "$log.part" 2>&1; then failed=$((failed + 1)); fi
+  grep '^matrix:' "$log.part" || true
+  cat "$log.part" >> "$log"
+}
+
+run "$tests/test_train_placements" --gtest_filter='*GiveTheSameBits*'
+for ranks in 1 2 3 4 6 8; do
+  run mpiexec -n "$ranks" "$tests/test_train_ring" --gtest_filter='*GivesTheBits*:*WhenFast*'
+done
+run "$tests/test_train_oracle" --gtest_filter='*AfterEveryStep*'
+
+rm "$log.part"
+count=$(awk '/^matrix:/ { sum += $2 } END { print sum + 0 }' "$log")
+if [ "$failed" -gt 0 ]; then
+  echo "$preset: $failed of 8 programs FAILED after $count runs; see $log" >&2
+  exit 1
+fi
+echo "$preset: all $count runs of 100 steps agree"
