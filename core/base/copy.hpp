@@ -13,11 +13,11 @@
 namespace carousel {
 
 /// Waits for all work on `exec`. On the host a kernel has ended when its launch returns.
-inline void fence(const ExecutionSpace& exec, const char* name) {
-  if constexpr (!runs_on_host) exec.fence(name);
+inline void finish(const ExecutionSpace& exec, const char* label) {
+  if constexpr (!runs_on_host) exec.fence(label);
 }
 
-/// Enqueues a copy between memories of the spaces given; both ends must stay until a fence.
+/// Enqueues a copy between memories of the spaces given; both ends must stay until finish().
 template <class ToSpace, class FromSpace>
 void copy(const ExecutionSpace& exec, void* to, const void* from, std::size_t bytes) {
   using To = Kokkos::View<std::byte*, ToSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;

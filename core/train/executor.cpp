@@ -251,7 +251,7 @@ std::byte* Executor::payload(const Action& action) const {
 void Executor::start_message(const Action& action) {
   const double now = parts_.seconds();
   if (action.kind == ActionKind::all_reduce) {
-    fence(exec_, "carousel::train::before_all_reduce");
+    finish(exec_, "carousel::train::before_all_reduce");
     const auto count = static_cast<std::size_t>(action.bytes) / sizeof(real);
     pending_.push_back(
         {action, parts_.transport.all_reduce(parts_.memory.gradient(0), count), now});
@@ -263,7 +263,7 @@ void Executor::start_message(const Action& action) {
     pending_.push_back({action, parts_.transport.post(message), now});
     return;
   }
-  fence(exec_, "carousel::train::before_send");
+  finish(exec_, "carousel::train::before_send");
   pending_.push_back({action, parts_.transport.send(message), now});
   if (!training_) return;
   ++sent_.messages;

@@ -12,13 +12,13 @@ namespace {
 template <class T>
 void to_device(const ExecutionSpace& exec, T* to, std::span<const T> from) {
   copy<MemorySpace, HostSpace>(exec, to, from.data(), from.size_bytes());
-  fence(exec, "carousel::train::copy_to_device");
+  finish(exec, "carousel::train::copy_to_device");
 }
 
 template <class T>
 void to_host(const ExecutionSpace& exec, std::span<T> to, const T* from) {
   copy<HostSpace, MemorySpace>(exec, to.data(), from, to.size_bytes());
-  fence(exec, "carousel::train::copy_to_host");
+  finish(exec, "carousel::train::copy_to_host");
 }
 
 }  // namespace
