@@ -3,7 +3,7 @@
 #pragma once
 
 // Proves that a schedule is right before it runs, by executing it on symbols instead of numbers:
-// every buffer holds a statement of what it contains. Shares no code with the schedule's makers.
+// every buffer holds a statement of what it contains. It repairs nothing and knows no placement.
 
 #include <cstddef>
 #include <optional>
@@ -22,12 +22,14 @@ struct Fault {
 };
 
 /// Executes the lists of all devices for one segment, sends completing only once their receive is
-/// posted. Checks: no deadlock; every message has its other end with equal bytes; no buffer is
-/// overwritten while it is read, sent or landing; versions are the rule's, stated here a second
-/// time; each stage of each micro-batch runs forward and backward exactly once per step; gradients
-/// are added in index order and complete at the update; activations are released once; a decision
-/// taken at the end of step t is known everywhere before any action of step t + 2; no collective
-/// in cyclic rules; both versions of all parameters are complete at the end.
+/// posted. Checks: no deadlock; every message has its other end with equal bytes, and all are
+/// waited for; no more messages at once than planned; no buffer is overwritten while it is read,
+/// sent or landing, and each is the one the executor takes; versions are the rule's, stated here a
+/// second time; each stage of each micro-batch runs forward and backward exactly once per step;
+/// gradients are added in index order and complete at the update; activations are released once;
+/// tokens let each device begin when the one before is as far ahead as the rule says; a decision
+/// taken at the end of step t is known everywhere before any action of step t + 2; no collective in
+/// cyclic rules; both versions of all parameters are complete at the end.
 [[nodiscard]] std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
                                                  const std::vector<std::vector<Action>>& lists);
 

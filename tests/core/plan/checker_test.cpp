@@ -1,0 +1,296 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The checker against schedules that are wrong in one place: thousands of random single mutations.
+// Each is rejected with a message that names device and action, or it is harmless, which this file
+// shows in its own way.
+//
+// Harmless is only one kind: two neighbours of one list that change places, touch nothing in common
+// (or both only read it), and after which no chain of waits closes upon itself.
+
+#include "core/plan/checker.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "tests/core/plan/schedules.hpp"
+
+namespace carousel {
+namespace {
+
+using testing::describe;
+using testing::Lists;
+using testing::lists_of;
+using testing::parallel;
+using testing::schedule_of;
+using testing::variants;
+
+constexpr const char* kinds[] = {"drop",  "duplicate", "swap",      "peer",  "version",
+                                 "stage", "buffer",    "source",    "bytes", "micro_batch",
+                                 "step",  "payload",   "direction", "kind"};
+
+/// Where and how a list was made wrong.
+struct Mutation {
+  std::string kind;
+  int device = 0;
+  std::size_t index = 0;
+};
+
+/// Changes one number of the action to another one of its neighbourhood.
+template <class Number>
+void change(Number& number, std::mt19937& random, Number first, Number last) {
+  const Number before = number;
+  while (number == before)
+    number = static_cast<Number>(first + static_cast<Number>(random() % (last - first + 1)));
+}
+
+Mutation mutate(Lists& lists, std::mt19937& random) {
+  Mutation mutation{kinds[random() % std::size(kinds)], static_cast<int>(random() % lists.size())};
+  std::vector<Action>& list = lists[mutation.device];
+  mutation.index = random() % (list.size() - 1);
+  const auto at = list.begin() + static_cast<std::ptrdiff_t>(mutation.index);
+  const std::string& kind = mutation.kind;
+  if (kind == "drop") list.erase(at);
+  if (kind == "duplicate") list.insert(at, Action(*at));
+  if (kind == "swap") std::iter_swap(at, at + 1);
+  if (kind == "peer") change(at->peer, random, -1, 5);
+  if (kind == "version")
+    change<std::int64_t>(at->version, random, at->version - 2, at->version + 2);
+  if (kind == "stage") change(at->stage, random, -1, 5);
+  if (kind == "buffer") change(at->buffer, random, -1, 7);
+  if (kind == "source") change(at->source, random, -1, 7);
+  if (kind == "bytes") {
+    std::int64_t blocks = at->bytes / 64;
+    change<std::int64_t>(blocks, random, 0, 3);
+    at->bytes = 64 * blocks;
+  }
+  if (kind == "micro_batch") change(at->micro_batch, random, -1, 5);
+  if (kind == "step") change<std::int64_t>(at->step, random, at->step - 2, at->step + 2);
+  const auto code = [&](auto& value, int last) {
+    int number = static_cast<int>(value);
+    change(number, random, 0, last);
+    value = static_cast<std::decay_t<decltype(value)>>(number);
+  };
+  if (kind == "payload") code(at->payload, static_cast<int>(Payload::metrics));
+  if (kind == "direction") code(at->direction, static_cast<int>(Direction::send));
+  if (kind == "kind") code(at->kind, static_cast<int>(ActionKind::save));
+  return mutation;
+}
+
+/// What an action reads or writes on its device. True: writes.
+using Thing = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+using Touched = std::map<Thing, bool>;
+
+/// Everything one action depends on or changes, worked out from what the executor does with it.
+class Touch {
+ public:
+  Touch(const Schedule& schedule, int device) : schedule_(schedule), device_(device) {}
+
+  Touched operator()(const Action& a) {
+    touched_.clear();
+    // Whoever runs in step t needs the decision about step t - 2.
+    if (a.step >= 2) read({"decision", a.step - 2, 0, 0, 0});
+    switch (a.kind) {
+      case ActionKind::load:
+        write({"input", turn(a, schedule_.buffers(device_).inputs), 0, 0, 0});
+        break;
+      case ActionKind::forward:
+        passes(a);
+        write({"frame", a.stage, a.buffer, 0, 0});
+        break;
+      case ActionKind::backward:
+        passes(a);
+        read({"frame", a.stage, a.source, 0, 0});
+        write({"gradient", a.buffer, 0, 0, 0});
+        if (a.stage > 0) write(boundary(a, a.stage - 1));
+        if (a.stage + 1 < schedule_.rule().stages()) write(boundary(a, a.stage));
+        break;
+      case ActionKind::accumulate:
+        write({"gradient", a.buffer, 0, 0, 0});
+        write({"gradient", a.source, 0, 0, 0});
+        break;
+      case ActionKind::update:
+        read({"gradient", a.source, 0, 0, 0});
+        read(parameters(a.stage, a.step));
+        write(parameters(a.stage, a.version));
+        if (a.stage == 0) write({"decision", a.step, 0, 0, 0});
+        break;
+      case ActionKind::release:
+        write({"frame", a.stage, a.buffer, 0, 0});
+        if (a.stage == 0) write({"input", turn(a, schedule_.buffers(device_).inputs), 0, 0, 0});
+        break;
+      default:
+        message(a);
+    }
+    return touched_;
+  }
+
+ private:
+  void read(const Thing& thing) { touched_.insert({thing, false}); }
+  void write(const Thing& thing) { touched_[thing] = true; }
+
+  [[nodiscard]] std::int64_t turn(const Action& a, int count) const {
+    const int local = schedule_.local_micro_batches(device_);
+    return (a.step * local + (local > 1 ? a.micro_batch : 0)) % count;
+  }
+  [[nodiscard]] Thing boundary(const Action& a, int stage) const {
+    return {"boundary", stage, turn(a, schedule_.buffers(device_).boundaries[stage]), 0, 0};
+  }
+  [[nodiscard]] Thing parameters(int stage, std::int64_t version) const {
+    const int copies = schedule_.buffers(device_).parameter_copies;
+    return {"parameters", stage, (version + copies) % copies, 0, 0};
+  }
+
+  void passes(const Action& a) {
+    write({"micro-batch", a.step, a.micro_batch, 0, 0});
+    read(parameters(a.stage, a.version));
+    read({"input", turn(a, schedule_.buffers(device_).inputs), 0, 0, 0});
+    if (a.stage > 0)
+      read({"frame", a.stage - 1, turn(a, schedule_.buffers(device_).frames[a.stage - 1]), 0, 0});
+  }
+
+  void message(const Action& a) {
+    const auto payload = static_cast<std::int64_t>(a.payload);
+    const std::int64_t line = a.peer * 100 + a.stage;
+    write({"request", payload, static_cast<std::int64_t>(a.direction), line, a.step});
+    // Messages of one kind between two devices keep the order in which they start.
+    if (a.kind != ActionKind::wait)
+      write({"line", payload, static_cast<std::int64_t>(a.direction), line, 0});
+    const bool changes = a.direction != Direction::send;
+    const auto use = [&](const Thing& thing) { changes ? write(thing) : read(thing); };
+    if (a.direction == Direction::none) {
+      for (int j = 0; j < schedule_.rule().stages(); ++j) use({"gradient", j, 0, 0, 0});
+    } else if (a.payload == Payload::parameters) {
+      use(parameters(a.stage, a.version));
+      if (a.stage == 0 && changes && a.kind == ActionKind::wait)
+        write({"decision", a.version - 1, 0, 0, 0});
+    } else if (a.payload == Payload::token) {
+      // A token counts the passes of its sender and begins those of its receiver.
+      const int about = changes ? a.micro_batch : a.micro_batch - 1;
+      if (a.kind == ActionKind::send || (changes && a.kind == ActionKind::wait))
+        use({"micro-batch", a.step, about, 0, 0});
+    } else {
+      use({"gradient", a.buffer, 0, 0, 0});
+    }
+  }
+
+  const Schedule& schedule_;
+  int device_;
+  Touched touched_;
+};
+
+bool commute(const Schedule& schedule, int device, const Action& a, const Action& b) {
+  Touch touch(schedule, device);
+  const Touched first = touch(a);
+  const Touched second = touch(b);
+  return std::ranges::none_of(first, [&](const auto& entry) {
+    const auto other = second.find(entry.first);
+    return other != second.end() && (entry.second || other->second);
+  });
+}
+
+/// Whether the waits of all devices can come to an end: the graph of "needs first" has no cycle. A
+/// wait needs the start at the other end, and for a collective the starts of all.
+bool ends(const Lists& lists) {
+  struct Node {
+    std::vector<int> next;
+    int needs = 0;
+  };
+  using Start = std::tuple<int, int, int, int, std::int64_t, int>;  // at, peer, payload, ...
+  std::vector<Node> nodes;
+  std::map<Start, int> starts;
+  const auto start_of = [](int at, int peer, Direction direction, const Action& a) {
+    return Start{at,      peer,   static_cast<int>(a.payload),
+                 a.stage, a.step, static_cast<int>(direction)};
+  };
+  for (int d = 0; d < std::ssize(lists); ++d) {
+    for (const Action& a : lists[d]) {
+      if (a.kind == ActionKind::post || a.kind == ActionKind::send ||
+          a.kind == ActionKind::all_reduce)
+        starts[start_of(d, a.peer, a.direction, a)] = static_cast<int>(nodes.size());
+      nodes.emplace_back();
+    }
+  }
+  int node = 0;
+  const auto order = [&](int from, int to) {
+    nodes[from].next.push_back(to);
+    ++nodes[to].needs;
+  };
+  for (int d = 0; d < std::ssize(lists); ++d) {
+    for (std::size_t k = 0; k < lists[d].size(); ++k, ++node) {
+      if (k > 0) order(node - 1, node);
+      const Action& a = lists[d][k];
+      if (a.kind != ActionKind::wait) continue;
+      for (int peer = 0; peer < std::ssize(lists); ++peer) {
+        const bool collective = a.direction == Direction::none;
+        if (!collective && peer != a.peer) continue;
+        const Direction opposite = collective                       ? Direction::none
+                                   : a.direction == Direction::send ? Direction::receive
+                                                                    : Direction::send;
+        const auto other = starts.find(start_of(peer, collective ? -1 : d, opposite, a));
+        if (other == starts.end()) return false;
+        order(other->second, node);
+      }
+    }
+  }
+  std::vector<int> ready;
+  for (int n = 0; n < std::ssize(nodes); ++n)
+    if (nodes[n].needs == 0) ready.push_back(n);
+  std::size_t done = 0;
+  for (; done < ready.size(); ++done)
+    for (int next : nodes[ready[done]].next)
+      if (--nodes[next].needs == 0) ready.push_back(next);
+  return done == nodes.size();
+}
+
+ParallelConfig random_config(std::mt19937& random) {
+  const int n = 1 + static_cast<int>(random() % 5);
+  const int stages = 1 + static_cast<int>(random() % 5);
+  const std::vector<ParallelConfig> all = variants(n, stages);
+  return all[random() % all.size()];
+}
+
+TEST(Checker, RejectsMutatedSchedulesOrTheyAreHarmless) {
+  std::mt19937 random(20240321);
+  std::map<std::string, int> rejected;
+  std::map<std::string, int> harmless;
+  for (int trial = 0; trial < 6000; ++trial) {
+    const Schedule schedule = schedule_of(random_config(random));
+    const Segment segment{0, schedule.trailing_periods() + 3};
+    const Lists right = lists_of(schedule, segment);
+    Lists lists = right;
+    const Mutation mutation = mutate(lists, random);
+    const auto fault = check_actions(schedule, segment, lists);
+    const std::string what = fmt::format(
+        "{}: {} of device {}, action {}: {}", describe(schedule.parallel()), mutation.kind,
+        mutation.device, mutation.index, to_string(right[mutation.device][mutation.index]));
+    if (fault.has_value()) {
+      ++rejected[mutation.kind];
+      EXPECT_THAT(fault->text, ::testing::StartsWith(fmt::format(
+                                   "device {}, action {}: ", fault->device, fault->index)))
+          << what;
+      EXPECT_EQ(fault->text.find('\n'), std::string::npos) << what;
+      continue;
+    }
+    ++harmless[mutation.kind];
+    const std::vector<Action>& list = right[mutation.device];
+    EXPECT_EQ(mutation.kind, "swap") << what;
+    EXPECT_TRUE(mutation.kind != "swap" ||
+                commute(schedule, mutation.device, list[mutation.index], list[mutation.index + 1]))
+        << what << "\n  and " << to_string(list[mutation.index + 1]);
+    EXPECT_TRUE(ends(lists)) << what;
+  }
+  for (const char* kind : kinds) {
+    EXPECT_GE(rejected[kind], 100) << kind;
+    RecordProperty(kind, fmt::format("{} rejected, {} harmless", rejected[kind], harmless[kind]));
+  }
+  EXPECT_GT(harmless["swap"], 0);
+}
+
+}  // namespace
+}  // namespace carousel
