@@ -10,15 +10,16 @@
 namespace carousel {
 namespace {
 
-/// Indices of the layers a stage may begin with. The loss stays with the layer that feeds it, and
-/// a layer in place with the layer whose output it overwrites.
+/// Indices of the layers a stage may begin with. A layer in place stays with the layer whose output
+/// it overwrites (the loss with its logits), or with the images (flatten) and then in the first
+/// piece, which must have an output of its own.
 std::vector<int> possible_firsts(const Model& model) {
   std::vector<int> firsts;
+  bool has_output = false;
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
-    // What comes before the first parameters (flatten) is part of the first piece.
-    const bool leading = firsts.size() == 1 && model.layers[l - 1].parameters.empty() &&
-                         firsts.back() == l - 1 && model.layers[l - 1].in_place;
-    if (l == 0 || (!model.layers[l].in_place && !leading)) firsts.push_back(l);
+    const bool in_place = model.layers[l].in_place;
+    if (l == 0 || (!in_place && has_output)) firsts.push_back(l);
+    has_output = has_output || !in_place;
   }
   return firsts;
 }

@@ -44,6 +44,12 @@ bool output_is_read_again(const Model& model, int l) {
   }
 }
 
+/// Whether the memory that layer k of the stage writes is the stage's output in the end.
+bool leaves_stage(const StageMemory& stage, const Model& model, int k) {
+  while (k + 1 < stage.layers && model.layers[stage.first + k + 1].in_place) ++k;
+  return k + 1 == stage.layers;
+}
+
 void place_outputs(StageMemory& stage, const Model& model, int batch) {
   Alternating scratch;
   for (int k = 0; k < stage.layers; ++k) {
@@ -52,7 +58,7 @@ void place_outputs(StageMemory& stage, const Model& model, int batch) {
     const std::int64_t bytes = align_up(batch * layer.output.size() * real_bytes);
     if (layer.in_place) {
       stage.outputs.push_back(k == 0 ? Place{Region::stage_input} : stage.outputs[k - 1]);
-    } else if (k == stage.layers - 1 || output_is_read_again(model, l)) {
+    } else if (leaves_stage(stage, model, k) || output_is_read_again(model, l)) {
       // The next stage finds its input in this frame.
       stage.outputs.push_back({Region::frame, stage.frame_bytes});
       stage.frame_bytes += bytes;

@@ -41,6 +41,7 @@ Model random_model(std::mt19937& random, int pieces) {
   const auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
   const unsigned spread = random() % 2 == 0 ? 4 : 40;  // small numbers make ties
   Model model{.name = "random", .input = {1}, .classes = 1, .layers = {}};
+  while (random() % 3 == 0) model.layers.push_back(layer(0, 1, 0, true));  // as flatten
   for (int p = 0; p < pieces; ++p) {
     model.layers.push_back(layer(below(spread), 1 + below(spread), below(spread), false));
     while (random() % 3 == 0)
@@ -66,7 +67,8 @@ Cost cost_of(const Model& model, const std::vector<int>& first, Balance balance)
   return cost;
 }
 
-/// Calls `visit` with every cut into `stages` that begins no stage with a layer in place.
+/// Calls `visit` with every cut into `stages` that begins no stage with a layer in place and leaves
+/// the first one an output of its own.
 void for_all_cuts(const Model& model, int stages, std::vector<int> first,
                   const std::function<void(const std::vector<int>&)>& visit) {
   const int layers = static_cast<int>(model.layers.size());
@@ -75,7 +77,9 @@ void for_all_cuts(const Model& model, int stages, std::vector<int> first,
     return visit(first);
   }
   for (int l = first.back() + 1; l < layers; ++l) {
-    if (model.layers[l].in_place) continue;
+    const bool is_all_in_place = std::all_of(model.layers.begin(), model.layers.begin() + l,
+                                             [](const LayerSpec& spec) { return spec.in_place; });
+    if (model.layers[l].in_place || is_all_in_place) continue;
     std::vector<int> longer = first;
     longer.push_back(l);
     for_all_cuts(model, stages, std::move(longer), visit);
