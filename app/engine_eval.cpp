@@ -41,7 +41,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const Checkpoint checkpoint(checkpoint_path);
   const RunConfig config = evaluation_config(checkpoint, dataset_path);
   const Dataset dataset(dataset_path);
-  const PreparedRun run = prepare_run(config, dataset);
+  const PreparedRun run = prepare_run(config, dataset, TransportKind::local);
 
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, nullptr));
   const ExecutionSpace exec;

@@ -36,25 +36,14 @@ int pending_messages(const Schedule& schedule) {
   return sum;
 }
 
-/// Bytes of the largest message: a stage, or all of them in one sum over all devices.
-std::size_t largest_message(const PreparedRun& run) {
-  std::int64_t bytes = metrics_bytes * run.memory.evaluation_batches;
-  std::int64_t all = 0;
-  for (int j = 0; j < run.schedule.rule().stages(); ++j) {
-    all += run.schedule.message_bytes(j);
-    bytes = std::max(bytes, run.schedule.message_bytes(j));
-  }
-  const bool sums = run.schedule.parallel().reduction == Reduction::fast;
-  return static_cast<std::size_t>(sums ? std::max(all, bytes) : bytes);
-}
-
 /// Makes the transport of one device.
 std::function<std::unique_ptr<Transport>(int)> transports(const PreparedRun& run,
                                                           const MpiSession* session, bool local,
                                                           LocalHub& hub) {
   if (local) return [&hub](int device) { return hub.transport(device); };
   return [&run, session](int device) {
-    return session->transport(run.schedule.buffers(device).requests, largest_message(run));
+    return session->transport(run.schedule.buffers(device).requests,
+                              static_cast<std::size_t>(run.memory.largest_message));
   };
 }
 
@@ -139,7 +128,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   std::optional<PreparedRun> run;
   together(session, [&] {
     dataset.emplace(config.data_file);
-    run.emplace(prepare_run(config, *dataset));
+    run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
     check_processes(*run, session, local);
   });
 

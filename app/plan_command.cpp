@@ -14,7 +14,7 @@ void plan_command(const std::string& deck, const std::vector<std::string>& overr
 
 void print_plan(const RunConfig& config) {
   const Dataset dataset(config.data_file);
-  fmt::print("{}", describe(prepare_run(config, dataset)));
+  fmt::print("{}", describe(prepare_run(config, dataset, config.transport)));
 }
 
 }  // namespace carousel

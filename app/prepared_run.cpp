@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base/version.hpp"
 #include "core/data/prefetcher.hpp"
 #include "core/plan/checker.hpp"
 #include "core/plan/grid.hpp"
@@ -13,7 +14,7 @@
 namespace carousel {
 namespace {
 
-PreparedRun build(const RunConfig& config, const Dataset& dataset) {
+PreparedRun build(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
   const int batch = config.train.micro_batch_size;
   Model model = build_model(config.model, dataset.shape(), dataset.classes());
   Partition partition = partition_model(model, config.parallel.stages, config.parallel.balance);
@@ -33,15 +34,16 @@ PreparedRun build(const RunConfig& config, const Dataset& dataset) {
       .micro_batch_size = batch,
       .optimizer_state = config.train.optimizer.momentum != 0,
       .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
-      .staging_bytes = Prefetcher::planned_bytes(dataset, batch, staged_batches)};
+      .staging_bytes = Prefetcher::planned_bytes(dataset, batch, staged_batches),
+      .staged_messages = transport != TransportKind::local && !build_info().cuda.empty()};
   MemoryPlan plan = plan_memory(memory, std::move(stages), schedule);
   return {std::move(model), std::move(partition), std::move(schedule), std::move(plan)};
 }
 
 }  // namespace
 
-PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset) {
-  return with_locations(config, [&] { return build(config, dataset); });
+PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
+  return with_locations(config, [&] { return build(config, dataset, transport); });
 }
 
 PlanRecord plan_record(const PreparedRun& run) {

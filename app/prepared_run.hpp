@@ -24,8 +24,10 @@ struct PreparedRun {
 };
 
 /// Builds the model, cuts it, makes and checks the schedule, plans memory. Throws Error(usage) with
-/// the place in the deck when deck and data do not fit together.
-[[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset);
+/// the place in the deck when deck and data do not fit together. A build for GPUs stages messages
+/// of MPI in host memory, so that memory depends on the transport; `automatic` is taken for MPI.
+[[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset,
+                                      TransportKind transport);
 
 /// The plan as it is stored in a run file.
 [[nodiscard]] PlanRecord plan_record(const PreparedRun& run);

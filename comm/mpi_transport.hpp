@@ -26,6 +26,9 @@ class MpiTransport final : public Transport {
   Request all_reduce(real* data, std::size_t count) override;
   bool test(Request request) override;
   void progress() override;
+  [[nodiscard]] std::int64_t staging_bytes() const override {
+    return static_cast<std::int64_t>(staging_.size());
+  }
 
  private:
   enum class Kind : std::uint8_t { free, post, send, all_reduce };

@@ -31,6 +31,16 @@ std::int64_t message_bytes(const StageMemory& stage) {
   return stage.message_size * static_cast<std::int64_t>(sizeof(real));
 }
 
+/// A stage, all of them in one sum over all devices, or the results of an evaluation.
+std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
+  const bool sums = schedule.parallel().reduction == Reduction::fast;
+  std::int64_t largest = 0;
+  for (int j = 0; j < schedule.rule().stages(); ++j)
+    largest =
+        std::max(schedule.message_bytes(j), sums ? largest + schedule.message_bytes(j) : largest);
+  return std::max(largest, spec.evaluation_batches * metrics_bytes);
+}
+
 DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemory>& stages,
                              const Schedule& schedule, int device) {
   const BufferCounts& counts = schedule.buffers(device);
@@ -62,6 +72,8 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     scratch = std::max(scratch, stages[j].scratch_bytes);
   }
   offsets.take(Category::scratch, scratch);
+  if (spec.staged_messages && schedule.devices() > 1)
+    offsets.take(Category::communication, counts.requests * largest_message(spec, schedule));
   const std::int64_t samples = spec.micro_batch_size;
   for (int k = 0; k < counts.inputs; ++k) {
     plan.images.push_back(
@@ -87,6 +99,7 @@ MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
                        const Schedule& schedule) {
   MemoryPlan plan;
   plan.evaluation_batches = spec.evaluation_batches;
+  plan.largest_message = largest_message(spec, schedule);
   for (int d = 0; d < schedule.devices(); ++d)
     plan.devices.push_back(plan_device(spec, stages, schedule, d));
   plan.stages = std::move(stages);

@@ -36,6 +36,7 @@ struct MemoryPlan {
   std::vector<StageMemory> stages;
   std::vector<DeviceMemoryPlan> devices;
   std::int64_t evaluation_batches = 0;
+  std::int64_t largest_message = 0;  // bytes
 };
 
 /// What the plan needs to know beside the schedule.
@@ -45,6 +46,7 @@ struct MemorySpec {
   bool optimizer_state = false;         // momentum
   std::int64_t evaluation_batches = 0;  // micro-batches of the test set
   std::int64_t staging_bytes = 0;       // host buffers of the prefetcher
+  bool staged_messages = false;         // each request has a host copy of its message
 };
 
 /// Bytes that one micro-batch reports: four doubles.

@@ -42,6 +42,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .seconds = spec.seconds,
                        .micro_batch_size = spec.train.micro_batch_size}) {
   memory_.add_external(Category::data, prefetcher_.bytes());
+  memory_.add_external(Category::communication, transport_->staging_bytes());
   // theta_{-1} = theta_0
   for (int version = 0; version > -spec.schedule.buffers(index).parameter_copies; --version) {
     fill(exec, spec.model, version, [&](const ParameterSpec& parameter, std::span<real> values) {

@@ -16,8 +16,10 @@ DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, i
   for (int c = 0; c < category_count; ++c) {
     const auto category = static_cast<Category>(c);
     std::int64_t bytes = plan_.bytes[c];
-    // The prefetcher owns its staging buffers, planned at the end of the data category.
+    // The prefetcher owns its staging buffers, planned at the end of the data category, and the
+    // transport its own.
     if (category == Category::data) bytes = plan_.staging;
+    if (category == Category::communication) bytes = 0;
     const std::string label = std::string("carousel::train::") + to_string(category);
     try {
       // Zeros, so that padding behind riders is a number when it travels or is summed.

@@ -6,6 +6,7 @@
 // moves bytes between devices of a plan; what the bytes mean it does not know.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/base/real.hpp"
 
@@ -40,6 +41,8 @@ class Transport {
   virtual bool test(Request request) = 0;
   /// Drives pending operations; called between layers.
   virtual void progress() = 0;
+  /// Memory it holds for messages beside what they name.
+  [[nodiscard]] virtual std::int64_t staging_bytes() const { return 0; }
 };
 
 }  // namespace carousel

@@ -222,6 +222,31 @@ TEST(MemoryPlan, LaysGradientsOneAfterTheOtherForAnAllReduce) {
   }
 }
 
+TEST(MemoryPlan, StagesEveryMessageWhereTheTransportMust) {
+  std::mt19937 random(13);
+  const Model model = perceptron(4, random);
+  MemorySpec spec{.input = {1, 8, 8}, .micro_batch_size = 2, .evaluation_batches = 2};
+  for (const Reduction reduction : {Reduction::ordered, Reduction::fast}) {
+    ParallelConfig config = parallel(RuleKind::dp, Placement::replicated, 3, 4);
+    config.reduction = reduction;
+    spec.staged_messages = false;
+    EXPECT_EQ(plan_model(model, config, spec).bytes(1, Category::communication), 0);
+    spec.staged_messages = true;
+    const Planned planned = plan_model(model, config, spec);
+    std::int64_t sum = 0;
+    std::int64_t most = 0;
+    for (int j = 0; j < 4; ++j) {
+      sum += planned.schedule.message_bytes(j);
+      most = std::max(most, planned.schedule.message_bytes(j));
+    }
+    EXPECT_EQ(planned.memory.largest_message, reduction == Reduction::fast ? sum : most);
+    EXPECT_EQ(planned.bytes(1, Category::communication),
+              planned.schedule.buffers(1).requests * planned.memory.largest_message);
+  }
+  const Planned alone = plan_model(model, parallel(RuleKind::dp, Placement::single, 3, 4), spec);
+  EXPECT_EQ(alone.bytes(0, Category::communication), 0);
+}
+
 TEST(MemoryPlan, IsPrintedWithin80Columns) {
   std::mt19937 random(11);
   for (int n : {1, 2, 4, 5, 9}) {

@@ -195,6 +195,16 @@ TEST_F(Ring, KeepsOptimizerStateOncePerStage) {
   }
 }
 
+TEST_F(Ring, UsesTheMemoryOfThePlan) {
+  for (const SmallDeck& deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    SmallRun run(exec_, dataset_, deck, &process_);
+    (void)run.trainer().run();
+    const int rank = session().rank();
+    EXPECT_EQ(run.trainer().measured(rank).peak_bytes, run.memory().devices[rank].bytes);
+  }
+}
+
 TEST_F(Ring, AllocatesNothingThroughKokkos) {
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));

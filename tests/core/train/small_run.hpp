@@ -48,7 +48,7 @@ class SmallRun final : public TrainingObserver {
         partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
         stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
         schedule_({deck.parallel, message_bytes(stages_)}),
-        memory_(plan_memory(memory_spec(dataset), stages_, schedule_)),
+        memory_(plan_memory(memory_spec(dataset, process), stages_, schedule_)),
         hub_(exec, schedule_.devices(), 64 * schedule_.devices()),
         trainer_(exec, trainer_spec(dataset, process), *this) {
     check_schedule(schedule_);
@@ -102,13 +102,14 @@ class SmallRun final : public TrainingObserver {
     return bytes;
   }
 
-  [[nodiscard]] MemorySpec memory_spec(const Dataset& dataset) const {
+  [[nodiscard]] MemorySpec memory_spec(const Dataset& dataset, const Process* process) const {
     const int batch = deck_.train.micro_batch_size;
     return {.input = dataset.shape(),
             .micro_batch_size = batch,
             .optimizer_state = deck_.train.optimizer.momentum != 0,
             .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
-            .staging_bytes = Prefetcher::planned_bytes(dataset, batch, staged_batches)};
+            .staging_bytes = Prefetcher::planned_bytes(dataset, batch, staged_batches),
+            .staged_messages = process != nullptr && !runs_on_host};
   }
 
   [[nodiscard]] TrainerSpec trainer_spec(const Dataset& dataset, const Process* process) {
@@ -116,9 +117,8 @@ class SmallRun final : public TrainingObserver {
     std::iota(devices.begin(), devices.end(), first_here_);
     const auto connect = [this, process](int device) {
       if (process == nullptr) return hub_.transport(device);
-      std::int64_t bytes = metrics_bytes * memory_.evaluation_batches;
-      for (int j = 0; j < deck_.parallel.stages; ++j) bytes += schedule_.message_bytes(j);
-      return process->connect(schedule_.buffers(device).requests, static_cast<std::size_t>(bytes));
+      return process->connect(schedule_.buffers(device).requests,
+                              static_cast<std::size_t>(memory_.largest_message));
     };
     return {.model = model_,
             .partition = partition_,
