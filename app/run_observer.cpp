@@ -56,6 +56,10 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
         audits_by_stage_[j].names.push_back(parameter.name);
         audits_by_stage_[j].shapes.push_back(parameter.shape);
         audits_by_stage_[j].values.emplace_back();
+        // Room for theta_0 and for an epoch of updates, which must not take from the heap.
+        audits_by_stage_[j].values.back().reserve(static_cast<std::size_t>(
+            parameter.size() *
+            (std::min(total_steps(config.train, order_), order_.steps_per_epoch()) + 1)));
       }
     }
   }
@@ -91,10 +95,10 @@ void RunObserver::on_update(int, std::int64_t, int stage, const real* theta, std
 }
 
 void RunObserver::audit(int stage, const real* theta, std::int64_t size) {
-  std::vector<real> flat(static_cast<std::size_t>(size));
-  copy_to_host(exec_, flat, theta);
-  std::span<const real> rest(flat);
   StageAudit& audit = audits_by_stage_[stage];
+  audit.flat.resize(static_cast<std::size_t>(size));
+  copy_to_host(exec_, audit.flat, theta);
+  std::span<const real> rest(audit.flat);
   for (std::size_t p = 0; p < audit.names.size(); ++p) {
     std::size_t count = 1;
     for (std::int64_t extent : audit.shapes[p]) count *= static_cast<std::size_t>(extent);

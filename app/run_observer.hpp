@@ -52,6 +52,7 @@ class RunObserver final : public TrainingObserver {
     std::vector<std::string> names;
     std::vector<std::vector<std::int64_t>> shapes;
     std::vector<std::vector<real>> values;  // [parameter][rows * size]
+    std::vector<real> flat;                 // all parameters, after one update
   };
 
   void audit(int stage, const real* theta, std::int64_t size);

@@ -36,6 +36,7 @@ void append_tensors(std::vector<HostTensor>& tensors, const Model& model, const 
 
 Trainer::Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver& observer)
     : exec_(exec), spec_(std::move(spec)), observer_(observer) {
+  completed_.reserve(2);
   steps_per_epoch_ = training_order(spec_).steps_per_epoch();
   total_steps_ = spec_.train.steps > 0 ? spec_.train.steps : spec_.train.epochs * steps_per_epoch_;
   for (int index : spec_.devices) {
@@ -84,7 +85,12 @@ void Trainer::step_done(std::int64_t step, const StepSums& sums) {
   const double passed = now - last_step_seconds_;
   record.images_per_second = passed > 0 ? sums.samples / passed : 0;
   last_step_seconds_ = now;
-  observer_.on_step(record);
+  completed_.push_back(record);
+}
+
+void Trainer::tell() {
+  for (const StepRecord& record : completed_) observer_.on_step(record);
+  completed_.clear();
 }
 
 TrainingResult Trainer::run() {
@@ -140,6 +146,7 @@ void Trainer::drive() {
     for (std::size_t k = devices_.size(); k-- > 0;) {
       if (done[k]) continue;
       const Executor::State state = devices_[k]->executor().advance();
+      tell();
       done[k] = state == Executor::State::done;
       running -= done[k] ? 1 : 0;
       moved = moved || state != Executor::State::blocked;

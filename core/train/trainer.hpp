@@ -38,7 +38,7 @@ struct TrainerSpec {
 };
 
 /// Learns what happens. Steps are told by the process that holds device 0 only; all calls come from
-/// the training thread, those of steps and updates from inside a segment.
+/// the training thread: those of steps between two actions, those of updates inside one.
 class TrainingObserver {
  public:
   TrainingObserver() = default;
@@ -99,6 +99,7 @@ class Trainer {
  private:
   void step_done(std::int64_t step, const StepSums& sums);
   void run_segment(const Segment& segment);
+  void tell();
   void run_lists(const std::vector<std::vector<Action>>& lists);
   void drive();
 
@@ -110,6 +111,7 @@ class Trainer {
   double last_step_seconds_ = 0;
   double first_step_seconds_ = -1;
   std::int64_t steps_ = 0;
+  std::vector<StepRecord> completed_;  // not yet told
   std::vector<std::unique_ptr<Device>> devices_;
 };
 

@@ -111,6 +111,29 @@ TEST_P(Allocations, NoActionTakesFromTheHeap) {
   }
 }
 
+// What an observer does with a step, such as writing files, is in no action's way or time.
+TEST_P(Allocations, TellsOfStepsBetweenActions) {
+  for (SmallDeck deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    deck.profile.steps = "::1";
+    SmallRun run(exec_, dataset_, deck);
+    std::vector<double> told;
+    int inside = 0;
+    run.after_step = [&](const StepRecord&) { told.push_back(run.seconds()); };
+    run.after_segment = [&](int device, const Recorder& recorder) {
+      if (device != 0) return;
+      for (const ActionRecord& action : recorder.actions()) {
+        if (action.kind == to_string(ActionKind::wait)) continue;
+        for (const double seconds : told)
+          inside += action.begin < seconds && seconds < action.end ? 1 : 0;
+      }
+    };
+    (void)run.trainer().run();
+    EXPECT_EQ(std::ssize(told), deck.train.steps);
+    EXPECT_EQ(inside, 0);
+  }
+}
+
 TEST_P(Allocations, EveryKernelAndViewIsNamedAfterItsRoom) {
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
