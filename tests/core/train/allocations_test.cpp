@@ -6,61 +6,20 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
 #include <set>
 
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/heap_counter.hpp"
+#include "tests/layers/kokkos_watch.hpp"
 
 namespace carousel::test {
 namespace {
 
-struct Launch {
-  std::string label;
-  std::uint32_t device;
-};
-
-// What the callbacks saw; they have no argument that could carry it.
-std::vector<Launch> launches;
-std::vector<std::string> allocations;
-
-void on_launch(const char* label, std::uint32_t device, std::uint64_t* /*id*/) {
-  launches.push_back({label, device});
-}
-void on_allocation(Kokkos::Tools::SpaceHandle /*space*/, const char* label, const void* /*data*/,
-                   std::uint64_t /*bytes*/) {
-  allocations.emplace_back(label);
-}
-
-void watch_launches(bool on) {
-  namespace tools = Kokkos::Tools::Experimental;
-  launches.clear();
-  tools::set_begin_parallel_for_callback(on ? on_launch : nullptr);
-  tools::set_begin_parallel_reduce_callback(on ? on_launch : nullptr);
-  tools::set_begin_parallel_scan_callback(on ? on_launch : nullptr);
-}
-
-void watch_allocations(bool on) {
-  allocations.clear();
-  Kokkos::Tools::Experimental::set_allocate_data_callback(on ? on_allocation : nullptr);
-}
-
 class Allocations : public ::testing::TestWithParam<int> {
  protected:
-  ~Allocations() override {
-    watch_launches(false);
-    watch_allocations(false);
-  }
-
   static std::vector<SmallDeck> decks() {
-    std::vector<SmallDeck> all;
-    for (const SmallDeck& deck : decks_for(GetParam())) {
-      all.push_back(deck);
-      all.push_back(placed(deck, Placement::replicated));
-      if (deck.parallel.rule != RuleKind::dp) continue;
-      all.push_back(deck);
-      all.back().parallel.order = Order::accumulate;
-      all.push_back(placed(deck, Placement::replicated, Reduction::fast));
-    }
+    std::vector<SmallDeck> all = local_decks(GetParam());
     // Matrices of more than one tile.
     for (SmallDeck& deck : all) deck.widths = {64, 130, 70, 20, 10};
     return all;
@@ -75,13 +34,13 @@ TEST_P(Allocations, KokkosAllocatesNothingInARun) {
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
     SmallRun run(exec_, dataset_, deck);
-    bool first = true;
+    std::optional<KokkosWatch> watch;
     run.after_step = [&](const StepRecord&) {
-      if (std::exchange(first, false)) watch_allocations(true);
+      if (!watch) watch.emplace(KokkosWatch::allocation);
     };
     (void)run.trainer().run();
-    EXPECT_EQ(allocations, std::vector<std::string>());
-    watch_allocations(false);
+    ASSERT_TRUE(watch);
+    EXPECT_EQ(watch->allocations(), std::vector<Allocation>());
   }
 }
 
@@ -137,19 +96,17 @@ TEST_P(Allocations, TellsOfStepsBetweenActions) {
 TEST_P(Allocations, EveryKernelAndViewIsNamedAfterItsRoom) {
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
-    watch_allocations(true);
-    watch_launches(true);
+    const KokkosWatch watch(KokkosWatch::allocation + KokkosWatch::launch);
     SmallRun run(exec_, dataset_, deck);
     (void)run.trainer().run();
     (void)run.trainer().snapshot();
-    EXPECT_GE(launches.size(), 100U);
+    EXPECT_GE(watch.launches().size(), 100U);
     // Zeros of a View come from a kernel that Kokkos names after it.
-    std::set<std::string> labels(allocations.begin(), allocations.end());
-    for (const Launch& launch : launches) labels.insert(launch.label);
+    std::set<std::string> labels;
+    for (const Allocation& allocation : watch.allocations()) labels.insert(allocation.label);
+    for (const Launch& launch : watch.launches()) labels.insert(launch.label);
     EXPECT_THAT(labels, ::testing::Each(::testing::MatchesRegex(
                             "(Kokkos::View::initialization \\[)?carousel::.*")));
-    watch_launches(false);
-    watch_allocations(false);
   }
 }
 
@@ -158,12 +115,11 @@ TEST_P(Allocations, EveryKernelRunsOnTheGivenSpace) {
   const std::uint32_t id = Kokkos::Tools::Experimental::device_id(exec);
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
-    watch_launches(true);
+    const KokkosWatch watch(KokkosWatch::launch);
     SmallRun run(exec, dataset_, deck);
     (void)run.trainer().run();
     (void)run.trainer().snapshot();
-    for (const Launch& launch : launches) EXPECT_EQ(launch.device, id) << launch.label;
-    watch_launches(false);
+    for (const Launch& launch : watch.launches()) EXPECT_EQ(launch.device, id) << launch.label;
   }
 }
 

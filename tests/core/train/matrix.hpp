@@ -60,6 +60,21 @@ namespace carousel::test {
   return deck;
 }
 
+/// All runs of one N that one process can make: decks_for() on one device and in a ring, and what
+/// dp alone can do.
+[[nodiscard]] inline std::vector<SmallDeck> local_decks(int micro_batches) {
+  std::vector<SmallDeck> all;
+  for (const SmallDeck& deck : decks_for(micro_batches)) {
+    all.push_back(deck);
+    all.push_back(placed(deck, Placement::replicated));
+    if (deck.parallel.rule != RuleKind::dp) continue;
+    all.push_back(deck);
+    all.back().parallel.order = Order::accumulate;
+    all.push_back(placed(deck, Placement::replicated, Reduction::fast));
+  }
+  return all;
+}
+
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
   return fmt::format("{} {} {} N={} S={} slack={} nesterov={}", to_string(p.rule),

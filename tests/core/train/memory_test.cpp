@@ -9,33 +9,16 @@
 #include <map>
 
 #include "tests/core/train/matrix.hpp"
+#include "tests/layers/kokkos_watch.hpp"
 
 namespace carousel::test {
 namespace {
 
 constexpr auto activations = static_cast<std::size_t>(Category::activations);
 
-// Bytes by label, in the order of allocation; a callback has no argument that could carry them.
-std::map<std::string, std::vector<std::int64_t>> allocated;
-
-void on_allocation(Kokkos::Tools::SpaceHandle /*space*/, const char* label, const void* /*data*/,
-                   std::uint64_t bytes) {
-  allocated[label].push_back(static_cast<std::int64_t>(bytes));
-}
-
 class Memory : public ::testing::TestWithParam<int> {
  protected:
-  static std::vector<SmallDeck> decks() {
-    std::vector<SmallDeck> all;
-    for (const SmallDeck& deck : decks_for(GetParam())) {
-      all.push_back(deck);
-      all.push_back(placed(deck, Placement::replicated));
-      if (deck.parallel.rule != RuleKind::dp) continue;
-      all.push_back(deck);
-      all.back().parallel.order = Order::accumulate;
-    }
-    return all;
-  }
+  static std::vector<SmallDeck> decks() { return local_decks(GetParam()); }
 
   const RandomDataset file_;
   const Dataset dataset_{file_.path()};
@@ -98,10 +81,11 @@ TEST_P(Memory, HoldsTheActivationsOfTheRule) {
 TEST_P(Memory, ComesFromKokkosUnderTheNameOfItsCategory) {
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
-    allocated.clear();
-    Kokkos::Tools::Experimental::set_allocate_data_callback(on_allocation);
+    const KokkosWatch watch(KokkosWatch::allocation);
     const SmallRun run(exec_, dataset_, deck);
-    Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+    std::map<std::string, std::vector<std::int64_t>> allocated;  // by label, device by device
+    for (const Allocation& allocation : watch.allocations())
+      allocated[allocation.label].push_back(allocation.bytes);
     for (int c = 0; c < category_count; ++c) {
       const auto category = static_cast<Category>(c);
       const auto& found = allocated[std::string("carousel::train::") + to_string(category)];

@@ -7,6 +7,7 @@
 #include "tests/comm/message_counter.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/device.hpp"
+#include "tests/layers/kokkos_watch.hpp"
 #include "tests/mpi_session.hpp"
 
 namespace carousel::test {
@@ -30,14 +31,6 @@ class Ring : public ::testing::Test {
                            return session().transport(requests, bytes);
                          }};
 };
-
-// Views allocated while it is watched; a callback has no argument that could carry the number.
-int allocations = 0;
-
-void on_allocation(Kokkos::Tools::SpaceHandle /*space*/, const char* /*label*/,
-                   const void* /*data*/, std::uint64_t /*bytes*/) {
-  ++allocations;
-}
 
 /// Adds the sends and posts of a list of actions, as MPI would see them.
 void add_planned(MessageCounts& counts, const std::vector<Action>& actions) {
@@ -209,14 +202,12 @@ TEST_F(Ring, AllocatesNothingThroughKokkos) {
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
     // In the second run of a process, all first steps of kernels are over.
-    for (const bool watched : {false, true}) {
-      SmallRun run(exec_, dataset_, deck, &process_);
-      allocations = 0;
-      Kokkos::Tools::Experimental::set_allocate_data_callback(watched ? on_allocation : nullptr);
-      (void)run.trainer().run();
-      Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
-      EXPECT_EQ(allocations, 0);
-    }
+    SmallRun first(exec_, dataset_, deck, &process_);
+    (void)first.trainer().run();
+    SmallRun second(exec_, dataset_, deck, &process_);
+    const KokkosWatch watch(KokkosWatch::allocation);
+    (void)second.trainer().run();
+    EXPECT_EQ(watch.allocations(), std::vector<Allocation>());
   }
 }
 
