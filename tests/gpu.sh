@@ -4,9 +4,9 @@
 #
 # Carries the tests of a CUDA build to a machine that has a GPU and little else:
 #   gpu.sh pack [BUILD]  collects programs, libraries, inputs and the tests of label gpu from BUILD
-#                        (default build/cuda) into build/gpu-pack, at most 64 MiB
-#   gpu.sh run [DIR]     runs every test in DIR (default: the pack this script is in, or
-#                        build/gpu-pack), then trains the digits; 125 where no GPU is
+#                        (default build/cuda) in build/gpu-pack.tar.gz, at most 64 MiB
+#   gpu.sh run [PACK]    unpacks PACK (default: build/gpu-pack.tar.gz) and runs every test in it,
+#                        then trains the digits; 125 where no GPU is
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 limit=$((64 << 20))
@@ -71,12 +71,11 @@ copy_launcher() {
 
 pack() {
   build=$(realpath "${1:-$here/build/cuda}")
-  pack=$here/build/gpu-pack
   if [ ! -x "$build/carousel-engine" ]; then
     echo "gpu.sh: no engine in $build; run cmake --build --preset cuda first" >&2
     exit 2
   fi
-  rm -rf "$pack"
+  pack=$work/pack
   mkdir -p "$pack"/{bin,lib/gnu,tests/app,tests/reference,inputs}
   list_tests >"$pack/tests.list"
   copy_launcher
@@ -89,13 +88,14 @@ pack() {
   find "$pack" -type f \( -perm -u+x -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
   cp "$here/README.md" "$pack/"
   cp "$here"/inputs/digits.{toml,h5} "$pack/inputs/"
-  cp "$here"/tests/{gpu,gpu_or_skip}.sh "$pack/tests/"
+  cp "$here"/tests/gpu_or_skip.sh "$pack/tests/"
   cp "$here/tests/app/run_test.py" "$pack/tests/app/"
   cp "$here/tests/reference/pytorch.json" "$pack/tests/reference/"
 
   local bytes
-  bytes=$(du -sb "$pack" | cut -f1)
-  echo "$pack: $(wc -l <"$pack/tests.list") tests, $((bytes >> 20)) MiB"
+  tar -C "$pack" -czf "$archive" .
+  bytes=$(stat -c %s "$archive")
+  echo "$archive: $(wc -l <"$pack/tests.list") tests, $((bytes >> 20)) MiB"
   if [ "$bytes" -gt "$limit" ]; then
     echo "gpu.sh: the pack is larger than $((limit >> 20)) MiB" >&2
     exit 1
@@ -175,17 +175,16 @@ train() {
 }
 
 run() {
-  pack=$here
-  [ -f "$pack/tests.list" ] || pack=$here/build/gpu-pack
-  pack=$(realpath "${1:-$pack}")
-  if [ ! -f "$pack/tests.list" ]; then
-    echo "gpu.sh: no pack in $pack; run gpu.sh pack where the build is" >&2
+  bash "$here/tests/gpu_or_skip.sh" true || exit 125
+  archive=${1:-$archive}
+  if [ ! -f "$archive" ]; then
+    echo "gpu.sh: there is no $archive; run gpu.sh pack where the build is" >&2
     exit 2
   fi
+  pack=$work/pack
+  mkdir "$pack"
+  tar -C "$pack" -xzf "$archive"
   find_libraries
-  bash "$pack/tests/gpu_or_skip.sh" true || exit 125
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
   export OMP_NUM_THREADS=1 OMP_PROC_BIND=false CAROUSEL_FIXTURES=$pack/tests/reference/pytorch.json
   run_tests
   train
@@ -194,7 +193,10 @@ run() {
   [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
 }
 
+archive=$here/build/gpu-pack.tar.gz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 case ${1:-} in
   pack | run) "$@" ;;
-  *) echo "usage: gpu.sh pack [BUILD] | run [DIR]" >&2; exit 2 ;;
+  *) echo "usage: gpu.sh pack [BUILD] | run [PACK]" >&2; exit 2 ;;
 esac
