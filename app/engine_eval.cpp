@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <Kokkos_Core.hpp>
+#include <cmath>
 
 #include "app/engine.hpp"
 #include "app/prepared_run.hpp"
@@ -70,6 +71,9 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                            std::ranges::copy(stored, values.begin());
                          });
   const EvaluationRecord result = trainer.evaluate(step);
+  if (!std::isfinite(result.loss))
+    fail(ExitCode::diverged, "{}: its loss on {} is not a finite number; its training diverged",
+         checkpoint_path, dataset_path);
   fmt::print("{}: step {}, {} samples, loss {:.6f}, accuracy {:.4f}\n", checkpoint_path, step,
              dataset.test().samples(), result.loss, result.accuracy);
   return ExitCode::done;

@@ -18,6 +18,7 @@
 #include "app/engine.hpp"
 #include "app/launcher.hpp"
 #include "comm/mpi_session.hpp"
+#include "core/base/descriptor.hpp"
 
 namespace carousel {
 namespace {
@@ -32,8 +33,10 @@ void report(const std::string& text, const MpiSession* session) {
 
 int guarded_main(int argc, char** argv) {
   RunClock clock;
-  // A file that may not grow is an error of writing, with a line and an exit code.
+  // A file that may not grow is an error of writing, with a line and an exit code; a reader of the
+  // terminal's lines who has gone is none.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   std::optional<MpiSession> session;
   try {
     const EngineArguments arguments = parse_engine_arguments({argv + 1, argv + argc});
@@ -42,7 +45,9 @@ int guarded_main(int argc, char** argv) {
       session.emplace(&argc, &argv);
       clock.agree(*session);
     }
-    return static_cast<int>(run_engine(arguments, launcher, session ? &*session : nullptr, clock));
+    const ExitCode code = run_engine(arguments, launcher, session ? &*session : nullptr, clock);
+    flush_output();
+    return static_cast<int>(code);
   } catch (const AgreedError& error) {
     // Every rank is here with the same error; one speaks and all end in order.
     if (session->rank() == 0) fmt::print(stderr, "carousel: {}\n", error.what());

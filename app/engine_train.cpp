@@ -5,7 +5,8 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
+#include <exception>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -75,6 +76,21 @@ std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session,
   return all;
 }
 
+/// Nobody can go on from numbers that are not finite, and no checkpoint of them is written.
+void check_finite(const Snapshot& snapshot, const std::optional<EvaluationRecord>& evaluation) {
+  constexpr const char* advice = "lower train.optimizer.learning_rate or look at the data";
+  for (const auto* tensors : {&snapshot.parameters, &snapshot.momentum}) {
+    for (const HostTensor& tensor : *tensors) {
+      if (!std::ranges::all_of(tensor.values, [](real value) { return std::isfinite(value); }))
+        fail(ExitCode::diverged, "{} has numbers that are not finite after the last step; {}",
+             tensor.name, advice);
+    }
+  }
+  if (evaluation && !std::isfinite(evaluation->loss))
+    fail(ExitCode::diverged, "the test loss is not a finite number after the last step; {}",
+         advice);
+}
+
 /// What device 0 has learned becomes the run's last checkpoint.
 void save(const RunConfig& config, const Trainer& trainer, const Snapshot& snapshot) {
   const CheckpointPlace place{.step = snapshot.step,
@@ -85,35 +101,42 @@ void save(const RunConfig& config, const Trainer& trainer, const Snapshot& snaps
 }
 
 /// Trains with everything in place and says how it ended.
-ExitCode train_to_the_end(const RunConfig& config, const MpiSession* session, Trainer& trainer,
-                          RunObserver& observer) {
+void train_to_the_end(const RunConfig& config, const MpiSession* session, Trainer& trainer,
+                      RunObserver& observer) {
   const bool first = session == nullptr || session->rank() == 0;
   const TrainingResult result = trainer.run();
   if (result.diverged_at >= 0) {
-    // Parameters are lost since that step; a checkpoint of them would only do harm.
-    const std::string cause = fmt::format(
-        "the loss of step {} is not a finite number; all devices stopped after step {}; "
-        "lower train.optimizer.learning_rate or look at the data",
-        result.diverged_at, result.steps - 1);
-    if (first) {
-      write_status(config.run.output, {.state = RunState::diverged,
-                                       .exit_code = static_cast<int>(ExitCode::diverged),
-                                       .cause = cause,
-                                       .step = result.steps});
-      observer.say("carousel: " + cause);
-    }
-    return ExitCode::diverged;
+    // All ranks know it and fail together. Parameters are lost since that step; a checkpoint of
+    // them would only do harm.
+    together(session, [&] {
+      fail(ExitCode::diverged,
+           "the loss of step {} is not a finite number; all devices stopped after step {} (steps "
+           "count from 0); lower train.optimizer.learning_rate or look at the data",
+           result.diverged_at, result.steps - 1);
+    });
   }
   const Snapshot snapshot = trainer.snapshot();
   together(session, [&] {
-    if (first) save(config, trainer, snapshot);
+    if (!first) return;
+    check_finite(snapshot, observer.last_evaluation());
+    save(config, trainer, snapshot);
   });
-  if (first) {
+  if (!first) return;
+  write_status(config.run.output, {.state = RunState::done, .step = result.steps});
+  observer.say(fmt::format("done: {} steps, {}", result.steps, config.run.output));
+}
+
+/// The last word of a run that failed, by rank 0 or by the rank that alone knows of it.
+void write_failure(const RunConfig& config, ExitCode code, const char* cause, std::int64_t step) {
+  try {
     write_status(config.run.output,
-                 {.state = RunState::done, .exit_code = 0, .cause = "", .step = result.steps});
-    observer.say(fmt::format("done: {} steps, {}", result.steps, config.run.output));
+                 {.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
+                  .exit_code = static_cast<int>(code),
+                  .cause = cause,
+                  .step = step});
+  } catch (const Error&) {
+    // The cause itself is told on the terminal; a second failure would only hide it.
   }
-  return ExitCode::done;
 }
 
 }  // namespace
@@ -130,52 +153,57 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     dataset.emplace(config.data_file);
     run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
     check_processes(*run, session, local);
+    if (first) check_run_folder(config.run.output, overwrite);
   });
 
-  // 2. The run folder.
+  // 2. The machine.
+  const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, session));
+  const ExecutionSpace exec;
+
+  // 3. The devices of this process and where their messages meet.
+  const std::vector<int> devices = devices_here(*run, session, local);
+  LocalHub hub(exec, run->schedule.devices(), pending_messages(run->schedule));
+  std::optional<RunObserver> observer;
+  std::optional<Trainer> trainer;
+  together(session, [&] {
+    observer.emplace(config, *run, *dataset, devices);
+    trainer.emplace(exec,
+                    TrainerSpec{.model = run->model,
+                                .partition = run->partition,
+                                .schedule = run->schedule,
+                                .memory = run->memory,
+                                .dataset = *dataset,
+                                .train = config.train,
+                                .profile = config.profile,
+                                .seed = config.run.seed,
+                                .devices = devices,
+                                .layers = make_layer,
+                                .transport = transports(*run, session, local, hub),
+                                .seconds = [&clock] { return clock.seconds(); }},
+                    *observer);
+  });
+
+  // 4. The run folder; until here an earlier run in it is untouched.
   together(session, [&] {
     if (first) create_run_folder(config.run.output, overwrite);
   });
-
   try {
-    // 3. The machine.
-    const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, session));
-    const ExecutionSpace exec;
-
-    // 4. The devices of this process and where their messages meet.
-    const std::vector<int> devices = devices_here(*run, session, local);
-    LocalHub hub(exec, run->schedule.devices(), pending_messages(run->schedule));
-    std::optional<RunObserver> observer;
-    std::optional<Trainer> trainer;
     together(session, [&] {
       if (first) write_status(config.run.output, {});
-      observer.emplace(config, *run, *dataset, devices);
-      trainer.emplace(exec,
-                      TrainerSpec{.model = run->model,
-                                  .partition = run->partition,
-                                  .schedule = run->schedule,
-                                  .memory = run->memory,
-                                  .dataset = *dataset,
-                                  .train = config.train,
-                                  .profile = config.profile,
-                                  .seed = config.run.seed,
-                                  .devices = devices,
-                                  .layers = make_layer,
-                                  .transport = transports(*run, session, local, hub),
-                                  .seconds = [&clock] { return clock.seconds(); }},
-                      *observer);
       observer->begin(exec, *trainer);
     });
 
     // 5. Training, the last checkpoint and the last word.
-    return train_to_the_end(config, session, *trainer, *observer);
+    train_to_the_end(config, session, *trainer, *observer);
+    return ExitCode::done;
+  } catch (const AgreedError& error) {
+    if (first) write_failure(config, error.code(), error.what(), trainer->steps());
+    throw;
   } catch (const Error& error) {
-    if (first) {
-      write_status(config.run.output, {.state = RunState::failed,
-                                       .exit_code = static_cast<int>(error.code()),
-                                       .cause = error.what(),
-                                       .step = 0});
-    }
+    write_failure(config, error.code(), error.what(), trainer->steps());
+    throw;
+  } catch (const std::exception& error) {
+    write_failure(config, ExitCode::internal, error.what(), trainer->steps());
     throw;
   }
 }

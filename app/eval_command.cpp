@@ -12,7 +12,7 @@ void eval_command(const std::string& checkpoint, const std::string& dataset,
   if (launcher.size > 1 || launcher.slurm_step)
     fail(ExitCode::usage, "eval runs in one process; start it without a launcher");
   for (const std::string& path : {checkpoint, dataset})
-    if (!std::filesystem::exists(path)) fail(ExitCode::usage, "{}: no such file", path);
+    if (!std::filesystem::exists(path)) fail(ExitCode::input_output, "{}: no such file", path);
   start_engine(engine_path(), {"eval", checkpoint, dataset});
 }
 

@@ -73,8 +73,9 @@ void check_launch(const RunConfig& config, const Launcher& launcher) {
   const std::string key = config.deck.where("parallel.transport") + ": parallel.transport";
   if (chosen_transport(config, launcher) == TransportKind::local) {
     if (launcher.size > 1)
-      fail(ExitCode::usage, "{} = \"local\" is one process, but {} were started", key,
-           launcher.size);
+      fail(ExitCode::usage,
+           "{} = \"local\" is one process, but {} were started; start one, or set it to \"mpi\"",
+           key, launcher.size);
     return;
   }
   const int needed = devices(config.parallel);

@@ -7,10 +7,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -20,6 +17,7 @@
 #include "app/commands.hpp"
 #include "app/launcher.hpp"
 #include "app/schema.hpp"
+#include "core/base/descriptor.hpp"
 #include "core/base/version.hpp"
 
 namespace carousel {
@@ -131,13 +129,14 @@ int guarded_main(int argc, char** argv) {
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& help) {
-      return app.exit(help);
+      const int code = app.exit(help);
+      flush_output();
+      return code;
     } catch (const CLI::ParseError& error) {
       fail(ExitCode::usage, "{}; see carousel --help", error.what());
     }
     run(app, line, launcher);
-    if (std::fflush(stdout) != 0)
-      fail(ExitCode::input_output, "standard output: {}", std::strerror(errno));
+    flush_output();
     return static_cast<int>(ExitCode::done);
   } catch (const Error& error) {
     return report(error, line.train.deck, launcher);

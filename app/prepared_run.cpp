@@ -5,7 +5,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <climits>
 
+#include "core/base/check.hpp"
 #include "core/base/version.hpp"
 #include "core/data/prefetcher.hpp"
 #include "core/plan/checker.hpp"
@@ -24,6 +26,14 @@ PreparedRun build(const RunConfig& config, const Dataset& dataset, TransportKind
   for (const StageMemory& stage : stages)
     spec.message_bytes.push_back(stage.message_size * std::int64_t{sizeof(real)});
   Schedule schedule(spec);
+  for (const std::int64_t bytes : spec.message_bytes) {
+    if (schedule.devices() > 1 && transport != TransportKind::local && bytes > INT_MAX)
+      fail(
+          ExitCode::usage,
+          "parallel.stages = {} makes a stage of {} bytes, and a message of MPI holds {}; use more "
+          "stages, or balance = \"parameters\"",
+          config.parallel.stages, bytes, INT_MAX);
+  }
   check_schedule(schedule);
 
   // Throws when there is not a single training step in the data.

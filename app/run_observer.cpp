@@ -34,24 +34,20 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
                          const std::vector<int>& devices)
     : config_(config),
       run_(run),
+      devices_(devices),
       first_(std::ranges::find(devices, 0) != devices.end()),
       audits_(config.profile.audit),
       order_{dataset.train().samples(), config.parallel.micro_batches,
              config.train.micro_batch_size},
       sampler_(config.run.seed, dataset.train().samples()),
       digests_(run.schedule.rule().stages()) {
-  const RunInfo info = provenance(config);
-  const std::filesystem::path folder(config.run.output);
-  for (int device : devices) ranks_.try_emplace(device, folder, device, info);
-
-  std::vector<StageOwner> owners;
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
-    owners.push_back({run.schedule.owner(j), {}});
+    owners_.push_back({run.schedule.owner(j), {}});
     const StageMemory& stage = run.memory.stages[j];
     const bool here = std::ranges::find(devices, run.schedule.owner(j)) != devices.end();
     for (int k = 0; audits_ && k < stage.layers; ++k) {
       for (const ParameterSpec& parameter : run.model.layers[stage.first + k].parameters) {
-        owners.back().audited.push_back(parameter.name);
+        owners_.back().audited.push_back(parameter.name);
         if (!here) continue;
         audits_by_stage_[j].names.push_back(parameter.name);
         audits_by_stage_[j].shapes.push_back(parameter.shape);
@@ -63,21 +59,25 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       }
     }
   }
-  if (!first_) return;
-  const std::int64_t steps = total_steps(config.train, order_);
-  const std::int64_t per_epoch = order_.steps_per_epoch();
-  run_file_.emplace(folder, info);
-  run_file_->write_plan(plan_record(run));
-  run_file_->link(run.schedule.devices(), owners);
-  metrics_.emplace(folder);
-  terminal_.emplace(STDERR_FILENO, TerminalStyle::of(STDERR_FILENO),
-                    RunLength{.steps = steps, .epochs = (steps + per_epoch - 1) / per_epoch});
-  steps_.reserve(static_cast<std::size_t>(std::min(steps, per_epoch)));
 }
 
 void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
   exec_ = exec;
   trainer_ = &trainer;
+  const RunInfo info = provenance(config_);
+  const std::filesystem::path folder(config_.run.output);
+  for (int device : devices_) ranks_.try_emplace(device, folder, device, info);
+  if (first_) {
+    const std::int64_t steps = total_steps(config_.train, order_);
+    const std::int64_t per_epoch = order_.steps_per_epoch();
+    run_file_.emplace(folder, info);
+    run_file_->write_plan(plan_record(run_));
+    run_file_->link(run_.schedule.devices(), owners_);
+    metrics_.emplace(folder);
+    terminal_.emplace(STDERR_FILENO, TerminalStyle::of(STDERR_FILENO),
+                      RunLength{.steps = steps, .epochs = (steps + per_epoch - 1) / per_epoch});
+    steps_.reserve(static_cast<std::size_t>(std::min(steps, per_epoch)));
+  }
   for (const auto& [stage, unused] : audits_by_stage_) {
     const DeviceMemory& memory = trainer.device(run_.schedule.owner(stage)).memory();
     audit(stage, memory.parameters(stage, 0), run_.memory.stages[stage].parameter_size);

@@ -27,11 +27,12 @@ namespace carousel {
 class RunObserver final : public TrainingObserver {
  public:
   /// `devices` are those of this process; with device 0 among them it also keeps run.h5, metrics
-  /// and the terminal. The run folder exists.
+  /// and the terminal.
   RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
               const std::vector<int>& devices);
 
-  /// Called once the trainer stands, before it runs: theta_0 of audited stages, measured numbers.
+  /// Called once the trainer stands and the run folder exists, before it runs: makes the files and
+  /// writes down theta_0 of audited stages.
   void begin(const ExecutionSpace& exec, const Trainer& trainer);
 
   void on_step(const StepRecord& step) override;
@@ -62,6 +63,8 @@ class RunObserver final : public TrainingObserver {
 
   const RunConfig& config_;
   const PreparedRun& run_;
+  std::vector<int> devices_;
+  std::vector<StageOwner> owners_;
   bool first_ = false;
   bool audits_ = false;
   TrainingOrder order_;

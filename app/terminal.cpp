@@ -104,7 +104,6 @@ void Terminal::evaluation(const EvaluationRecord& record) noexcept {
 
 void Terminal::message(std::string_view text) noexcept {
   erase();
-  if (style_.live) text = text.substr(0, width());
   if (style_.colour) write_all(bold);
   write_all(text);
   if (style_.colour) write_all(normal);

@@ -1,14 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include "app/commands.hpp"
 #include "app/engine_process.hpp"
+#include "core/io/run_folder.hpp"
 
 namespace carousel {
 
 void train_command(const TrainArguments& arguments, const Launcher& launcher) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (arguments.validate) {
+    check_run_folder(config.run.output, arguments.overwrite);
     print_plan(config);
+    fmt::print("\n{} is valid\n", arguments.deck);
     return;
   }
   check_launch(config, launcher);

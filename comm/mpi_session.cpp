@@ -22,6 +22,8 @@ struct Report {
 }  // namespace
 
 MpiSession::MpiSession(int* argc, char*** argv) {
+  // UCX would print a backtrace for a peer that was killed; the launcher tells of it.
+  setenv("UCX_HANDLE_ERRORS", "none", 0);
   // The prefetch thread makes no MPI calls.
   int provided = 0;
   CAROUSEL_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));

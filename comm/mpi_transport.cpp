@@ -15,9 +15,7 @@ using HostBytes = Kokkos::View<std::byte*, HostSpace, Kokkos::MemoryTraits<Kokko
 using DeviceBytes = Kokkos::View<std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 int count_of(std::size_t bytes) {
-  if (bytes > INT_MAX)
-    fail(ExitCode::usage, "a message of {} bytes is too large for one MPI call; use more stages",
-         bytes);
+  CAROUSEL_CHECK(bytes <= INT_MAX, "a message of {} bytes is too large for one MPI call", bytes);
   return static_cast<int>(bytes);
 }
 
@@ -38,10 +36,12 @@ MpiTransport::MpiTransport(MPI_Comm world, int requests, std::size_t message_byt
 
 MpiTransport::~MpiTransport() {
   // Only a run that failed leaves something pending; its peers may never answer.
-  for (MPI_Request& request : requests_) {
-    if (request == MPI_REQUEST_NULL) continue;
-    MPI_Cancel(&request);
-    MPI_Request_free(&request);
+  for (std::size_t k = 0; k < requests_.size(); ++k) {
+    const bool point_to_point =
+        operations_[k].kind == Kind::post || operations_[k].kind == Kind::send;
+    if (requests_[k] == MPI_REQUEST_NULL || !point_to_point) continue;  // no sum can be cancelled
+    MPI_Cancel(&requests_[k]);
+    MPI_Request_free(&requests_[k]);
   }
 }
 

@@ -19,6 +19,8 @@ class MpiTransport final : public Transport {
   /// Borrows `world`. Where kernels do not run on the host, messages are staged in host memory,
   /// since an MPI library need not know device memory.
   MpiTransport(MPI_Comm world, int requests, std::size_t message_bytes);
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
   ~MpiTransport() override;
 
   Request post(const Message& message) override;

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 source jobscripts/steps.sh
 
 echo "Set-up (logs in build/logs)"
-bash jobscripts/setup.sh release
+CAROUSEL_TARGETS="carousel carousel-engine" bash jobscripts/setup.sh release
 
 runs=runs/quickstart
 # One thread: these layers are far too small to share.

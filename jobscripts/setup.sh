@@ -5,7 +5,7 @@
 # Brings a machine to finished builds in build/PRESET: setup.sh [PRESET...]
 # PRESET is release (default), double, asan, tsan or cuda. As root on Debian it installs what is
 # missing; otherwise it lists what to install or load and ends with exit code 2. Run it again at any
-# time: it does only what is left to do.
+# time: it does only what is left to do. CAROUSEL_TARGETS names targets to build instead of all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source jobscripts/steps.sh
@@ -23,5 +23,7 @@ for preset in "$@"; do
   fi
   step "build/logs/configure-$preset.log" "configure $preset (the first time with Kokkos)" -- \
     cmake --preset "$preset"
-  step "build/logs/build-$preset.log" "build $preset" -- cmake --build --preset "$preset"
+  # shellcheck disable=SC2086  # several targets are several words
+  step "build/logs/build-$preset.log" "build $preset" -- \
+    cmake --build --preset "$preset" ${CAROUSEL_TARGETS:+--target $CAROUSEL_TARGETS}
 done

@@ -4,13 +4,29 @@
 # Sourced by the scripts that people start: says which step runs and how long it took, keeps its
 # output in a log, and shows the log's end when the step fails. It decides nothing.
 
+# Shows the newest "[42/189]" of a log, again and again.
+show_progress() {
+  while sleep 1; do
+    printf '\r  %-52s%8s' "$2" "$(tail -c 400 "$1" | grep -ao '^\[[0-9/]*\]' | tail -n 1)"
+  done
+}
+
 # step LOG WORDS -- COMMAND ...
 step() {
-  local log=$1 words=$2 begin=$SECONDS status=0
+  local log=$1 words=$2 begin=$SECONDS status=0 progress=
   shift 3
   mkdir -p "$(dirname "$log")"
   printf '  %-52s' "$words"
+  if [ -t 1 ]; then
+    : >"$log"
+    show_progress "$log" "$words" &
+    progress=$!
+  fi
   "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ -n "$progress" ]; then
+    kill "$progress" && wait "$progress" 2>/dev/null || true
+    printf '\r  %-52s' "$words"
+  fi
   if [ "$status" -eq 0 ]; then
     printf '%6d s\n' $((SECONDS - begin))
     return 0

@@ -64,8 +64,9 @@ void Descriptor::read_at(std::int64_t offset, std::span<std::byte> bytes) const 
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) failed("read", errno);
     if (got == 0)
-      fail(ExitCode::input_output, "{}: ends at byte {}, while {} more were expected", path_,
-           offset, bytes.size());
+      fail(ExitCode::input_output,
+           "{}: ends at byte {}, before byte {}; it was cut while in use, copy it again", path_,
+           size(), offset + std::ssize(bytes));
     bytes = bytes.subspan(static_cast<std::size_t>(got));
     offset += got;
   }
@@ -102,7 +103,7 @@ void replace_file(const std::string& path, std::span<const std::byte> bytes,
            std::generic_category().message(errno));
   } catch (const Error& error) {
     ::unlink(partial.c_str());
-    fail(error.code(), "{}; check free space, quota and permissions; {} is as it was before",
+    fail(error.code(), "{}; check free space, quota and permissions; {} was not changed",
          error.what(), path);
   }
   // The new name, too, must reach the disk.
@@ -110,6 +111,11 @@ void replace_file(const std::string& path, std::span<const std::byte> bytes,
     const std::string folder = std::filesystem::path(path).parent_path().string();
     Descriptor::open_folder(folder.empty() ? "." : folder).sync();
   }
+}
+
+void flush_output() {
+  if (std::fflush(stdout) != 0)
+    fail(ExitCode::input_output, "standard output: {}", std::generic_category().message(errno));
 }
 
 std::vector<std::byte> read_file(const std::string& path) {

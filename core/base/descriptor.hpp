@@ -57,6 +57,9 @@ enum class Durability : std::uint8_t { process, machine };
 void replace_file(const std::string& path, std::span<const std::byte> bytes, Durability durability);
 
 /// All bytes of a file.
+/// Writes out what was printed; Error(input_output) when standard output cannot take it.
+void flush_output();
+
 [[nodiscard]] std::vector<std::byte> read_file(const std::string& path);
 
 }  // namespace carousel

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Attributes and strings of HDF5 files. Written strings have a fixed length: those of variable
-// length live in a heap without checksum. Read are both, since h5py writes the other kind.
+// Attributes and strings of HDF5 files. Strings have a fixed length: those of variable length live
+// in a heap without checksum, and the library crashes or hangs on a damaged one (1.10.8).
 
 #include <algorithm>
 #include <cstring>
@@ -68,25 +68,20 @@ std::vector<std::string> File::read_string_values(hid_t id, bool attribute,
     fail(ExitCode::bad_data, "{}: {} is not text", path_, object);
   const auto count = static_cast<std::size_t>(
       check(H5Sget_simple_extent_npoints(space.get()), "H5Sget_simple_extent_npoints", object));
-  const auto read = [&](hid_t memory_type, void* data) {
-    check(attribute ? H5Aread(id, memory_type, data)
-                    : H5Dread(id, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data),
-          attribute ? "H5Aread" : "H5Dread", object);
-  };
+  if (H5Tis_variable_str(type.get()) > 0)
+    fail(ExitCode::bad_data,
+         "{}: {} is text of variable length, which HDF5 keeps without checksum; write it with a "
+         "fixed length (h5py: numpy.bytes_)",
+         path_, object);
+  const std::size_t size = H5Tget_size(type.get());
+  std::vector<char> cells(count * size);
+  check(attribute ? H5Aread(id, type.get(), cells.data())
+                  : H5Dread(id, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, cells.data()),
+        attribute ? "H5Aread" : "H5Dread", object);
   std::vector<std::string> values;
-  if (H5Tis_variable_str(type.get()) > 0) {
-    std::vector<char*> texts(count, nullptr);
-    read(type.get(), texts.data());
-    for (const char* text : texts) values.emplace_back(text != nullptr ? text : "");
-    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, texts.data());
-  } else {
-    const std::size_t size = H5Tget_size(type.get());
-    std::vector<char> cells(count * size);
-    read(type.get(), cells.data());
-    for (std::size_t k = 0; k < count; ++k) {
-      const char* cell = cells.data() + k * size;
-      values.emplace_back(cell, strnlen(cell, size));
-    }
+  for (std::size_t k = 0; k < count; ++k) {
+    const char* cell = cells.data() + k * size;
+    values.emplace_back(cell, strnlen(cell, size));
   }
   return values;
 }

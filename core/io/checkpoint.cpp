@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <system_error>
 
 #include "core/base/check.hpp"
@@ -28,7 +27,13 @@ std::vector<fs::path> checkpoint_files(const fs::path& folder) {
     if (name.starts_with("step-") && name.ends_with(".h5")) files.push_back(entry.path());
   }
   if (error) fail(ExitCode::input_output, "{}: cannot list: {}", folder.string(), error.message());
-  std::sort(files.begin(), files.end(), std::greater<>());
+  // Longer names are later steps: numbers of more than eight digits have no leading zeros.
+  const auto later = [](const fs::path& a, const fs::path& b) {
+    const std::string& x = a.native();
+    const std::string& y = b.native();
+    return x.size() != y.size() ? x.size() > y.size() : x > y;
+  };
+  std::sort(files.begin(), files.end(), later);
   return files;
 }
 
@@ -90,7 +95,7 @@ Checkpoint::Checkpoint(const std::string& path) : path_(path) {
 
 void Checkpoint::read_group(const hdf5::File& file, const std::string& group) {
   for (const std::string& child : file.children(group.empty() ? "/" : group)) {
-    const std::string name = group + "/" + child;
+    const std::string name = fmt::format("{}/{}", group, child);
     if (name == "/info") continue;
     if (file.is_group(name)) {
       read_group(file, name);

@@ -81,11 +81,27 @@ void tell_results(std::string& text, const RunSummary& run) {
          run.receipts.front().size(), run.receipts.front().back());
 }
 
+std::string tell_state(const RunStatus& status) {
+  if (status.state != RunState::running)
+    return fmt::format("{} after {} steps", to_string(status.state), status.step);
+  switch (life_of(status)) {
+    case Life::alive:
+      return fmt::format("running, {} steps done", status.step);
+    case Life::gone:
+      return fmt::format("ended without a word, killed perhaps, after {} steps or more",
+                         status.step);
+    case Life::unknown:
+      break;
+  }
+  return fmt::format("running on {}, {} steps done at {}", status.host, status.step,
+                     status.updated);
+}
+
 std::string inspect_run(const std::string& path) {
   const RunSummary run = read_run(path);
   std::string text = fmt::format("Run {}", run.folder);
   if (run.status) {
-    text += fmt::format(": {} after {} steps", to_string(run.status->state), run.status->step);
+    text += ": " + tell_state(*run.status);
     if (!run.status->cause.empty())
       text += fmt::format("\n  exit code {}: {}", run.status->exit_code, run.status->cause);
   }

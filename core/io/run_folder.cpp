@@ -2,10 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/run_folder.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <climits>
 #include <cmath>
+#include <csignal>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
@@ -27,6 +33,12 @@ void remove_run_folder(const fs::path& folder) {
     if (extension == ".h5" || extension == ".partial") fs::remove(entry.path());
   }
   if (fs::is_empty(folder)) fs::remove(folder);
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name = {};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
 }
 
 /// One line of JSON of bounded length, on the stack.
@@ -73,14 +85,30 @@ bool holds_run(const fs::path& folder) {
   return false;
 }
 
+void check_run_folder(const fs::path& folder, bool overwrite) {
+  if (!holds_run(folder)) return;
+  if (!overwrite)
+    fail(ExitCode::usage,
+         "{}: holds a run already; set run.output to another folder, or pass "
+         "--overwrite to replace that run",
+         folder.string());
+  if (!fs::exists(folder / "status.json")) return;
+  try {
+    const RunStatus status = read_status(folder);
+    if (status.state != RunState::running || life_of(status) != Life::alive) return;
+    fail(ExitCode::usage,
+         "{}: process {} is still writing this run; end it first, or set run.output "
+         "to another folder",
+         folder.string(), status.process);
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::usage) throw;  // a damaged status speaks for nobody
+  }
+}
+
 void create_run_folder(const fs::path& folder, bool overwrite) {
+  check_run_folder(folder, overwrite);
   try {
     if (holds_run(folder)) {
-      if (!overwrite)
-        fail(ExitCode::usage,
-             "{}: holds a run already; set run.output to another folder, or pass "
-             "--overwrite to replace that run",
-             folder.string());
       for (const char* name : run_files) fs::remove(folder / name);
       for (const char* name : run_folders) {
         if (fs::is_directory(folder / name)) remove_run_folder(folder / name);
@@ -109,11 +137,17 @@ const char* to_string(RunState state) {
   return "?";
 }
 
-void write_status(const fs::path& folder, const RunStatus& status) {
+void write_status(const fs::path& folder, RunStatus status) {
+  status.host = host_name();
+  status.process = getpid();
+  status.updated = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   const nlohmann::ordered_json json{{"state", to_string(status.state)},
                                     {"exit_code", status.exit_code},
                                     {"cause", status.cause},
-                                    {"step", status.step}};
+                                    {"step", status.step},
+                                    {"host", status.host},
+                                    {"process", status.process},
+                                    {"updated", status.updated}};
   // A cause may quote any bytes of a user's file.
   const std::string text =
       json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -127,8 +161,12 @@ RunStatus read_status(const fs::path& folder) {
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   const nlohmann::json json = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
   try {
-    RunStatus status{
-        .exit_code = json.at("exit_code"), .cause = json.at("cause"), .step = json.at("step")};
+    RunStatus status{.exit_code = json.at("exit_code"),
+                     .cause = json.at("cause"),
+                     .step = json.at("step"),
+                     .host = json.value("host", ""),
+                     .process = json.value("process", std::int64_t{0}),
+                     .updated = json.value("updated", "")};
     for (const RunState state :
          {RunState::running, RunState::done, RunState::failed, RunState::diverged}) {
       if (json.at("state") == to_string(state)) status.state = state;
@@ -137,6 +175,12 @@ RunStatus read_status(const fs::path& folder) {
   } catch (const nlohmann::json::exception&) {
     fail(ExitCode::bad_data, "{}: not a status that Carousel wrote", path);
   }
+}
+
+Life life_of(const RunStatus& status) {
+  if (status.host != host_name() || status.process <= 0) return Life::unknown;
+  const bool exists = kill(static_cast<pid_t>(status.process), 0) == 0 || errno == EPERM;
+  return exists ? Life::alive : Life::gone;
 }
 
 MetricsLog::MetricsLog(const fs::path& folder)

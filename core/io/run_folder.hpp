@@ -20,8 +20,11 @@ namespace carousel {
 
 [[nodiscard]] bool holds_run(const std::filesystem::path& folder);
 
-/// Makes the folder with what a run needs in it. A folder that holds a run is refused with
-/// Error(usage), or, with `overwrite`, freed of what that run wrote and of nothing else.
+/// Refuses a folder that holds a run with Error(usage); with `overwrite` only one that is alive.
+void check_run_folder(const std::filesystem::path& folder, bool overwrite);
+
+/// Checks the folder and makes it with what a run needs in it. With `overwrite` it is freed of what
+/// an earlier run wrote and of nothing else.
 void create_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 enum class RunState : std::uint8_t { running, done, failed, diverged };
@@ -30,13 +33,22 @@ enum class RunState : std::uint8_t { running, done, failed, diverged };
 struct RunStatus {
   RunState state = RunState::running;
   int exit_code = 0;
-  std::string cause;      // one line, empty while all is well
-  std::int64_t step = 0;  // training steps done
+  std::string cause = {};  // one line, empty while all is well
+  std::int64_t step = 0;   // training steps done
+  // Filled in when it is written:
+  std::string host = {};
+  std::int64_t process = 0;
+  std::string updated = {};  // UTC
 };
 
 /// Replaces status.json; whoever reads sees the former or the new one.
-void write_status(const std::filesystem::path& folder, const RunStatus& status);
+void write_status(const std::filesystem::path& folder, RunStatus status);
 [[nodiscard]] RunStatus read_status(const std::filesystem::path& folder);
+
+/// Of a run whose status is `running`: whether its process still is. A killed one cannot say so,
+/// and of processes on other hosts nothing is known.
+enum class Life : std::uint8_t { alive, gone, unknown };
+[[nodiscard]] Life life_of(const RunStatus& status);
 
 /// metrics.jsonl: one line of JSON per step and per evaluation, in the file when write() returns.
 class MetricsLog {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 namespace carousel {
 namespace {
@@ -25,7 +26,9 @@ std::string cell_of(const Action& action) {
 std::string draw_grid(const Schedule& schedule, int columns) {
   const int n = schedule.rule().micro_batches();
   const int stages = schedule.rule().stages();
-  const int width = stages > 10 ? 4 : 3;
+  // No time step holds more than all stages of all micro-batches.
+  const int width =
+      std::max(stages > 10 ? 4 : 3, 1 + static_cast<int>(std::to_string(n * stages).size()));
   const std::int64_t wanted = schedule.period_time() * 2 + schedule.rule().offset(n - 1) + 1;
   const std::int64_t times = std::min<std::int64_t>(wanted, (columns - label_width) / width);
 
@@ -40,6 +43,11 @@ std::string draw_grid(const Schedule& schedule, int columns) {
     }
   }
 
+  std::vector<int> held;
+  int now = 0;
+  for (std::int64_t time = 0; time < times; ++time)
+    held.push_back(now += alive.contains(time) ? alive[time] : 0);
+
   std::string text = fmt::format("{:<{}}", "time step", label_width);
   for (std::int64_t time = 0; time < times; ++time)
     text += fmt::format("{:>{}}", time % 2 == 0 ? std::to_string(time) : "", width);
@@ -52,11 +60,7 @@ std::string draw_grid(const Schedule& schedule, int columns) {
   }
   if (n > most_rows) text += fmt::format("... {} more\n", n - most_rows);
   text += fmt::format("{:<{}}", "stages held", label_width);
-  int held = 0;
-  for (std::int64_t time = 0; time < times; ++time) {
-    held += alive.contains(time) ? alive[time] : 0;
-    text += fmt::format("{:>{}}", held, width);
-  }
+  for (const int stages_held : held) text += fmt::format("{:>{}}", stages_held, width);
   text += "\nF2: forward of stage 2 with theta_t, f2: with theta_(t-1); B, b: its backward\n";
   return text;
 }

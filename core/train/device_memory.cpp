@@ -30,7 +30,7 @@ DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, i
            "stages, a smaller train.micro_batch_size or another placement",
            device, bytes, to_string(category), plan_.total());
     }
-    in_use_[c] = bytes;
+    in_use_[c] = static_cast<std::int64_t>(arenas_[c].size());
   }
   in_use_[static_cast<std::size_t>(Category::activations)] = 0;
   peak_ = in_use_;

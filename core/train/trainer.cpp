@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <thread>
 
 #include "core/base/check.hpp"
@@ -179,6 +180,8 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
     record.accuracy += metrics.correct;
   }
   record.loss /= static_cast<double>(samples);
+  // Printed without the sign that some processors give it.
+  if (std::isnan(record.loss)) record.loss = std::numeric_limits<double>::quiet_NaN();
   record.accuracy /= static_cast<double>(samples);
   return record;
 }

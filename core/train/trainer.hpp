@@ -91,6 +91,8 @@ class Trainer {
   /// A device of this process.
   [[nodiscard]] Device& device(int index) const;
 
+  /// Steps of the segments that are over.
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
   [[nodiscard]] std::int64_t total_steps() const { return total_steps_; }
   [[nodiscard]] std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   /// Evaluates theta_version on /test; the record counts on the process of device 0 only.

@@ -158,6 +158,34 @@ class Refusals(Run):
             lengths = {len(run[f"receipts/{j}"]) for j in range(4)}
         self.assertEqual(len(lengths), 1)
 
+    def test_numbers_lost_in_the_last_update_are_a_divergence_too(self):
+        for name, words, ranks in (("one", (), 1), ("ring", RING, 4)):
+            line = self.refused(76, name, "train.steps=1", "train.optimizer.learning_rate=1e25",
+                                *words, ranks=ranks)
+            self.assertIn("after the last step", line)
+            status = json.loads((self.folder / name / "status.json").read_text())
+            self.assertEqual((status["state"], status["step"]), ("diverged", 1))
+            self.assertFalse(list((self.folder / name / "checkpoints").iterdir()))
+
+    def test_a_closed_terminal_does_not_end_a_run(self):
+        script = f"{CAROUSEL} train {DECK} run.output=run train.epochs=3 2>&1 | true; echo $PIPESTATUS"
+        result = subprocess.run(["bash", "-c", script], cwd=self.folder, text=True,
+                                capture_output=True, timeout=60)
+        self.assertEqual(result.stdout, "0\n")
+        self.assertIn("done after 66 steps", self.carousel("inspect", "run").stdout)
+
+    def test_a_run_that_cannot_start_leaves_the_former_one(self):
+        self.train("run", "train.epochs=1")
+        before = self.parameters("run")
+        script = (f"ulimit -v 3000000; exec {CAROUSEL} train {DECK} run.output=run --overwrite "
+                  "model.widths=[64,30000,30000,30000,10]")
+        result = subprocess.run(["bash", "-c", script], cwd=self.folder, text=True,
+                                capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("bytes for", result.stderr)
+        for key, value in self.parameters("run").items():
+            numpy.testing.assert_array_equal(value, before[key])
+
     @unittest.skipUnless(os.path.exists("/proc"), "needs a folder nobody can write to")
     def test_unwritable_folder(self):
         self.refused(74, "/proc/run")
@@ -182,12 +210,15 @@ class Refusals(Run):
         engines = [int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*")
                    if self.works_in(p)]
         self.assertEqual(len(engines), 4)
+        self.assertIn("running", self.carousel("inspect", "run").stdout)
+        self.assertIn("still writing", self.refused(2, "run", "--overwrite"))
         os.kill(engines[2], signal.SIGKILL)
         self.assertNotEqual(process.wait(timeout=10), 0)
         deadline = time.monotonic() + 10
         while any(pathlib.Path(f"/proc/{pid}").exists() for pid in engines):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
+        self.assertIn("ended without a word", self.carousel("inspect", "run").stdout)
 
     def works_in(self, process):
         try:

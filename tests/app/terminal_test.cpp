@@ -81,7 +81,9 @@ TEST(Terminal, RewritesItsLineTenTimesASecond) {
     terminal.step(record(2, 1.2));
     EXPECT_THAT(output.text(), HasSubstr("step 3/400"));
     terminal.evaluation({.step = 20, .epoch = 1, .loss = 0.1, .accuracy = 0.98});
-    EXPECT_EQ(output.text(), "\r\x1b[Kepoch 1/20  step 20  test loss\n");
+    // Lines that stay are whole.
+    EXPECT_EQ(output.text(),
+              "\r\x1b[Kepoch 1/20  step 20  test loss 0.1000  test accuracy 0.9800\n");
     terminal.step(record(20, 2));
     EXPECT_NE(output.text(), "");
   }

@@ -41,6 +41,50 @@ TEST(Dataset, ReadsTheEmbeddedDigits) {
   EXPECT_NEAR(sum / (1437.0 * 64 * 255), digits.mean()[0], 1e-12);
 }
 
+// Metadata have checksums and text lies outside of HDF5's heap, so that a damaged file is refused,
+// or damaged where only numbers are, but never crashes the library or keeps it busy for ever.
+TEST(Dataset, SurvivesEveryFlippedByte) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  SmallDataset{}.write(path);
+  const std::vector<std::byte> whole = read_file(path);
+  int refused = 0;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::vector<std::byte> damaged = whole;
+    damaged[at] ^= std::byte{1} << (at % 8);
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(damaged.data()),
+               static_cast<std::streamsize>(damaged.size()));
+    try {
+      const Dataset dataset(path);
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.code() == ExitCode::bad_data || error.code() == ExitCode::input_output);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 100);
+}
+
+TEST(Dataset, RefusesTextOfVariableLength) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  SmallDataset{}.write(path);
+  {
+    const hdf5::Handle file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Adelete(file.get(), "source");
+    const hdf5::Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+    H5Tset_size(type.get(), H5T_VARIABLE);
+    const hdf5::Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+    const hdf5::Handle attribute(
+        H5Acreate2(file.get(), "source", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
+        H5Aclose);
+    const char* text = "somewhere";
+    H5Awrite(attribute.get(), type.get(), &text);
+  }
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { const Dataset dataset(path); }),
+              HasSubstr("source is text of variable length"));
+}
+
 class Layouts : public ::testing::TestWithParam<hdf5::Layout> {};
 
 TEST_P(Layouts, SamplesComeAsStored) {
