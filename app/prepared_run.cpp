@@ -68,7 +68,7 @@ PlanRecord plan_record(const PreparedRun& run) {
   record.stages = rule.stages();
   for (int d = 0; d < record.devices; ++d) {
     const Traffic sent = traffic(run.schedule, d);
-    record.bytes.push_back(run.memory.devices[d].bytes);
+    record.bytes.push_back(run.memory.devices[d].peak);
     record.messages_per_step.push_back(sent.messages);
     record.bytes_per_step.push_back(sent.bytes);
   }

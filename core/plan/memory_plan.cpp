@@ -41,6 +41,20 @@ std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
   return std::max(largest, spec.evaluation_batches * metrics_bytes);
 }
 
+/// Most activation bytes between forward and release as the actions of a device come and go.
+std::int64_t peak_activations(const std::vector<StageMemory>& stages, const Schedule& schedule,
+                              int device) {
+  std::int64_t alive = 0;
+  std::int64_t most = 0;
+  // Live sets repeat once every micro-batch in flight belongs to a steady step.
+  for (const Action& action : schedule.actions(device, {0, schedule.trailing_periods() + 2})) {
+    if (action.kind == ActionKind::forward) alive += align_up(stages[action.stage].frame_bytes);
+    if (action.kind == ActionKind::release) alive -= align_up(stages[action.stage].frame_bytes);
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
 DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemory>& stages,
                              const Schedule& schedule, int device) {
   const BufferCounts& counts = schedule.buffers(device);
@@ -86,6 +100,9 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
                                      : evaluation_share(schedule, spec.evaluation_batches, device);
   plan.evaluation = offsets.take(Category::data, evaluated * metrics_bytes);
   plan.staging = offsets.take(Category::data, spec.staging_bytes);
+  plan.peak = plan.bytes;
+  plan.peak[static_cast<std::size_t>(Category::activations)] =
+      peak_activations(stages, schedule, device);
   return plan;
 }
 

@@ -28,6 +28,7 @@ struct DeviceMemoryPlan {
   std::int64_t evaluation = 0;                        // [batches] of an evaluation, in data
   std::int64_t staging = 0;                           // what the prefetcher fills, in data
   CategoryBytes bytes = {};                           // size of each arena
+  CategoryBytes peak = {};                            // most in use at once; see plan_memory()
 
   [[nodiscard]] std::int64_t total() const;
 };
@@ -52,6 +53,8 @@ struct MemorySpec {
 /// Bytes that one micro-batch reports: four doubles.
 inline constexpr std::int64_t metrics_bytes = 4 * sizeof(double);
 
+/// Peaks equal the sizes of the arenas, except for activations of cyclic rules with N != S: their
+/// gaps keep some frame free at any time, though never the same one.
 [[nodiscard]] MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
                                      const Schedule& schedule);
 

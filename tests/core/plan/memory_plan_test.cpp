@@ -75,6 +75,33 @@ TEST(MemoryPlan, HoldsNMinusJFramesOfStageJ) {
   }
 }
 
+// Where N is not S, some stage of some micro-batch is always at rest.
+TEST(MemoryPlan, PeaksEqualTheArenasExceptWhereGapsAre) {
+  std::mt19937 random(6);
+  for (int n = 1; n <= 8; ++n) {
+    for (int stages = 1; stages <= 6; ++stages) {
+      const Model model = perceptron(stages, random);
+      for (const ParallelConfig& config : variants(n, stages)) {
+        const Planned planned = plan_model(model, config, {.input = {1, 8, 8}});
+        for (const DeviceMemoryPlan& device : planned.memory.devices) {
+          const bool gaps = config.placement == Placement::single && n != stages && n > 1 &&
+                            config.rule != RuleKind::dp;
+          if (gaps)
+            EXPECT_LE(device.peak, device.bytes) << describe(config);
+          else
+            EXPECT_EQ(device.peak, device.bytes) << describe(config);
+        }
+      }
+    }
+  }
+  const Planned planned =
+      plan_model(perceptron(4, random), parallel(RuleKind::cdp_v2, Placement::single, 6, 4),
+                 {.input = {1, 8, 8}});
+  const auto activations = static_cast<std::size_t>(Category::activations);
+  EXPECT_LT(planned.memory.devices[0].peak[activations],
+            planned.memory.devices[0].bytes[activations]);
+}
+
 TEST(MemoryPlan, OfTheDigitsModelIsAsWorkedOutByHand) {
   // Stages 0-2: linear 64 -> 64 and ReLU; stage 3: linear 64 -> 10 and loss; 16 samples.
   const std::int64_t message = align_up((64 * 64 + 64 + 4) * r);

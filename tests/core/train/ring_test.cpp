@@ -194,7 +194,7 @@ TEST_F(Ring, UsesTheMemoryOfThePlan) {
     SmallRun run(exec_, dataset_, deck, &process_);
     (void)run.trainer().run();
     const int rank = session().rank();
-    EXPECT_EQ(run.trainer().measured(rank).peak_bytes, run.memory().devices[rank].bytes);
+    EXPECT_EQ(run.trainer().measured(rank).peak_bytes, run.memory().devices[rank].peak);
   }
 }
 
