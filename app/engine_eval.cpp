@@ -47,7 +47,8 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, nullptr));
   const ExecutionSpace exec;
   const RunClock clock;
-  LocalHub hub(exec, 1, 1);
+  const Clock seconds = [&clock] { return clock.seconds(); };
+  LocalHub hub(exec, 1, 1, seconds);
   SilentObserver observer;
   Trainer trainer(exec,
                   {.model = run.model,
@@ -61,7 +62,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .devices = {0},
                    .layers = make_layer,
                    .transport = [&](int device) { return hub.transport(device); },
-                   .seconds = [&] { return clock.seconds(); }},
+                   .seconds = seconds},
                   observer);
   const std::int64_t step = checkpoint.place().step;
   trainer.device(0).fill(exec, run.model, step,

@@ -40,11 +40,11 @@ int pending_messages(const Schedule& schedule) {
 /// Makes the transport of one device.
 std::function<std::unique_ptr<Transport>(int)> transports(const PreparedRun& run,
                                                           const MpiSession* session, bool local,
-                                                          LocalHub& hub) {
+                                                          LocalHub& hub, const Clock& clock) {
   if (local) return [&hub](int device) { return hub.transport(device); };
-  return [&run, session](int device) {
+  return [&run, session, clock](int device) {
     return session->transport(run.schedule.buffers(device).requests,
-                              static_cast<std::size_t>(run.memory.largest_message));
+                              static_cast<std::size_t>(run.memory.largest_message), clock);
   };
 }
 
@@ -162,7 +162,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
 
   // 3. The devices of this process and where their messages meet.
   const std::vector<int> devices = devices_here(*run, session, local);
-  LocalHub hub(exec, run->schedule.devices(), pending_messages(run->schedule));
+  const Clock seconds = [&clock] { return clock.seconds(); };
+  LocalHub hub(exec, run->schedule.devices(), pending_messages(run->schedule), seconds);
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   together(session, [&] {
@@ -178,8 +179,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                 .seed = config.run.seed,
                                 .devices = devices,
                                 .layers = make_layer,
-                                .transport = transports(*run, session, local, hub),
-                                .seconds = [&clock] { return clock.seconds(); }},
+                                .transport = transports(*run, session, local, hub, seconds),
+                                .seconds = seconds},
                     *observer);
   });
 

@@ -3,6 +3,7 @@
 #include "comm/local_transport.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
@@ -20,7 +21,7 @@ class LocalHub::End final : public Transport {
     return hub_.start(Kind::all_reduce, device_,
                       {.data = reinterpret_cast<std::byte*>(data), .bytes = count * sizeof(real)});
   }
-  bool test(Request request) override { return hub_.test(request); }
+  std::optional<double> test(Request request) override { return hub_.test(request); }
   // A message moves when its second end arrives; there is nothing to drive.
   void progress() override {}
 
@@ -29,8 +30,8 @@ class LocalHub::End final : public Transport {
   int device_;
 };
 
-LocalHub::LocalHub(const ExecutionSpace& exec, int devices, int operations)
-    : exec_(exec), devices_(devices), operations_(operations) {}
+LocalHub::LocalHub(const ExecutionSpace& exec, int devices, int operations, Clock clock)
+    : exec_(exec), devices_(devices), clock_(std::move(clock)), operations_(operations) {}
 
 std::unique_ptr<Transport> LocalHub::transport(int device) {
   return std::make_unique<End>(*this, device);
@@ -39,7 +40,7 @@ std::unique_ptr<Transport> LocalHub::transport(int device) {
 Request LocalHub::start(Kind kind, int device, const Message& message) {
   const auto free = std::ranges::find(operations_, Kind::none, &Operation::kind);
   CAROUSEL_CHECK(free != operations_.end(), "more than {} messages pending", operations_.size());
-  *free = {kind, device, message, started_++, false};
+  *free = {kind, device, message, started_++};
   if (kind == Kind::all_reduce)
     sum_all();
   else
@@ -47,19 +48,18 @@ Request LocalHub::start(Kind kind, int device, const Message& message) {
   return static_cast<Request>(free - operations_.begin());
 }
 
-bool LocalHub::test(Request request) {
+std::optional<double> LocalHub::test(Request request) {
   Operation& operation = operations_[request];
   CAROUSEL_CHECK(operation.kind != Kind::none, "request {} is not pending", request);
-  if (!operation.complete) return false;
-  operation.kind = Kind::none;
-  return true;
+  if (operation.completed) operation.kind = Kind::none;
+  return operation.completed;
 }
 
 void LocalHub::match(Operation& mine) {
   const Kind other_kind = mine.kind == Kind::send ? Kind::post : Kind::send;
   Operation* oldest = nullptr;
   for (Operation& other : operations_) {
-    if (other.kind == other_kind && !other.complete && other.device == mine.message.peer &&
+    if (other.kind == other_kind && !other.completed && other.device == mine.message.peer &&
         other.message.peer == mine.device && other.message.tag == mine.message.tag &&
         (oldest == nullptr || other.number < oldest->number))
       oldest = &other;
@@ -71,13 +71,13 @@ void LocalHub::match(Operation& mine) {
   const Message& from = mine.kind == Kind::send ? mine.message : oldest->message;
   const Message& to = mine.kind == Kind::send ? oldest->message : mine.message;
   copy<MemorySpace, MemorySpace>(exec_, to.data, from.data, to.bytes);
-  mine.complete = oldest->complete = true;
+  mine.completed = oldest->completed = clock_();
 }
 
 void LocalHub::sum_all() {
   // Only the last device to enter finds everyone here; it adds in device order.
   const auto waits = [](const Operation& operation) {
-    return operation.kind == Kind::all_reduce && !operation.complete;
+    return operation.kind == Kind::all_reduce && !operation.completed;
   };
   if (std::ranges::count_if(operations_, waits) < devices_) return;
   const auto of = [&](int device) -> Operation& {
@@ -94,9 +94,9 @@ void LocalHub::sum_all() {
   for (int device = 1; device < devices_; ++device) {
     Operation& other = of(device);
     copy<MemorySpace, MemorySpace>(exec_, other.message.data, sum.data(), first.message.bytes);
-    other.complete = true;
+    other.completed = clock_();
   }
-  first.complete = true;
+  first.completed = clock_();
 }
 
 }  // namespace carousel

@@ -17,7 +17,7 @@ namespace carousel {
 class LocalHub {
  public:
   /// Room for `operations` pending sends and receives of all devices together.
-  LocalHub(const ExecutionSpace& exec, int devices, int operations);
+  LocalHub(const ExecutionSpace& exec, int devices, int operations, Clock clock);
 
   /// The end of one device.
   [[nodiscard]] std::unique_ptr<Transport> transport(int device);
@@ -31,16 +31,17 @@ class LocalHub {
     int device = 0;
     Message message;
     std::int64_t number = 0;  // order of start
-    bool complete = false;
+    std::optional<double> completed = {};
   };
 
   Request start(Kind kind, int device, const Message& message);
-  bool test(Request request);
+  std::optional<double> test(Request request);
   void match(Operation& mine);
   void sum_all();
 
   ExecutionSpace exec_;
   int devices_;
+  Clock clock_;
   std::int64_t started_ = 0;
   std::vector<Operation> operations_;
 };

@@ -70,8 +70,9 @@ double MpiSession::from_first(double value) const {
   return value;
 }
 
-std::unique_ptr<Transport> MpiSession::transport(int requests, std::size_t message_bytes) const {
-  return std::make_unique<MpiTransport>(world_, requests, message_bytes);
+std::unique_ptr<Transport> MpiSession::transport(int requests, std::size_t message_bytes,
+                                                 Clock clock) const {
+  return std::make_unique<MpiTransport>(world_, requests, message_bytes, std::move(clock));
 }
 
 void MpiSession::abort(ExitCode code) const {

@@ -41,7 +41,8 @@ class MpiSession {
 
   /// Messages of this rank as one device of a plan, with room for `requests` pending operations of
   /// at most `message_bytes` each.
-  [[nodiscard]] std::unique_ptr<Transport> transport(int requests, std::size_t message_bytes) const;
+  [[nodiscard]] std::unique_ptr<Transport> transport(int requests, std::size_t message_bytes,
+                                                     Clock clock) const;
 
   /// Ends all ranks at once, for errors that only one rank knows of.
   [[noreturn]] void abort(ExitCode code) const;

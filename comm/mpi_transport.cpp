@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
 #include "comm/mpi_check.hpp"
 #include "core/base/check.hpp"
@@ -21,8 +22,9 @@ int count_of(std::size_t bytes) {
 
 }  // namespace
 
-MpiTransport::MpiTransport(MPI_Comm world, int requests, std::size_t message_bytes)
+MpiTransport::MpiTransport(MPI_Comm world, int requests, std::size_t message_bytes, Clock clock)
     : world_(world),
+      clock_(std::move(clock)),
       requests_(requests, MPI_REQUEST_NULL),
       operations_(requests),
       finished_(requests),
@@ -48,7 +50,7 @@ MpiTransport::~MpiTransport() {
 Request MpiTransport::take(Kind kind, const Message& message) {
   const auto free = std::ranges::find(operations_, Kind::free, &Operation::kind);
   CAROUSEL_CHECK(free != operations_.end(), "more than {} messages pending", operations_.size());
-  *free = {kind, message, false};
+  *free = {kind, message};
   return static_cast<Request>(free - operations_.begin());
 }
 
@@ -104,7 +106,6 @@ void MpiTransport::progress() {
 
 void MpiTransport::finish(Request request, const MPI_Status& status) {
   Operation& operation = operations_[request];
-  operation.complete = true;
   if (operation.kind == Kind::post) {
     int bytes = 0;
     CAROUSEL_MPI(MPI_Get_count(&status, MPI_BYTE, &bytes));
@@ -117,15 +118,15 @@ void MpiTransport::finish(Request request, const MPI_Status& status) {
       Kokkos::deep_copy(DeviceBytes(operation.message.data, operation.message.bytes),
                         HostBytes(host_buffer(request), operation.message.bytes));
   }
+  operation.completed = clock_();
 }
 
-bool MpiTransport::test(Request request) {
+std::optional<double> MpiTransport::test(Request request) {
   Operation& operation = operations_[request];
   CAROUSEL_CHECK(operation.kind != Kind::free, "request {} is not pending", request);
-  if (!operation.complete) progress();
-  if (!operation.complete) return false;
-  operation.kind = Kind::free;
-  return true;
+  if (!operation.completed) progress();
+  if (operation.completed) operation.kind = Kind::free;
+  return operation.completed;
 }
 
 }  // namespace carousel

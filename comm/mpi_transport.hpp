@@ -18,7 +18,7 @@ class MpiTransport final : public Transport {
  public:
   /// Borrows `world`. Where kernels do not run on the host, messages are staged in host memory,
   /// since an MPI library need not know device memory.
-  MpiTransport(MPI_Comm world, int requests, std::size_t message_bytes);
+  MpiTransport(MPI_Comm world, int requests, std::size_t message_bytes, Clock clock);
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
   ~MpiTransport() override;
@@ -26,7 +26,7 @@ class MpiTransport final : public Transport {
   Request post(const Message& message) override;
   Request send(const Message& message) override;
   Request all_reduce(real* data, std::size_t count) override;
-  bool test(Request request) override;
+  std::optional<double> test(Request request) override;
   void progress() override;
   [[nodiscard]] std::int64_t staging_bytes() const override {
     return static_cast<std::int64_t>(staging_.size());
@@ -37,7 +37,7 @@ class MpiTransport final : public Transport {
   struct Operation {
     Kind kind = Kind::free;
     Message message;
-    bool complete = false;
+    std::optional<double> completed = {};
   };
 
   Request take(Kind kind, const Message& message);
@@ -45,6 +45,7 @@ class MpiTransport final : public Transport {
   void finish(Request request, const MPI_Status& status);
 
   MPI_Comm world_;
+  Clock clock_;
   std::vector<MPI_Request> requests_;  // null where free or complete
   std::vector<Operation> operations_;
   std::vector<int> finished_;

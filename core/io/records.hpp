@@ -54,7 +54,7 @@ struct MessageRecord {
   int peer = -1;
   std::int64_t bytes = 0;
   double posted = 0;     // when the operation was started
-  double completed = 0;  // when it was seen complete
+  double completed = 0;  // when it was first seen complete
   double waited = 0;     // how long this device had nothing else to do meanwhile
 };
 

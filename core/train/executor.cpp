@@ -278,7 +278,8 @@ bool Executor::wait(const Action& action) {
   });
   CAROUSEL_CHECK(pending != pending_.end(), "nothing was started for: {}", to_string(action));
   const double now = parts_.seconds();
-  if (!parts_.transport.test(pending->request)) return false;
+  const std::optional<double> completed = parts_.transport.test(pending->request);
+  if (!completed) return false;
   if (training_ && parts_.recorder.profiles(action.step)) {
     parts_.recorder.add({.kind = to_string(action.payload),
                          .direction = action.direction == Direction::send ? "send" : "receive",
@@ -288,7 +289,7 @@ bool Executor::wait(const Action& action) {
                          .peer = action.peer,
                          .bytes = action.bytes,
                          .posted = pending->posted,
-                         .completed = parts_.seconds(),
+                         .completed = *completed,
                          .waited = blocked_since_ < 0 ? 0 : now - blocked_since_});
   }
   *pending = pending_.back();

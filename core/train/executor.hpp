@@ -40,7 +40,7 @@ struct ExecutorParts {
   std::function<double(std::int64_t)> learning_rate;              // of an update index
   std::function<void(std::int64_t, const StepSums&)> on_step;     // a step is complete
   std::function<void(std::int64_t, int, const real*)> on_update;  // step, stage, theta_{step+1}
-  std::function<double()> seconds;                                // since the run began
+  Clock seconds;
   int micro_batch_size = 1;
 };
 

@@ -34,7 +34,7 @@ struct TrainerSpec {
   std::vector<int> devices;  // of the plan, in this process
   LayerFactory layers;
   std::function<std::unique_ptr<Transport>(int device)> transport;
-  std::function<double()> seconds;  // since the run began
+  Clock seconds;
 };
 
 /// Learns what happens. Steps are told by the process that holds device 0 only; all calls come from

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "core/base/real.hpp"
 
@@ -20,8 +22,11 @@ struct Message {
   std::size_t bytes = 0;
 };
 
-/// Names a pending operation until test() has returned true for it.
+/// Names a pending operation until test() has seen it complete.
 using Request = int;
+
+/// Seconds since the run began, the same on all ranks.
+using Clock = std::function<double()>;
 
 /// Nonblocking operations of one device. Nothing allocates after the construction.
 class Transport {
@@ -37,8 +42,9 @@ class Transport {
   virtual Request send(const Message& message) = 0;
   /// Starts the sum of `count` numbers over all devices, in place on every one.
   virtual Request all_reduce(real* data, std::size_t count) = 0;
-  /// True once the operation is complete; the request is then free.
-  virtual bool test(Request request) = 0;
+  /// Once the operation is complete, when that was first seen, which may be long before it is asked
+  /// for; the request is then free.
+  virtual std::optional<double> test(Request request) = 0;
   /// Drives pending operations; called between layers.
   virtual void progress() = 0;
   /// Memory it holds for messages beside what they name.

@@ -14,7 +14,7 @@ constexpr int room = 256;
 
 class LocalTransport : public ::testing::TestWithParam<int> {
  protected:
-  LocalTransport() : hub_(ExecutionSpace(), GetParam(), room) {
+  LocalTransport() : hub_(ExecutionSpace(), GetParam(), room, [this] { return ends_.now; }) {
     ends_.devices = GetParam();
     for (int d = 0; d < ends_.devices; ++d) ends_.here[d] = hub_.transport(d);
   }
@@ -31,6 +31,9 @@ TEST_P(LocalTransport, CarriesLargeMessagesBothWays) {
 }
 TEST_P(LocalTransport, CarriesTokens) {
   expect_tokens_wait(ends_);
+}
+TEST_P(LocalTransport, TellsWhenItWasComplete) {
+  expect_times_of_completion(ends_);
 }
 TEST_P(LocalTransport, Sums) {
   expect_sums(ends_);

@@ -17,7 +17,8 @@ class MpiTransport : public ::testing::Test {
  protected:
   MpiTransport() {
     ends_.devices = session().size();
-    ends_.here[session().rank()] = session().transport(room, std::size_t{4} << 20);
+    ends_.here[session().rank()] =
+        session().transport(room, std::size_t{4} << 20, [this] { return ends_.now; });
   }
 
   Ends ends_;
@@ -31,6 +32,9 @@ TEST_F(MpiTransport, CarriesLargeMessagesBothWays) {
 }
 TEST_F(MpiTransport, CarriesTokens) {
   expect_tokens_wait(ends_);
+}
+TEST_F(MpiTransport, TellsWhenItWasComplete) {
+  expect_times_of_completion(ends_);
 }
 TEST_F(MpiTransport, Sums) {
   expect_sums(ends_);

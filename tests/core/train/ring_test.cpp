@@ -27,8 +27,8 @@ class Ring : public ::testing::Test {
   const Dataset dataset_{file_.path()};
   const ExecutionSpace exec_;
   const Process process_{.device = session().rank(),
-                         .connect = [](int requests, std::size_t bytes) {
-                           return session().transport(requests, bytes);
+                         .connect = [](int requests, std::size_t bytes, Clock clock) {
+                           return session().transport(requests, bytes, std::move(clock));
                          }};
 };
 

@@ -26,7 +26,7 @@ struct SmallDeck {
 /// One device of the plan in this process, and how it reaches the others.
 struct Process {
   int device = 0;
-  std::function<std::unique_ptr<Transport>(int requests, std::size_t bytes)> connect;
+  std::function<std::unique_ptr<Transport>(int requests, std::size_t bytes, Clock clock)> connect;
 };
 
 /// Everything the trainer told; a number for every step.
@@ -49,7 +49,7 @@ class SmallRun final : public TrainingObserver {
         stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
         schedule_({deck.parallel, message_bytes(stages_)}),
         memory_(plan_memory(memory_spec(dataset, process), stages_, schedule_)),
-        hub_(exec, schedule_.devices(), 64 * schedule_.devices()),
+        hub_(exec, schedule_.devices(), 64 * schedule_.devices(), [this] { return seconds(); }),
         trainer_(exec, trainer_spec(dataset, process), *this) {
     check_schedule(schedule_);
     story_.receipts.assign(schedule_.devices(),
@@ -118,7 +118,8 @@ class SmallRun final : public TrainingObserver {
     const auto connect = [this, process](int device) {
       if (process == nullptr) return hub_.transport(device);
       return process->connect(schedule_.buffers(device).requests,
-                              static_cast<std::size_t>(memory_.largest_message));
+                              static_cast<std::size_t>(memory_.largest_message),
+                              [this] { return seconds(); });
     };
     return {.model = model_,
             .partition = partition_,
