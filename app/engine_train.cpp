@@ -16,6 +16,7 @@
 #include "app/run_observer.hpp"
 #include "comm/local_transport.hpp"
 #include "core/io/checkpoint.hpp"
+#include "core/io/trace.hpp"
 #include "layers/factory.hpp"
 
 namespace carousel {
@@ -100,11 +101,21 @@ void save(const RunConfig& config, const Trainer& trainer, const Snapshot& snaps
   save_checkpoint(config.run.output, provenance(config), place, checkpoint_tensors(snapshot));
 }
 
+/// Device 0 makes trace.json of what all devices have recorded.
+void trace(const RunConfig& config, const MpiSession* session) {
+  const bool first = session == nullptr || session->rank() == 0;
+  together(session, [] {});  // every rank has left its file
+  together(session, [&] {
+    if (first) write_trace(config.run.output);
+  });
+}
+
 /// Trains with everything in place and says how it ended.
 void train_to_the_end(const RunConfig& config, const MpiSession* session, Trainer& trainer,
                       RunObserver& observer) {
   const bool first = session == nullptr || session->rank() == 0;
   const TrainingResult result = trainer.run();
+  trace(config, session);
   if (result.diverged_at >= 0) {
     // All ranks know it and fail together. Parameters are lost since that step; a checkpoint of
     // them would only do harm.
