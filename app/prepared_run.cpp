@@ -76,6 +76,7 @@ PlanRecord plan_record(const PreparedRun& run) {
     const LayerSpec& first = run.model.layers[run.partition.first[j]];
     const LayerSpec& last = run.model.layers[run.partition.first[j + 1] - 1];
     record.stage_layers.push_back(fmt::format("{} .. {}", first.label(), last.label()));
+    record.stage_activations.push_back(run.memory.stages[j].frame_bytes);
   }
   const Baselines baselines = activation_baselines(run.memory.stages, record.micro_batches);
   record.activation_bytes_together = baselines.together;

@@ -77,6 +77,7 @@ struct PlanRecord {
   std::vector<std::int64_t> messages_per_step;   // [device], sent in a steady training step
   std::vector<std::int64_t> bytes_per_step;      // [device], sent in a steady training step
   std::vector<std::string> stage_layers;         // [stage], names of first and last layer
+  std::vector<std::int64_t> stage_activations;   // [stage], bytes that one micro-batch holds: a_j
   std::int64_t activation_bytes_together = 0;    // dp, all micro-batches at once: N A
   std::int64_t activation_bytes_accumulate = 0;  // dp, one after the other: A
 };

@@ -36,6 +36,7 @@ inline PlanRecord sample_plan() {
   plan.messages_per_step = {3, 2};
   plan.bytes_per_step = {300, 200};
   plan.stage_layers = {"flatten .. 0", "1 .. loss"};
+  plan.stage_activations = {1024, 1024};
   plan.activation_bytes_together = 8192;
   plan.activation_bytes_accumulate = 2048;
   return plan;
