@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Draws curves: loss and accuracy over training steps, activation memory over time.
+
+Lines carry a gid, "loss:NAME" and so on, by which tests find them. Nothing is computed here but
+units: bytes become KiB and the like, seconds become training steps.
+"""
+
+import textwrap
+
+import numpy
+from matplotlib.ticker import MaxNLocator
+
+import palette
+import timeline
+
+LINE = 0.085  # height of a line of text beside the memory, as a part of the axis
+MOST_DEVICES = 4  # with a curve of memory each
+FEW_STEPS = 50  # of so many every one is a point
+LABEL_WIDTH = 27  # characters
+
+
+def draw_progress(axes, runs, column, word):
+    """A column of /steps as a thin line, of /evaluations as a thick one with points."""
+    for k, run in enumerate(runs):
+        colour, style = palette.RUNS[k]
+        axes.plot(run.steps["step"], run.steps[column], color=colour, linewidth=0.5, alpha=0.45,
+                  marker="o" if len(run.steps["step"]) < FEW_STEPS else "", markersize=1.2,
+                  gid=f"{column}:{run.name}")
+        axes.plot(run.evaluations["step"], run.evaluations[column], color=colour, linestyle=style,
+                  linewidth=line_width(runs, k), marker="o", markersize=line_width(runs, k) + 1,
+                  gid=f"test {column}:{run.name}",
+                  label=run.name if len(runs) > 1 else "test set")
+    if len(runs) == 1:
+        axes.plot([], [], color=palette.RUNS[0][0], linewidth=0.5, alpha=0.6,
+                  label="training step")
+    axes.set_title(word, loc="left")
+    axes.set_xlabel("training step" if len(runs) == 1
+                    else "training step (points: on the test set; thin: every step)")
+    last = max(int(run.steps["step"].max(initial=0)) + 1 for run in runs)
+    axes.set_xlim(-0.01 * last, 1.02 * last)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+
+
+def line_width(runs, k):
+    """Points, of the line of run k."""
+    return palette.RUN_WIDTHS[k] if len(runs) > 1 else 1.3
+
+
+def draw_loss(axes, runs):
+    draw_progress(axes, runs, "loss", "Loss")
+    values = numpy.concatenate([run.steps["loss"] for run in runs])
+    values = values[numpy.isfinite(values)]
+    if len(values) and values.min() > 0 and values.max() > 50 * values.min():
+        axes.set_yscale("log")
+        axes.minorticks_off()
+    else:
+        axes.set_ylim(bottom=0)
+    if len(runs) == 1:  # otherwise the lines leave no room, and Accuracy has the legend
+        axes.legend(loc="upper right")
+
+
+def draw_accuracy(axes, runs):
+    draw_progress(axes, runs, "accuracy", "Accuracy")
+    axes.set_ylim(0, 1.03)
+    axes.legend(loc="lower right")
+
+
+def draw_memory(axes, runs, windows):
+    """Activation bytes of all devices together over a few steps, beside what was predicted."""
+    curves = [timeline.held_by_all(run, window) for run, window in zip(runs, windows)]
+    largest = max([int(run.plan["activation_bytes_together"]) for run in runs]
+                  + [int(curve.bytes.max()) for curve in curves])
+    name, unit = palette.byte_unit(largest)
+    axes.set_ylim(0, 1.08 * largest / unit)
+    draw_references(axes, runs, unit)
+    for k, (run, window, curve) in enumerate(zip(runs, windows, curves)):
+        colour, style = palette.RUNS[k]
+        devices = len(run.devices)
+        if len(runs) == 1 and has_legend(runs):
+            for d, device in enumerate(run.devices):
+                draw_curve(axes, runs, timeline.held_by(device, window), window, unit,
+                           color=palette.backward(d), linewidth=0.7, gid=f"held:{run.name}:{d}",
+                           label=f"device {d}")
+        words = "all devices" if len(runs) == 1 and devices > 1 else "measured"
+        draw_curve(axes, runs, curve, window, unit, color=colour, linestyle=style,
+                   linewidth=line_width(runs, k), gid=f"held:{run.name}",
+                   label=words if len(runs) == 1
+                   else f"{run.name}: a step takes {palette.human_seconds(window.step_seconds)}")
+    axes.set_title("Activation memory" if all(len(run.devices) == 1 for run in runs)
+                   else "Activation memory, sum over devices", loc="left")
+    axes.set_ylabel(name)
+    first = shown_step(runs, windows[0], 0)
+    axes.set_xlim(first, first + max(window.steps for window in windows))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_xlabel("training steps" if len(runs) > 1 else
+                    f"training step; one takes {palette.human_seconds(windows[0].step_seconds)}")
+    if has_legend(runs):
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22),
+                    ncol=2 if len(runs) > 2 else 5)
+
+
+def has_legend(runs):
+    """Whether there is more than one curve of memory: several runs, or few enough devices."""
+    return len(runs) > 1 or 1 < len(runs[0].devices) <= MOST_DEVICES
+
+
+def shown_step(runs, window, steps):
+    """Where on the axis a time is, in training steps since the begin of the window: one run shows
+    its own steps, several runs start together."""
+    return steps + (window.first if len(runs) == 1 else 0)
+
+
+def draw_curve(axes, runs, curve, window, unit, **style):
+    steps = numpy.append((curve.seconds - window.begin) / window.step_seconds, window.steps)
+    axes.step(shown_step(runs, window, steps), numpy.append(curve.bytes, curve.bytes[-1]) / unit,
+              where="post", **style)
+
+
+def draw_references(axes, runs, unit):
+    """Lines for what dp would hold and for the peak that the plan predicts, with their bytes."""
+    labels = {}  # bytes -> lines of text
+    for text, column in (("dp, all at once (N A)", "activation_bytes_together"),
+                         ("dp, accumulating (A)", "activation_bytes_accumulate")):
+        for value in sorted({int(run.plan[column]) for run in runs}):
+            axes.axhline(value / unit, color=palette.GREY, linewidth=0.9, linestyle=(0, (1, 1.5)))
+            labels.setdefault(value, []).append(text)
+    predicted = {}  # bytes -> names of the runs
+    for run in runs:
+        predicted.setdefault(timeline.predicted_peak(run), []).append(run.name)
+    for value, names in predicted.items():
+        axes.axhline(value / unit, color=palette.BLUE, linewidth=0.9, linestyle=(0, (5, 3)),
+                     gid="predicted:" + ",".join(names))
+        words = "predicted peak" + ("" if len(runs) == 1 else ": " + ", ".join(names))
+        labels.setdefault(value, []).extend(textwrap.wrap(words, LABEL_WIDTH,
+                                                             break_on_hyphens=False))
+    write_beside(axes, labels, unit)
+
+
+def write_beside(axes, labels, unit):
+    """Texts at the right of the axes at the height of their bytes, moved apart where they touch."""
+    top = axes.get_ylim()[1]
+    below = sum(map(len, labels.values()))  # lines still to be placed
+    ceiling = 1.06
+    for value in sorted(labels, reverse=True):
+        lines = labels[value]
+        below -= len(lines)
+        half = LINE * len(lines) / 2
+        wanted = value / unit / top
+        height = max(min(wanted, ceiling - half), LINE * below + half)
+        ceiling = height - half - 0.02
+        axes.annotate(palette.human_bytes(value), xy=(1, wanted), xytext=(1.03, height),
+                      xycoords="axes fraction", textcoords="axes fraction", va="center",
+                      annotation_clip=False, fontsize=6.5,
+                      arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": palette.GREY,
+                                  "shrinkA": 0, "shrinkB": 0})
+        axes.annotate("\n".join(lines), xy=(1.03, height), xytext=(38, 0), va="center",
+                      xycoords="axes fraction", textcoords="offset points", annotation_clip=False,
+                      fontsize=6.5)

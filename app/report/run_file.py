@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what a picture needs from a run folder, through run.h5 and its links to the ranks' files.
+
+All times are seconds since the start of the run, all sizes bytes. Nothing is computed here.
+"""
+
+import pathlib
+import tomllib
+from dataclasses import dataclass
+
+import h5py
+import numpy
+
+USAGE, BAD_DATA, INPUT_OUTPUT = 2, 65, 74
+
+
+class Refusal(Exception):
+    """One line for the user, and the exit code that goes with it."""
+
+    def __init__(self, code, line):
+        super().__init__(line)
+        self.code = code
+
+
+@dataclass
+class Device:
+    """Rows of the profiled steps on one device: column name -> array, as in the file."""
+
+    actions: dict  # kind, step, micro_batch, stage, version, begin, end (seconds)
+    messages: dict  # kind, direction, step, stage, peer, bytes, posted, completed (seconds)
+    memory: dict  # seconds, activations (bytes in use from then on)
+
+
+@dataclass
+class Run:
+    """One run; `plan` are the attributes of /plan."""
+
+    name: str  # that the picture calls it by
+    info: dict
+    deck: dict  # resolved: section -> key -> value
+    plan: dict
+    stage_activations: numpy.ndarray  # [stage], bytes that one micro-batch holds
+    planned_activations: numpy.ndarray  # [device], bytes
+    steps: dict  # step, loss, accuracy, ...
+    evaluations: dict  # step, loss, accuracy on the test set
+    devices: list  # of Device
+
+
+def read_run(path):
+    """The run in a folder, or of a run.h5. Refusal when it is none or has no profiled step."""
+    given = pathlib.Path(path)
+    main = given / "run.h5" if given.is_dir() else given
+    if not main.is_file():
+        raise Refusal(INPUT_OUTPUT, f"{main}: no such file; name the folder of a run")
+    try:
+        with h5py.File(main, "r") as file:
+            return read_file(file, main)
+    except PermissionError:
+        raise Refusal(INPUT_OUTPUT, f"{main}: not allowed to read it") from None
+    except (KeyError, ValueError, tomllib.TOMLDecodeError) as error:
+        reason = " ".join(str(error.args[0]).split())
+        raise Refusal(BAD_DATA, f"{main}: not a whole run file: {reason}") from None
+    except OSError as error:
+        raise Refusal(BAD_DATA, f"{main}: cannot read it: {' '.join(str(error).split())}") from None
+
+
+def read_file(file, main):
+    info = attributes(file["info"])
+    if info["format"] != "carousel run" or info["format_version"] != 1:
+        raise Refusal(BAD_DATA, f"{main}: is a '{info['format']}' of version "
+                                f"{info['format_version']}, not a 'carousel run' of version 1")
+    plan = attributes(file["plan"])
+    run = Run(name=main.resolve().parent.name,
+              info=info,
+              deck=tomllib.loads(info["deck"]),
+              plan=plan,
+              stage_activations=file["plan/stage_activations"][:],
+              planned_activations=file["plan/bytes/activations"][:],
+              steps=columns(file["steps"], "step", "loss", "accuracy"),
+              evaluations=columns(file["evaluations"], "step", "loss", "accuracy"),
+              devices=[read_device(file, main, d) for d in range(plan["devices"])])
+    if not any(len(device.actions["step"]) for device in run.devices):
+        raise Refusal(USAGE, f"{main}: no step was profiled; train again with, for example, "
+                             "profile.steps=\"0:20\"")
+    return run
+
+
+def read_device(file, main, number):
+    name = f"ranks/{number:04d}"
+    rank = file.get(name)  # None where the link leads nowhere
+    if rank is None:
+        raise Refusal(INPUT_OUTPUT, f"{main.parent / name}.h5: cannot open the file of device "
+                                    f"{number}")
+    return Device(
+        actions=columns(rank["actions"], "kind", "step", "micro_batch", "stage", "version",
+                        "begin", "end"),
+        messages=columns(rank["messages"], "kind", "direction", "step", "stage", "peer", "bytes",
+                         "posted", "completed"),
+        memory=columns(rank["memory"], "seconds", "activations"))
+
+
+def columns(group, *names):
+    """The named columns, which must have the same length; strings as str."""
+    found = {name: group[name][:] for name in names}
+    for name, column in found.items():
+        if len(column) != len(found[names[0]]):
+            raise ValueError(f"{group.name}/{name} has {len(column)} rows, {names[0]} beside it "
+                             f"has {len(found[names[0]])}")
+        if column.dtype.kind == "S":
+            found[name] = column.astype(str)
+    return found
+
+
+def attributes(group):
+    """The attributes of a group with text as str."""
+    return {name: value.decode() if isinstance(value, bytes) else value
+            for name, value in group.attrs.items()}
