@@ -1,0 +1,264 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a run: its files, its numbers against those of the run file, its refusals.
+
+Usage: report_test.py CAROUSEL PROJECT. Everything happens in a temporary folder.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import h5py
+import numpy
+
+CAROUSEL, PROJECT = sys.argv[1], pathlib.Path(sys.argv[2])
+DECK = PROJECT / "inputs/digits.toml"
+REPORT = PROJECT / "app/report"
+SKIPPED = 125
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(REPORT))
+try:
+    import page
+except ModuleNotFoundError as missing:
+    print(f"skipped: no {missing.name}")
+    sys.exit(SKIPPED)
+import run_file
+import timeline
+
+FOLDER = pathlib.Path(tempfile.mkdtemp())
+
+
+def train(name, *words):
+    subprocess.run([CAROUSEL, "train", DECK, f"run.output={FOLDER / name}", "engine.threads=1",
+                    *words], check=True, capture_output=True, timeout=100)
+    return FOLDER / name
+
+
+def setUpModule():
+    train("single", "train.epochs=2")
+    train("ring", "train.epochs=2", "parallel.placement=replicated")
+    train("dp", "train.epochs=2", "parallel.rule=dp")
+    train("none", "train.steps=2", 'profile.steps=""')
+
+
+def tearDownModule():
+    shutil.rmtree(FOLDER)
+
+
+def report(*words):
+    return subprocess.run([sys.executable, "-B", REPORT, *map(str, words)], cwd=FOLDER, text=True,
+                          capture_output=True, timeout=100)
+
+
+class Files(unittest.TestCase):
+    def expect_pictures(self, result, prefix):
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.split(), [f"{prefix}.png", f"{prefix}.svg"])
+        self.assertEqual(pathlib.Path(f"{prefix}.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        root = xml.etree.ElementTree.parse(f"{prefix}.svg").getroot()
+        self.assertTrue(root.tag.endswith("svg"))
+        width, height = (float(root.get(k).removesuffix("pt")) for k in ("width", "height"))
+        self.assertLessEqual(width, 596)  # A4
+        self.assertLessEqual(height, 842)
+
+    def test_one_run_has_them_in_its_folder(self):
+        self.expect_pictures(report(FOLDER / "ring"), FOLDER / "ring/report")
+
+    def test_several_runs_in_one_picture(self):
+        self.expect_pictures(report(*(FOLDER / name for name in ("dp", "single", "ring", "single")),
+                                    "--output", FOLDER / "all"), FOLDER / "all")
+
+    def test_same_run_same_bytes(self):
+        first = (report(FOLDER / "dp/run.h5"), (FOLDER / "dp/report.svg").read_bytes())
+        second = (report(FOLDER / "dp"), (FOLDER / "dp/report.svg").read_bytes())
+        self.assertEqual(first[1], second[1])
+
+
+class Drawn(unittest.TestCase):
+    """What hangs in the figure is what stands in the file."""
+
+    def draw(self, name):
+        self.run_ = run_file.read_run(FOLDER / name)
+        self.figure = page.draw_page([self.run_])
+        self.file = h5py.File(FOLDER / name / "run.h5")
+        self.addCleanup(self.file.close)
+
+    def line(self, gid):
+        found = [line for axes in self.figure.axes for line in axes.lines if line.get_gid() == gid]
+        self.assertEqual(len(found), 1, gid)
+        return found[0]
+
+    def test_loss_and_accuracy(self):
+        self.draw("single")
+        for gid, x, y in (("loss:single", "steps/step", "steps/loss"),
+                          ("accuracy:single", "steps/step", "steps/accuracy"),
+                          ("test loss:single", "evaluations/step", "evaluations/loss"),
+                          ("test accuracy:single", "evaluations/step", "evaluations/accuracy")):
+            numpy.testing.assert_array_equal(self.line(gid).get_xdata(), self.file[x][:])
+            numpy.testing.assert_array_equal(self.line(gid).get_ydata(), self.file[y][:])
+
+    def test_memory_of_one_device(self):
+        self.draw("single")
+        window = timeline.steady_window(self.run_, page.MEMORY_STEPS)
+        memory = self.file["ranks/0000/memory"]
+        seconds, held = memory["seconds"][:], memory["activations"][:]
+        inside = (seconds > window.begin) & (seconds <= window.end)
+        line = self.line("held:single")
+        numpy.testing.assert_array_equal(line.get_ydata()[1:-1] * 1024, held[inside])
+        numpy.testing.assert_allclose(
+            window.begin + (line.get_xdata()[1:-1] - window.first) * window.step_seconds,
+            seconds[inside], atol=1e-9)
+        self.assertEqual(max(line.get_ydata()) * 1024, self.file["plan/bytes/activations"][0])
+
+    def test_memory_of_a_ring_is_the_sum_at_any_time(self):
+        self.draw("ring")
+        window = timeline.steady_window(self.run_, page.MEMORY_STEPS)
+        line = self.line("held:ring")
+        for x, y in list(zip(line.get_xdata(), line.get_ydata()))[:-1:7]:
+            now = window.begin + (x - window.first) * window.step_seconds
+            held = 0
+            for rank in self.file["ranks"].values():
+                before = rank["memory/seconds"][:] <= now + 1e-9
+                held += rank["memory/activations"][:][before][-1]
+            self.assertEqual(y * 1024, held)
+
+    def test_predicted_line(self):
+        self.draw("single")
+        planned = self.file["plan/bytes/activations"][0]
+        self.assertEqual(self.line("predicted:single").get_ydata()[0] * 1024, planned)
+
+    def test_time_grid(self):
+        self.draw("ring")
+        within = timeline.steady_window(self.run_, page.MEMORY_STEPS)
+        window = timeline.steady_window(self.run_, page.GRID_STEPS, within)
+        self.assertEqual(window.steps, page.GRID_STEPS)
+        patches = [patch.get_gid() for axes in self.figure.axes for patch in axes.patches]
+        arrows = 0
+        for d in range(4):
+            rank = self.file[f"ranks/{d:04d}"]
+            begin, end = rank["actions/begin"][:], rank["actions/end"][:]
+            seen = (end > window.begin) & (begin < window.end)
+            for kind in ("forward", "backward", "update"):
+                wanted = numpy.sum(seen & (rank["actions/kind"][:] == kind.encode()))
+                self.assertGreaterEqual(wanted, 2)
+                self.assertEqual(patches.count(f"{kind}:{d}"), wanted, f"{kind} on device {d}")
+            arrows += self.messages_within(d, window)
+        drawn = [c for axes in self.figure.axes for c in axes.collections
+                 if str(c.get_gid()).startswith("messages:")]
+        self.assertEqual(sum(len(lines.get_segments()) for lines in drawn), arrows)
+
+    def messages_within(self, device, window):
+        """Counts messages received by a device, asking the sender's file for their begin."""
+        count = 0
+        rows = {name: column[:] for name, column in self.file[f"ranks/{device:04d}/messages"].items()}
+        for k in numpy.flatnonzero(rows["direction"] == b"receive"):
+            peer = self.file[f"ranks/{rows['peer'][k]:04d}/messages"]
+            other = numpy.flatnonzero(
+                (peer["direction"][:] == b"send") & (peer["kind"][:] == rows["kind"][k])
+                & (peer["step"][:] == rows["step"][k]) & (peer["stage"][:] == rows["stage"][k])
+                & (peer["peer"][:] == device))
+            self.assertEqual(len(other), 1)
+            count += (rows["completed"][k] > window.begin
+                      and peer["posted"][int(other[0])] < window.end)
+        return count
+
+
+def invented_run(steps, **plan):
+    """A run of one device whose step t begins at steps[t] and is a forward of 0.1 s."""
+    actions = {"kind": numpy.array(["forward"] * len(steps)),
+               "step": numpy.array(list(steps)), "stage": numpy.zeros(len(steps), int),
+               "micro_batch": numpy.zeros(len(steps), int),
+               "begin": numpy.array(list(steps.values())),
+               "end": numpy.array(list(steps.values())) + 0.1}
+    memory = {"seconds": actions["end"], "activations": 10 * actions["step"]}
+    device = run_file.Device(actions, {"direction": numpy.array([], dtype=str)}, memory)
+    return run_file.Run("invented", {}, {}, plan, numpy.array([]), numpy.array([]), {}, {}, [device])
+
+
+class Computed(unittest.TestCase):
+    def test_predicted_peak_is_that_of_the_paper(self):
+        for n in (1, 2, 3, 4, 7):
+            run = invented_run({0: 0.0}, rule="cdp-v2", micro_batches=n, stages=n)
+            run.stage_activations = numpy.array([100 + 7 * j * j for j in range(n)])
+            self.assertEqual(timeline.predicted_peak(run),
+                             sum((n - j) * a for j, a in enumerate(run.stage_activations)))
+
+    def test_window_is_steady_and_of_median_duration(self):
+        begins = {t: float(t) for t in range(10)} | {7: 7.75, 8: 8.0, 9: 9.0, 10: 10.0}
+        window = timeline.steady_window(invented_run(begins), 1)
+        self.assertGreaterEqual(window.first, 2)
+        self.assertEqual(window.end - window.begin, 1.0)
+        two = timeline.steady_window(invented_run(begins), 2)
+        inner = timeline.steady_window(invented_run(begins), 1, two)
+        self.assertTrue(two.first <= inner.first < two.first + 2)
+
+    def test_window_where_little_was_recorded(self):
+        for begins, first, steps, end in (({0: 5.0}, 0, 1, 5.1), ({7: 5.0}, 7, 1, 5.1),
+                                          ({0: 1.0, 1: 2.0}, 0, 2, 2.1),
+                                          ({0: 1.0, 1: 2.0, 50: 3.0}, 0, 2, 2.1)):
+            window = timeline.steady_window(invented_run(begins), 2)
+            self.assertEqual((window.first, window.steps), (first, steps), begins)
+            self.assertAlmostEqual(window.end, end)
+
+    def test_held_starts_with_what_was_before(self):
+        run = invented_run({t: float(t) for t in range(5)})
+        curve = timeline.held_by(run.devices[0], timeline.Window(2, 1, 2.0, 3.0))
+        numpy.testing.assert_allclose(curve.seconds, [2.0, 2.1])
+        numpy.testing.assert_array_equal(curve.bytes, [10, 20])
+
+    def test_working_fraction(self):
+        run = invented_run({t: float(t) for t in range(5)})
+        self.assertAlmostEqual(
+            timeline.working_fraction(run, timeline.Window(1, 2, 1.05, 3.0)), 0.15 / 1.95)
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, code, word, *words):
+        result = report(*words)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("report: "), result.stderr)
+        self.assertIn(word, result.stderr)
+
+    def copy(self, name):
+        folder = FOLDER / "copy"
+        shutil.copytree(FOLDER / name, folder)
+        self.addCleanup(shutil.rmtree, folder)
+        return folder
+
+    def test_usage(self):
+        self.refused(2, "RUN")
+        self.refused(2, "--frob", FOLDER / "ring", "--frob")
+        self.refused(2, "at most 4", *[FOLDER / "ring"] * 5)
+        self.refused(2, "no step was profiled", FOLDER / "none")
+
+    def test_not_a_run(self):
+        self.refused(74, "no such file", FOLDER / "nowhere")
+        self.refused(74, "run.h5: no such file", FOLDER)
+        self.refused(65, "carousel checkpoint", FOLDER / "ring/checkpoints/last.h5")
+        self.refused(65, "cannot read it", DECK)
+
+    def test_damaged_runs(self):
+        folder = self.copy("ring")
+        with h5py.File(folder / "ranks/0001.h5", "a") as rank:
+            del rank["actions/begin"]
+        self.refused(65, "begin", folder)
+        (folder / "ranks/0001.h5").unlink()
+        self.refused(74, "0001.h5", folder)
+        with h5py.File(folder / "run.h5", "a") as run:
+            del run["plan"]
+        self.refused(65, "plan", folder)
+
+    def test_nowhere_to_write(self):
+        self.refused(74, "cannot write", FOLDER / "ring", "--output", FOLDER / "nowhere/report")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
