@@ -24,6 +24,17 @@ step $runs/cdp-v2.log "cdp-v2, one device" -- \
 step $runs/cdp-v2-ring.log "cdp-v2, four MPI ranks in a ring" -- \
   mpiexec -n 4 "${train[@]}" parallel.rule=cdp-v2 "${ring[@]}" run.output=$runs/cdp-v2-ring
 
+# The picture is a bonus: a machine without matplotlib still has everything else.
+draws() { "$1" -c 'import h5py, matplotlib' 2>/dev/null; }
+draws python3 || draws /usr/bin/python3 || bash jobscripts/packages.sh report || true
+picture=
+for python in python3 /usr/bin/python3; do
+  if [ -z "$picture" ] && draws $python && step $runs/report.log "picture" -- \
+    $python app/report $runs/dp $runs/cdp-v2 $runs/cdp-v2-ring --output $runs/report; then
+    picture=$runs/report.png
+  fi
+done
+
 echo
 build/release/carousel inspect $runs/dp $runs/cdp-v2 $runs/cdp-v2-ring
 cat <<END
@@ -31,4 +42,6 @@ cat <<END
 Look at one run:   build/release/carousel inspect $runs/cdp-v2
 See its schedule:  build/release/carousel plan inputs/digits.toml
 Then read README.md: how to read this table, and how to run your own deck.
+${picture:+
+The picture of all three: $picture (and .svg)}
 END

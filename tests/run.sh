@@ -9,6 +9,8 @@ set -euo pipefail
 [ $# -gt 0 ] || set -- release double
 cd "$(dirname "$0")/.."
 
+bash jobscripts/packages.sh report || echo "Going on without: app.report may be skipped."
+
 # One preset's failure must not hide another's: all run, then the results stand together.
 failed=()
 for preset in "$@"; do
