@@ -115,8 +115,8 @@ void train_to_the_end(const RunConfig& config, const MpiSession* session, Traine
                       RunObserver& observer) {
   const bool first = session == nullptr || session->rank() == 0;
   const TrainingResult result = trainer.run();
-  trace(config, session);
   if (result.diverged_at >= 0) {
+    trace(config, session);
     // All ranks know it and fail together. Parameters are lost since that step; a checkpoint of
     // them would only do harm.
     together(session, [&] {
@@ -132,6 +132,7 @@ void train_to_the_end(const RunConfig& config, const MpiSession* session, Traine
     check_finite(snapshot, observer.last_evaluation());
     save(config, trainer, snapshot);
   });
+  trace(config, session);
   if (!first) return;
   write_status(config.run.output, {.state = RunState::done, .step = result.steps});
   observer.say(fmt::format("done: {} steps, {}", result.steps, config.run.output));

@@ -89,6 +89,17 @@ void add_action(Events& events, int device, const ActionRecord& action) {
              action.micro_batch, action.stage, action.version);
 }
 
+/// When each message of a device was taken notice of: the begin of its wait, which follows in the
+/// same order. Viewers hang a flow on what its end lies in, and a message often lands long before.
+std::vector<double> begins_of_waits(const DeviceProfile& device) {
+  std::vector<double> begins;
+  for (const ActionRecord& action : device.actions) {
+    if (std::string_view(action.kind) == "wait") begins.push_back(action.begin);
+  }
+  begins.resize(device.messages.size(), 0);
+  return begins;
+}
+
 /// A flow needs both ends, which the edge of the recorded steps may cut; a collective has none.
 void add_flows(Events& events, std::span<const DeviceProfile> devices, std::int64_t end) {
   std::map<MessageKey, const MessageRecord*> sent;
@@ -100,13 +111,15 @@ void add_flows(Events& events, std::span<const DeviceProfile> devices, std::int6
   }
   std::int64_t id = 0;
   for (int d = 0; d < std::ssize(devices); ++d) {
-    for (const MessageRecord& message : devices[d].messages) {
+    const std::vector<double> waits = begins_of_waits(devices[d]);
+    for (std::size_t k = 0; k < waits.size(); ++k) {
+      const MessageRecord& message = devices[d].messages[k];
       if (std::string_view(message.direction) != "receive") continue;
       const auto start = sent.find({message.kind, message.step, message.stage, message.peer, d});
       if (start == sent.end()) continue;
       const double begin = microseconds(start->second->posted);
       // Clocks of two nodes may differ by more than a message takes.
-      const double seen = std::max(begin, microseconds(message.completed));
+      const double seen = std::max(begin, microseconds(std::max(message.completed, waits[k])));
       events.add(R"({{"ph":"s","pid":0,"tid":{},"ts":{:.3f},"id":{},"cat":"message","name":"{}",)"
                  R"("args":{{"bytes":{}}}}})",
                  message.peer, begin, id, message.kind, message.bytes);

@@ -73,9 +73,12 @@ class Trace(unittest.TestCase):
             self.assertEqual(start["name"], ends[key]["name"])
             self.assertEqual(self.kind_at(start), "send")
             self.assertEqual(self.kind_at(ends[key]), "wait")
-        for direction, phase, column in ((b"send", "s", "posted"), (b"receive", "f", "completed")):
+        for direction, phase in ((b"send", "s"), (b"receive", "f")):
             for device, messages in enumerate(self.messages):
-                wanted = sorted(m[column] * 1e6 for m in messages if m["direction"] == direction)
+                waits = [a["begin"] for a in self.actions[device] if a["kind"] == b"wait"]
+                self.assertEqual(len(waits), len(messages))
+                wanted = sorted((m["posted"] if phase == "s" else max(m["completed"], wait)) * 1e6
+                                for m, wait in zip(messages, waits) if m["direction"] == direction)
                 found = sorted(e["ts"] for e in self.events[phase] if e["tid"] == device)
                 self.assertEqual(len(found), len(wanted), f"{direction} of device {device}")
                 for a, b in zip(found, wanted):
