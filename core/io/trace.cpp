@@ -96,7 +96,7 @@ std::vector<double> begins_of_waits(const DeviceProfile& device) {
   for (const ActionRecord& action : device.actions) {
     if (std::string_view(action.kind) == "wait") begins.push_back(action.begin);
   }
-  begins.resize(device.messages.size(), 0);
+  if (begins.size() != device.messages.size()) begins.assign(device.messages.size(), 0);
   return begins;
 }
 
