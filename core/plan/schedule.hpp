@@ -22,6 +22,11 @@ struct Segment {
   std::int64_t last = 0;
 };
 
+/// The segment of a run that begins with `step`. Segments end with epochs: records reach the disk
+/// and evaluations find complete parameters.
+[[nodiscard]] Segment segment_at(std::int64_t step, std::int64_t steps_per_epoch,
+                                 std::int64_t total_steps);
+
 /// How many buffers of each kind the actions of one device name.
 struct BufferCounts {
   int inputs = 0;                           // images and labels of a micro-batch

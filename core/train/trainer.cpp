@@ -98,9 +98,7 @@ TrainingResult Trainer::run() {
   TrainingResult result;
   first_step_seconds_ = spec_.seconds();
   while (steps_ < total_steps_) {
-    // Segments end with epochs: records reach the disk and evaluations find complete parameters.
-    const std::int64_t epoch_end = (steps_ / steps_per_epoch_ + 1) * steps_per_epoch_;
-    run_segment({steps_, std::min(epoch_end, total_steps_)});
+    run_segment(segment_at(steps_, steps_per_epoch_, total_steps_));
     const Executor& executor = devices_.front()->executor();
     steps_ = executor.segment().last;
     result.diverged_at = executor.diverged_at();
