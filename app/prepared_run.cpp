@@ -16,9 +16,9 @@
 namespace carousel {
 namespace {
 
-PreparedRun build(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
+PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   const int batch = config.train.micro_batch_size;
-  Model model = build_model(config.model, dataset.shape(), dataset.classes());
+  Model model = build_model(config.model, basis.sample, basis.classes);
   Partition partition = partition_model(model, config.parallel.stages, config.parallel.balance);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
@@ -37,23 +37,33 @@ PreparedRun build(const RunConfig& config, const Dataset& dataset, TransportKind
   check_schedule(schedule);
 
   // Throws when there is not a single training step in the data.
-  const TrainingOrder order{dataset.train().samples(), config.parallel.micro_batches, batch};
+  const TrainingOrder order{basis.train_samples, config.parallel.micro_batches, batch};
   static_cast<void>(order.steps_per_epoch());
-  const MemorySpec memory{
-      .input = dataset.shape(),
-      .micro_batch_size = batch,
-      .optimizer_state = config.train.optimizer.momentum != 0,
-      .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
-      .staging_bytes = Prefetcher::planned_bytes(dataset, batch, staged_batches),
-      .staged_messages = transport != TransportKind::local && !build_info().cuda.empty()};
+  const MemorySpec memory{.input = basis.sample,
+                          .micro_batch_size = batch,
+                          .optimizer_state = config.train.optimizer.momentum != 0,
+                          .evaluation_batches = (basis.test_samples + batch - 1) / batch,
+                          .staging_bytes = Prefetcher::planned_bytes(
+                              basis.sample, basis.train_samples, batch, staged_batches),
+                          .staged_messages = basis.staged_messages};
   MemoryPlan plan = plan_memory(memory, std::move(stages), schedule);
-  return {std::move(model), std::move(partition), std::move(schedule), std::move(plan)};
+  return {basis, std::move(model), std::move(partition), std::move(schedule), std::move(plan)};
 }
 
 }  // namespace
 
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
-  return with_locations(config, [&] { return build(config, dataset, transport); });
+  return prepare_run(
+      config, {.sample = dataset.shape(),
+               .classes = dataset.classes(),
+               .train_samples = dataset.train().samples(),
+               .test_samples = dataset.test().samples(),
+               .real_bytes = sizeof(real),
+               .staged_messages = transport != TransportKind::local && !build_info().cuda.empty()});
+}
+
+PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {
+  return with_locations(config, [&] { return build(config, basis); });
 }
 
 PlanRecord plan_record(const PreparedRun& run) {
@@ -78,6 +88,7 @@ PlanRecord plan_record(const PreparedRun& run) {
     record.stage_layers.push_back(fmt::format("{} .. {}", first.label(), last.label()));
     record.stage_activations.push_back(run.memory.stages[j].frame_bytes);
   }
+  record.basis = run.basis;
   const Baselines baselines = activation_baselines(run.memory.stages, record.micro_batches);
   record.activation_bytes_together = baselines.together;
   record.activation_bytes_accumulate = baselines.accumulate;

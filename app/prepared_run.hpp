@@ -17,6 +17,7 @@
 namespace carousel {
 
 struct PreparedRun {
+  PlanBasis basis;
   Model model;
   Partition partition;
   Schedule schedule;
@@ -28,6 +29,8 @@ struct PreparedRun {
 /// of MPI in host memory, so that memory depends on the transport; `automatic` is taken for MPI.
 [[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset,
                                       TransportKind transport);
+/// The same for data that may be gone, from what the run file kept of it.
+[[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis);
 
 /// The plan as it is stored in a run file.
 [[nodiscard]] PlanRecord plan_record(const PreparedRun& run);

@@ -77,11 +77,12 @@ std::int64_t Prefetcher::bytes() const {
   return static_cast<std::int64_t>(numbers * sizeof(real) + indices * sizeof(int) + sample_.size());
 }
 
-std::int64_t Prefetcher::planned_bytes(const Dataset& dataset, int largest_batch, int buffers) {
+std::int64_t Prefetcher::planned_bytes(const SampleShape& shape, std::int64_t samples,
+                                       int largest_batch, int buffers) {
   const std::int64_t staged = static_cast<std::int64_t>(buffers) * largest_batch;
-  const std::int64_t sample = dataset.shape().size();
-  const std::int64_t numbers = staged * sample + 256LL * dataset.shape().channels;
-  const std::int64_t indices = staged + 2 * dataset.train().samples();
+  const std::int64_t sample = shape.size();
+  const std::int64_t numbers = staged * sample + 256LL * shape.channels;
+  const std::int64_t indices = staged + 2 * samples;
   return numbers * std::int64_t{sizeof(real)} + indices * std::int64_t{sizeof(int)} + sample;
 }
 

@@ -61,9 +61,9 @@ class Prefetcher {
 
   /// Host bytes held: staging buffers, permutations, table of normalised values.
   [[nodiscard]] std::int64_t bytes() const;
-  /// The same, before anything is allocated.
-  [[nodiscard]] static std::int64_t planned_bytes(const Dataset& dataset, int largest_batch,
-                                                  int buffers);
+  /// The same, before anything is allocated, for `samples` of a shape in /train.
+  [[nodiscard]] static std::int64_t planned_bytes(const SampleShape& shape, std::int64_t samples,
+                                                  int largest_batch, int buffers);
 
   /// Begins a segment; forgets what was left of the one before. The requests stay borrowed until
   /// the next start() or stop().

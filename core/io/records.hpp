@@ -6,10 +6,12 @@
 // knows the other. Seconds count from the start of the run on this rank's clock.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/category.hpp"
+#include "core/model/model.hpp"
 
 namespace carousel {
 
@@ -65,6 +67,19 @@ struct MemoryRecord {
   CategoryBytes bytes = {};
 };
 
+/// What a plan follows from beside the deck, so that it can be made again when the data set is gone
+/// and on another machine.
+struct PlanBasis {
+  SampleShape sample;
+  int classes = 0;
+  std::int64_t train_samples = 0;
+  std::int64_t test_samples = 0;
+  int real_bytes = 0;            // of one number, by the build
+  bool staged_messages = false;  // messages pass through host memory
+
+  bool operator==(const PlanBasis&) const = default;
+};
+
 /// What the plan predicts, for all devices; stored beside what is measured.
 struct PlanRecord {
   std::string rule;       // "cdp-v2"
@@ -80,6 +95,7 @@ struct PlanRecord {
   std::vector<std::int64_t> stage_activations;   // [stage], bytes that one micro-batch holds: a_j
   std::int64_t activation_bytes_together = 0;    // dp, all micro-batches at once: N A
   std::int64_t activation_bytes_accumulate = 0;  // dp, one after the other: A
+  std::optional<PlanBasis> basis;                // files of the first version do not have it
 };
 
 /// What one rank measured over the whole run.

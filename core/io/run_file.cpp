@@ -26,6 +26,19 @@ void append_column(hdf5::File& file, const std::string& name, std::span<const Re
     file.append<T>(name, column);
 }
 
+void write_basis(hdf5::File& file, const PlanBasis& basis) {
+  const std::string group = "/plan/basis";
+  file.create_group(group);
+  file.set(group, "channels", std::int64_t{basis.sample.channels});
+  file.set(group, "height", std::int64_t{basis.sample.height});
+  file.set(group, "width", std::int64_t{basis.sample.width});
+  file.set(group, "classes", std::int64_t{basis.classes});
+  file.set(group, "train_samples", basis.train_samples);
+  file.set(group, "test_samples", basis.test_samples);
+  file.set(group, "real_bytes", std::int64_t{basis.real_bytes});
+  file.set(group, "staged_messages", std::int64_t{basis.staged_messages});
+}
+
 void append_steps(hdf5::File& file, std::span<const StepRecord> steps) {
   append_column(file, "/steps/step", steps, &StepRecord::step);
   append_column(file, "/steps/epoch", steps, &StepRecord::epoch);
@@ -148,6 +161,7 @@ void RunFile::write_plan(const PlanRecord& plan) {
       column.push_back(device[static_cast<std::size_t>(c)]);
     file_.write(fmt::format("/plan/bytes/{}", to_string(static_cast<Category>(c))), column);
   }
+  if (plan.basis) write_basis(file_, *plan.basis);
   publish(file_);
 }
 

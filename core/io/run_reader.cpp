@@ -13,6 +13,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+PlanBasis read_basis(const hdf5::File& file) {
+  const auto number = [&](const char* name) { return file.integer("/plan/basis", name); };
+  return {.sample = {.channels = static_cast<int>(number("channels")),
+                     .height = static_cast<int>(number("height")),
+                     .width = static_cast<int>(number("width"))},
+          .classes = static_cast<int>(number("classes")),
+          .train_samples = number("train_samples"),
+          .test_samples = number("test_samples"),
+          .real_bytes = static_cast<int>(number("real_bytes")),
+          .staged_messages = number("staged_messages") != 0};
+}
+
 PlanRecord read_plan(const hdf5::File& file) {
   PlanRecord plan;
   plan.rule = file.string("/plan", "rule");
@@ -33,6 +45,7 @@ PlanRecord read_plan(const hdf5::File& file) {
     plan.bytes.resize(std::max(plan.bytes.size(), column.size()));
     for (std::size_t d = 0; d < column.size(); ++d) plan.bytes[d][c] = column[d];
   }
+  if (file.contains("/plan/basis")) plan.basis = read_basis(file);
   return plan;
 }
 

@@ -39,18 +39,25 @@ inline PlanRecord sample_plan() {
   plan.stage_activations = {1024, 1024};
   plan.activation_bytes_together = 8192;
   plan.activation_bytes_accumulate = 2048;
+  plan.basis = {.sample = {1, 2, 3},
+                .classes = 4,
+                .train_samples = 8,
+                .test_samples = 5,
+                .real_bytes = sizeof(real),
+                .staged_messages = true};
   return plan;
 }
 
-/// Writes everything in two segments of one step; `receipt` is stage 1's digest after step 1.
-inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t receipt) {
+/// Writes everything in segments of one step; `receipt` is stage 1's digest after step 1.
+inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t receipt,
+                             int steps_made = 2) {
   create_run_folder(folder, false);
   RunFile run(folder, sample_info());
   run.write_plan(sample_plan());
   run.link(2, std::vector<StageOwner>{{1, {"0.weight"}}, {0, {}}});
   RankFile first(folder, 0, sample_info()), second(folder, 1, sample_info());
   MetricsLog log(folder);
-  for (int t = 0; t < 2; ++t) {
+  for (int t = 0; t < steps_made; ++t) {
     const std::vector<StepRecord> steps{{t, 0, 2.5 - t, 0.5, 0.05, 1.0 + t, 64}};
     const std::vector<EvaluationRecord> evaluations{{t + 1, 0, 2.0 - t, 0.75 + 0.125 * t}};
     const std::vector<std::int64_t> samples{10 * t, 10 * t + 1, 10 * t + 2, 10 * t + 3};
@@ -72,7 +79,7 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
     first.append({actions, messages, memory, kept_first, {}}, measured);
     second.append({{}, {}, {}, kept_second, audit}, measured);
   }
-  write_status(folder, {RunState::done, 0, "", 2});
+  write_status(folder, {RunState::done, 0, "", steps_made});
 }
 
 }  // namespace carousel::testing

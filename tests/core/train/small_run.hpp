@@ -108,7 +108,8 @@ class SmallRun final : public TrainingObserver {
             .micro_batch_size = batch,
             .optimizer_state = deck_.train.optimizer.momentum != 0,
             .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
-            .staging_bytes = Prefetcher::planned_bytes(dataset, batch, staged_batches),
+            .staging_bytes = Prefetcher::planned_bytes(dataset.shape(), dataset.train().samples(),
+                                                       batch, staged_batches),
             .staged_messages = process != nullptr && !runs_on_host};
   }
 
