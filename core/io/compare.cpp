@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/io/inspect.hpp"
+#include "core/io/receipts.hpp"
 #include "core/io/run_reader.hpp"
 
 namespace carousel {
@@ -84,9 +85,11 @@ bool comparable(const RunSummary& a, const RunSummary& b) {
 std::string same_bits(const std::vector<RunSummary>& runs, std::size_t k) {
   for (std::size_t earlier = 0; earlier < k; ++earlier) {
     if (!comparable(runs[earlier], runs[k])) continue;
-    if (const auto differ = first_difference(runs[earlier], runs[k]))
-      return fmt::format("no: step {} stage {}", differ->step, differ->stage);
-    return "yes, as " + short_name(runs[earlier].folder);
+    const Agreement agreement = compare_receipts(runs[earlier], runs[k]);
+    if (agreement.differ())
+      return fmt::format("no: step {} stage {}", agreement.steps, agreement.stage);
+    if (agreement.equal()) return "yes, as " + short_name(runs[earlier].folder);
+    return fmt::format("same for {} steps", agreement.steps);
   }
   return "-";
 }

@@ -70,7 +70,7 @@ void tell_memory(std::string& text, const RunSummary& run) {
 void tell_results(std::string& text, const RunSummary& run) {
   if (run.steps > 0)
     line(text, "training", "{} steps, last loss {:.4g}, {:.0f} images/s (median)", run.steps,
-         run.final_loss, run.images_per_second);
+         run.losses.back(), run.images_per_second);
   if (!run.evaluations.empty()) {
     const EvaluationRecord& last = run.evaluations.back();
     line(text, "evaluations", "{}; the last, after {} steps: accuracy {:.4f}, loss {:.4g}",

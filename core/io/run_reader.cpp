@@ -81,9 +81,9 @@ double median(std::vector<double> values) {
 }
 
 void read_steps(const hdf5::File& file, RunSummary& run) {
-  const auto loss = file.read<double>("/steps/loss");
-  run.steps = std::ssize(loss);
-  run.final_loss = loss.empty() ? 0 : loss.back();
+  run.losses = file.read<double>("/steps/loss");
+  run.learning_rates = file.read<double>("/steps/learning_rate");
+  run.steps = std::ssize(run.losses);
   run.images_per_second = median(file.read<double>("/steps/images_per_second"));
 }
 
@@ -107,7 +107,8 @@ void read_ranks(const hdf5::File& file, RunSummary& run) {
 }  // namespace
 
 RunSummary read_run(const std::string& path) {
-  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
+  fs::path folder = fs::is_regular_file(path) ? fs::path(path).parent_path() : fs::path(path);
+  if (folder.empty()) folder = ".";
   const std::string main = (folder / "run.h5").string();
   const Descriptor readable = Descriptor::open(main);
   const hdf5::File file = hdf5::File::open(main);
@@ -120,20 +121,6 @@ RunSummary read_run(const std::string& path) {
   run.evaluations = read_evaluations(file);
   read_ranks(file, run);
   return run;
-}
-
-std::optional<Difference> first_difference(const RunSummary& a, const RunSummary& b) {
-  if (a.receipts.size() != b.receipts.size()) return Difference{};
-  std::optional<Difference> first;
-  for (std::size_t s = 0; s < a.receipts.size(); ++s) {
-    const std::vector<std::uint64_t>& x = a.receipts[s];
-    const std::vector<std::uint64_t>& y = b.receipts[s];
-    const auto at = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
-    const std::int64_t step = at.first - x.begin();
-    const bool differs = at.first != x.end() || at.second != y.end();
-    if (differs && (!first || step < first->step)) first = {step, static_cast<int>(s)};
-  }
-  return first;
 }
 
 std::int64_t measured_bytes(const RunSummary& run, Category category) {

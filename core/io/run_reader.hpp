@@ -25,23 +25,14 @@ struct RunSummary {
   std::vector<std::vector<std::uint64_t>> receipts;  // [stage][step]
   std::int64_t steps = 0;
   std::vector<EvaluationRecord> evaluations;
-  double final_loss = 0;         // of the last training step
-  double images_per_second = 0;  // median over the training steps
+  std::vector<double> losses;          // [step]
+  std::vector<double> learning_rates;  // [step]
+  double images_per_second = 0;        // median over the training steps
 };
 
 /// Reads a run folder, or the folder of a given run.h5. Error(input_output) when there is none,
 /// Error(bad_data) when it is damaged.
 [[nodiscard]] RunSummary read_run(const std::string& path);
-
-/// The first update after which two runs had different parameters in some stage.
-struct Difference {
-  std::int64_t step = 0;
-  int stage = 0;
-};
-
-/// Compares receipts; nothing when both runs made the same updates with the same bits. Runs of
-/// different length or with different stages differ at the first step that only one of them has.
-[[nodiscard]] std::optional<Difference> first_difference(const RunSummary& a, const RunSummary& b);
 
 /// Sum over all devices of a category's peak, as measured and as planned.
 [[nodiscard]] std::int64_t measured_bytes(const RunSummary& run, Category category);

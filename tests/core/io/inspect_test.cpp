@@ -96,6 +96,14 @@ TEST(CompareRuns, SetsRunsSideBySide) {
                     ContainsRegex("- +yes, as one +no: step 1 stage 1")));
 }
 
+TEST(CompareRuns, RunsOfOtherLengthAreTheSameAsFarAsBothWent) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder / "one", 7);
+  testing::write_sample_run(folder / "two", 7, 1);
+  const std::vector<std::string> paths{folder / "one", folder / "two"};
+  EXPECT_THAT(compare_runs(paths), ContainsRegex("- +same for 1 steps"));
+}
+
 TEST(HumanBytes, UsesBinaryUnits) {
   EXPECT_EQ(human_bytes(std::int64_t{512}), "512 B");
   EXPECT_EQ(human_bytes(std::int64_t{1536}), "1.5 KiB");

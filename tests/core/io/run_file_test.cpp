@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/io/receipts.hpp"
 #include "core/io/run_reader.hpp"
 #include "tests/core/io/sample_run.hpp"
 #include "tests/core/support.hpp"
@@ -73,14 +74,20 @@ TEST(RunFile, ReceiptsTellTheFirstDifference) {
   testing::write_sample_run(folder / "c", 8);
   const RunSummary a = read_run(folder / "a"), b = read_run(folder / "b"),
                    c = read_run(folder / "c");
-  EXPECT_FALSE(first_difference(a, b).has_value());
-  ASSERT_TRUE(first_difference(a, c).has_value());
-  EXPECT_EQ(first_difference(a, c)->step, 1);
-  EXPECT_EQ(first_difference(a, c)->stage, 1);
+  EXPECT_TRUE(compare_receipts(a, b).equal());
+  EXPECT_EQ(compare_receipts(a, b).steps, 2);
+  EXPECT_EQ(compare_receipts(a, c).steps, 1);
+  EXPECT_EQ(compare_receipts(a, c).stage, 1);
   RunSummary shorter = b;
   shorter.receipts[0].pop_back();
-  EXPECT_EQ(first_difference(a, shorter)->step, 1);
-  EXPECT_EQ(first_difference(a, shorter)->stage, 0);
+  EXPECT_FALSE(compare_receipts(a, shorter).differ());
+  EXPECT_FALSE(compare_receipts(a, shorter).equal());
+  EXPECT_EQ(compare_receipts(a, shorter).steps, 1);
+  EXPECT_EQ(compare_receipts(a, shorter).only_a, 1);
+  EXPECT_EQ(compare_receipts(shorter, a).only_b, 1);
+  RunSummary cut_otherwise = b;
+  cut_otherwise.receipts.pop_back();
+  EXPECT_TRUE(compare_receipts(a, cut_otherwise).differ());
 }
 
 TEST(RunFile, MissingRunAndMissingRankAreNoSurprise) {
