@@ -17,7 +17,8 @@ namespace carousel {
 enum class ExitCode : int {
   done = 0,
   usage = 2,          // command line or deck
-  bad_data = 65,      // dataset or checkpoint does not hold what it should
+  differ = 3,         // of carousel diff: the runs are not the same
+  bad_data = 65,      // a file does not hold what it should
   internal = 70,      // a bug in Carousel
   input_output = 74,  // the system refused to read or write
   requeue = 75,       // checkpointed on request, submit again

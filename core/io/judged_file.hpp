@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A file of a run whose rows are judged: the first one that is not what it should be ends the
+// program with its name. What should be is known elsewhere.
+
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
+#include "core/base/hdf5.hpp"
+
+namespace carousel {
+
+class JudgedFile {
+ public:
+  /// Error(input_output) when it is not there.
+  explicit JudgedFile(const std::string& path) : file_(open(path)) {}
+
+  [[nodiscard]] const hdf5::File& hdf5() const { return file_; }
+
+  /// A dataset that must have `rows` values; T is std::int64_t, std::uint64_t, double or
+  /// std::string.
+  template <class T>
+  [[nodiscard]] std::vector<T> column(const std::string& dataset, std::size_t rows) const {
+    if (!file_.contains(dataset)) wrong("{} is missing", dataset);
+    std::vector<T> values;
+    if constexpr (std::is_same_v<T, std::string>)
+      values = file_.read_strings(dataset);
+    else
+      values = file_.read<T>(dataset);
+    if (values.size() != rows)
+      wrong("{} has {} rows, should have {}", dataset, values.size(), rows);
+    return values;
+  }
+
+  template <class Found, class Wanted>
+  void demand(const std::string& dataset, std::size_t row, const Found& found,
+              const Wanted& wanted) const {
+    if (found != wanted) wrong("{} row {} is {}, should be {}", dataset, row, found, wanted);
+  }
+
+  /// For times: low <= value <= high, which nothing that is no number fulfils.
+  void demand_within(const std::string& dataset, std::size_t row, double value, double low,
+                     double high) const {
+    if (!(value >= low && value <= high))
+      wrong("{} row {} is {}, should lie between {} and {}", dataset, row, value, low, high);
+  }
+
+  template <class Found, class Wanted>
+  void demand_attribute(const std::string& object, const std::string& name, const Found& found,
+                        const Wanted& wanted) const {
+    if (found != wanted)
+      wrong("attribute {} of {} is {}, should be {}", name, object, found, wanted);
+  }
+
+  template <class... Args>
+  [[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ExitCode::bad_data, "{}: {}", file_.path(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  static hdf5::File open(const std::string& path) {
+    const Descriptor readable = Descriptor::open(path);  // for the system's own words
+    return hdf5::File::open(path);
+  }
+
+  hdf5::File file_;
+};
+
+}  // namespace carousel

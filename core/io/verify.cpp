@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What concerns the whole run: plan, steps, evaluations, receipts, and that messages meet. The rows
+// of one rank are verify_rank.cpp's.
+
+#include "core/io/verify.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "core/base/digest.hpp"
+#include "core/io/checkpoint.hpp"
+#include "core/io/judged_file.hpp"
+#include "core/io/verify_rank.hpp"
+
+namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Compares a column of /plan that has one value per device or per stage.
+template <class T>
+void verify_plan_column(const JudgedFile& file, const std::string& name,
+                        const std::vector<T>& wanted) {
+  const auto found = file.column<T>("/plan/" + name, wanted.size());
+  for (std::size_t k = 0; k < wanted.size(); ++k)
+    file.demand("/plan/" + name, k, found[k], wanted[k]);
+}
+
+void verify_plan(const JudgedFile& file, const PlanRecord& found, const PlanRecord& wanted) {
+  const auto attribute = [&](const char* name, const auto& value, const auto& should) {
+    file.demand_attribute("/plan", name, value, should);
+  };
+  attribute("rule", found.rule, wanted.rule);
+  attribute("placement", found.placement, wanted.placement);
+  attribute("order", found.order, wanted.order);
+  attribute("devices", found.devices, wanted.devices);
+  attribute("micro_batches", found.micro_batches, wanted.micro_batches);
+  attribute("stages", found.stages, wanted.stages);
+  attribute("activation_bytes_together", found.activation_bytes_together,
+            wanted.activation_bytes_together);
+  attribute("activation_bytes_accumulate", found.activation_bytes_accumulate,
+            wanted.activation_bytes_accumulate);
+  verify_plan_column(file, "messages_per_step", wanted.messages_per_step);
+  verify_plan_column(file, "bytes_per_step", wanted.bytes_per_step);
+  verify_plan_column(file, "stage_layers", wanted.stage_layers);
+  for (std::size_t c = 0; c < category_count; ++c) {
+    std::vector<std::int64_t> bytes;
+    for (const CategoryBytes& device : wanted.bytes) bytes.push_back(device[c]);
+    verify_plan_column(file, fmt::format("bytes/{}", to_string(static_cast<Category>(c))), bytes);
+  }
+}
+
+void verify_steps(const JudgedFile& file, const Expectation& expected, std::int64_t steps) {
+  const auto rows = static_cast<std::size_t>(steps);
+  const auto step = file.column<std::int64_t>("/steps/step", rows);
+  const auto epoch = file.column<std::int64_t>("/steps/epoch", rows);
+  const auto rate = file.column<double>("/steps/learning_rate", rows);
+  const auto accuracy = file.column<double>("/steps/accuracy", rows);
+  const auto seconds = file.column<double>("/steps/seconds", rows);
+  const auto images = file.column<double>("/steps/images_per_second", rows);
+  for (std::size_t k = 0; k < rows; ++k) {
+    const auto t = static_cast<std::int64_t>(k);
+    file.demand("/steps/step", k, step[k], t);
+    file.demand("/steps/epoch", k, epoch[k], t / expected.steps_per_epoch);
+    // Cosines of two machines may differ in their last bits.
+    const double wanted = expected.learning_rate(t);
+    if (!(std::abs(rate[k] - wanted) <= 1e-12 * std::abs(wanted)))
+      file.demand("/steps/learning_rate", k, rate[k], wanted);
+    file.demand_within("/steps/accuracy", k, accuracy[k], 0, 1);
+    file.demand_within("/steps/seconds", k, seconds[k], k == 0 ? 0 : seconds[k - 1], HUGE_VAL);
+    file.demand_within("/steps/images_per_second", k, images[k], 0, HUGE_VAL);
+  }
+}
+
+/// The segments of a run that made `steps` updates; the last one may have been cut short.
+std::vector<Segment> segments_until(const Expectation& expected, std::int64_t steps) {
+  std::vector<Segment> segments;
+  for (std::int64_t t = 0; t < steps; t = segments.back().last) {
+    segments.push_back(segment_at(t, expected.steps_per_epoch, expected.total_steps));
+    segments.back().last = std::min(segments.back().last, steps);
+  }
+  return segments;
+}
+
+/// Whether a run may stop after `steps` updates other than by divergence.
+bool between_segments(const Expectation& expected, std::int64_t steps) {
+  return steps == expected.total_steps || steps % expected.steps_per_epoch == 0;
+}
+
+/// How the run ended, its losses and its length agree: all devices stop two steps after the first
+/// loss that is not finite, or with the segment if that is earlier.
+void verify_end(const JudgedFile& file, const RunSummary& run, const Expectation& expected) {
+  const RunState state = run.status ? run.status->state : RunState::running;
+  const auto first =
+      std::ranges::find_if_not(run.losses, [](double x) { return std::isfinite(x); });
+  const std::int64_t t = first - run.losses.begin();
+  std::int64_t wanted = expected.total_steps;
+  if (state == RunState::diverged) {
+    if (t == run.steps) file.wrong("/steps/loss is finite in every row, but the run diverged");
+    wanted = std::min(segment_at(t, expected.steps_per_epoch, expected.total_steps).last, t + 2);
+  } else {
+    if (t < run.steps)
+      file.wrong("/steps/loss row {} is {}, but the run is {}", t, *first, to_string(state));
+    if (state != RunState::done && between_segments(expected, run.steps)) return;
+  }
+  if (run.steps != wanted)
+    file.wrong("/steps/loss has {} rows, should have {} in a run that is {}", run.steps, wanted,
+               to_string(state));
+  if (run.status->step != run.steps)
+    fail(ExitCode::bad_data, "{}/status.json: step is {}, should be {}", run.folder,
+         run.status->step, run.steps);
+}
+
+/// Evaluations stand where the deck asks for them; the newest segment's may not have come to pass.
+std::int64_t verify_evaluations(const JudgedFile& file, const RunSummary& run,
+                                const Expectation& expected) {
+  std::vector<std::int64_t> wanted;
+  for (const Segment& segment : segments_until(expected, run.steps))
+    if (expected.evaluated(segment.last)) wanted.push_back(segment.last);
+  const bool done = run.status && run.status->state == RunState::done;
+  const bool last_missing = !done && !wanted.empty() && run.evaluations.size() + 1 == wanted.size();
+  if (last_missing && wanted.back() == run.steps) wanted.pop_back();
+  const auto step = file.column<std::int64_t>("/evaluations/step", wanted.size());
+  const auto epoch = file.column<std::int64_t>("/evaluations/epoch", wanted.size());
+  const auto loss = file.column<double>("/evaluations/loss", wanted.size());
+  const auto accuracy = file.column<double>("/evaluations/accuracy", wanted.size());
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    file.demand("/evaluations/step", k, step[k], wanted[k]);
+    file.demand("/evaluations/epoch", k, epoch[k], wanted[k] / expected.steps_per_epoch);
+    file.demand_within("/evaluations/accuracy", k, accuracy[k], 0, 1);
+  }
+  return std::ssize(wanted);
+}
+
+void verify_info(const JudgedFile& file, const RunInfo& info, const RunInfo& wanted) {
+  if (info.deck != wanted.deck) file.wrong("attribute deck of /info is not that of run.h5");
+  file.demand_attribute("/info", "seed", info.seed, wanted.seed);
+  file.demand_attribute("/info", "git_hash", info.git_hash, wanted.git_hash);
+}
+
+/// Updates that a rank's file tells of. Ranks of a run that was killed may be an epoch apart.
+std::int64_t recorded_steps(const JudgedFile& file, const RunSummary& run,
+                            const Expectation& expected, int device) {
+  const RunState state = run.status ? run.status->state : RunState::running;
+  if (state == RunState::done || state == RunState::diverged) return run.steps;
+  std::int64_t steps = run.steps;
+  const Traffic sent = traffic(expected.schedule, device);
+  if (sent.messages > 0) steps = file.hdf5().integer("/measured", "messages_sent") / sent.messages;
+  for (int j = 0; j < expected.schedule.rule().stages(); ++j) {
+    const std::string receipts = fmt::format("/receipts/{}", j);
+    if (expected.schedule.owner(j) == device)
+      steps = file.hdf5().contains(receipts)
+                  ? static_cast<std::int64_t>(file.hdf5().info(receipts).shape[0])
+                  : 0;
+  }
+  return between_segments(expected, steps) ? steps : run.steps;
+}
+
+/// Every stage has a receipt per update, in the file of its owner and nowhere else.
+std::int64_t verify_receipts(const JudgedFile& file, const Expectation& expected, int device,
+                             std::int64_t steps) {
+  std::int64_t count = 0;
+  for (int j = 0; j < expected.schedule.rule().stages(); ++j) {
+    const std::string name = fmt::format("/receipts/{}", j);
+    const bool owns = expected.schedule.owner(j) == device;
+    if (!owns && file.hdf5().contains(name))
+      file.wrong("{} should be in the file of device {} alone", name, expected.schedule.owner(j));
+    if (owns && (steps > 0 || file.hdf5().contains(name)))
+      count += std::ssize(file.column<std::uint64_t>(name, static_cast<std::size_t>(steps)));
+  }
+  return count;
+}
+
+/// Both ends of a message seen from outside: who sent what to whom.
+struct Meeting {
+  std::int64_t step = 0;
+  std::string kind;
+  int stage = 0;
+  int micro_batch = 0;
+  int from = 0;
+  int to = 0;
+  std::int64_t bytes = 0;
+  auto operator<=>(const Meeting&) const = default;
+};
+
+/// Ends seen so far: sends less receives, and the row of the last one.
+struct Ends {
+  std::int64_t balance = 0;
+  int device = 0;
+  std::size_t row = 0;
+};
+
+class Meetings {
+ public:
+  void add(int device, std::size_t row, const MessageEnd& end) {
+    if (end.peer < 0) return;  // a collective
+    const int from = end.sent ? device : end.peer;
+    const int to = end.sent ? end.peer : device;
+    Ends& ends = ends_[{end.step, end.kind, end.stage, end.micro_batch, from, to, end.bytes}];
+    ends = {ends.balance + (end.sent ? 1 : -1), device, row};
+    sent_ += end.sent ? 1 : 0;
+  }
+
+  /// Nothing of a step before `steps` is left alone; returns the messages of all steps.
+  [[nodiscard]] std::int64_t verify(const RunSummary& run, std::int64_t steps) const {
+    for (const auto& [meeting, ends] : ends_) {
+      if (ends.balance == 0 || meeting.step >= steps) continue;
+      fail(ExitCode::bad_data, "{}/{}: /messages row {}: {} of step {}, stage {} has no other end",
+           run.folder, rank_file_name(ends.device), ends.row, meeting.kind, meeting.step,
+           meeting.stage);
+    }
+    return sent_;
+  }
+
+ private:
+  std::map<Meeting, Ends> ends_;
+  std::int64_t sent_ = 0;
+};
+
+/// The parameters of the newest checkpoint have the digests of their receipts; its step, or -1.
+std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expected,
+                               std::int64_t steps) {
+  const std::string path = run.folder + "/checkpoints/last.h5";
+  if (!fs::exists(path)) return -1;
+  const Checkpoint checkpoint(path);
+  const std::int64_t step = checkpoint.place().step;
+  if (step < 1 || step > steps)
+    fail(ExitCode::bad_data, "{}: was made after {} steps, but receipts end with {}", path, step,
+         steps);
+  for (std::size_t j = 0; j < expected.memory.stages.size(); ++j) {
+    const StageMemory& stage = expected.memory.stages[j];
+    std::vector<real> flat;
+    for (int k = 0; k < stage.layers; ++k) {
+      for (const ParameterSpec& parameter : expected.model.layers[stage.first + k].parameters) {
+        const auto values = checkpoint.values("/parameters/" + parameter.name, parameter.shape);
+        flat.insert(flat.end(), values.begin(), values.end());
+      }
+    }
+    const std::uint64_t found = digest(std::span<const real>(flat));
+    const std::uint64_t receipt = run.receipts[j][static_cast<std::size_t>(step - 1)];
+    if (found != receipt)
+      fail(ExitCode::bad_data,
+           "{}/{}: /receipts/{} row {} is {}, should be {} as the parameters of {}", run.folder,
+           rank_file_name(expected.schedule.owner(static_cast<int>(j))), j, step - 1, receipt,
+           found, path);
+  }
+  return step;
+}
+
+}  // namespace
+
+Verified verify_run(const RunSummary& run, const Expectation& expected) {
+  const JudgedFile main(run.folder + "/run.h5");
+  main.demand_attribute("/info", "seed", run.info.seed, expected.seed);
+  verify_plan(main, *run.plan, expected.plan);
+  verify_steps(main, expected, run.steps);
+  verify_end(main, run, expected);
+  Verified result{.steps = run.steps, .evaluations = verify_evaluations(main, run, expected)};
+  for (std::int64_t t = 0; t < run.steps; ++t)
+    result.profiled_steps += expected.profiled(t) ? 1 : 0;
+
+  Meetings meetings;
+  std::int64_t common = run.steps;
+  for (int d = 0; d < expected.schedule.devices(); ++d) {
+    const JudgedFile file(fmt::format("{}/{}", run.folder, rank_file_name(d)));
+    verify_info(file, read_info(file.hdf5(), "carousel rank"), run.info);
+    const std::int64_t steps = recorded_steps(file, run, expected, d);
+    const VerifiedRank rank = verify_rank(file, expected, d, segments_until(expected, steps));
+    result.receipts += verify_receipts(file, expected, d, steps);
+    result.actions += rank.actions;
+    for (std::size_t k = 0; k < rank.messages.size(); ++k) meetings.add(d, k, rank.messages[k]);
+    common = std::min(common, steps);
+  }
+  result.messages = meetings.verify(run, common);
+  result.checkpoint_step = verify_checkpoint(run, expected, common);
+  return result;
+}
+
+}  // namespace carousel

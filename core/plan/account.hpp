@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a device must have done in a segment, action by action, and the activations in use after
+// each: the plan walked as an executor walks it. It says what should be, not what was.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/plan/memory_plan.hpp"
+#include "core/plan/schedule.hpp"
+
+namespace carousel {
+
+struct AccountedAction {
+  Action action;
+  std::int64_t activation_bytes = 0;  // in use after it
+};
+
+/// The actions of `device` in a segment, in order; those of steps that `selected` does not take are
+/// walked, since they hold memory, but left out.
+[[nodiscard]] std::vector<AccountedAction> account(
+    const Schedule& schedule, const MemoryPlan& memory, int device, const Segment& segment,
+    const std::function<bool(std::int64_t)>& selected);
+
+/// The most activation bytes that `device` has in use at once in a segment of `steps` steps.
+[[nodiscard]] std::int64_t peak_activations(const Schedule& schedule, const MemoryPlan& memory,
+                                            int device, std::int64_t steps);
+
+}  // namespace carousel
