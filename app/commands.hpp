@@ -35,4 +35,10 @@ void print_plan(const RunConfig& config);
 /// Prints what files or run folders hold; more than one are compared.
 void inspect_command(const std::vector<std::string>& paths);
 
+/// Checks the files of a run against the plan that its deck makes, and prints what was checked.
+void verify_command(const std::string& path);
+
+/// Prints where two runs differ first and what may explain it; done when they do not, or differ.
+[[nodiscard]] ExitCode diff_command(const std::string& path_a, const std::string& path_b);
+
 }  // namespace carousel

@@ -30,6 +30,9 @@ struct CommandLine {
   std::string checkpoint;
   std::string dataset;
   std::vector<std::string> inspected;
+  std::string verified;
+  std::string run_a;
+  std::string run_b;
   std::string topic;
 };
 
@@ -79,6 +82,17 @@ void add_commands(CLI::App& app, CommandLine& line) {
   inspect->add_option("FILE", line.inspected, "Run folder, run file, checkpoint or data set")
       ->required();
 
+  CLI::App* verify =
+      app.add_subcommand("verify", "Check the records of a run against the plan of its deck");
+  verify->add_option("RUN", line.verified, "Run folder")->required();
+  verify->footer("Exit code 0: all as it must be; 65: the first row that is wrong is named.");
+
+  CLI::App* diff =
+      app.add_subcommand("diff", "Name the first step and stage where two runs differ");
+  diff->add_option("RUN", line.run_a, "Run folder")->required();
+  diff->add_option("OTHER", line.run_b, "Run folder")->required();
+  diff->footer("Exit code 0: both made the same updates, bit for bit; 3: they differ.");
+
   CLI::App* help = app.add_subcommand("help", "Help on carousel, or on the keys of a deck");
   help->add_option("TOPIC", line.topic, "deck, or the name of a command");
 }
@@ -91,21 +105,25 @@ void print_help(const CLI::App& app, const std::string& topic) {
   const auto named = [&](const CLI::App* command) { return command->get_name() == topic; };
   const std::vector<const CLI::App*> commands = app.get_subcommands(named);
   if (!topic.empty() && commands.empty())
-    fail(ExitCode::usage, "no help on {}; topics are deck, train, plan, eval, inspect", topic);
+    fail(ExitCode::usage,
+         "no help on {}; topics are deck, train, plan, eval, inspect, verify, diff", topic);
   const CLI::App* command = topic.empty() ? &app : commands.front();
   const std::string name = topic.empty() ? "carousel" : "carousel " + topic;
   fmt::print("{}", app.get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal));
 }
 
-void run(const CLI::App& app, const CommandLine& line, const Launcher& launcher) {
+ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launcher) {
   if (app.get_subcommands().empty())
-    fail(ExitCode::usage, "which command? train, plan, eval, inspect or help");
+    fail(ExitCode::usage, "which command? train, plan, eval, inspect, verify, diff or help");
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "train") train_command(line.train, launcher);
   if (command == "plan") plan_command(line.plan_deck, line.plan_overrides);
   if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
   if (command == "inspect") inspect_command(line.inspected);
+  if (command == "verify") verify_command(line.verified);
+  if (command == "diff") return diff_command(line.run_a, line.run_b);
   if (command == "help") print_help(app, line.topic);
+  return ExitCode::done;
 }
 
 /// Every rank finds the same mistake in a deck, so one speaks. What only one node may see, such as
@@ -135,9 +153,9 @@ int guarded_main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       fail(ExitCode::usage, "{}; see carousel --help", error.what());
     }
-    run(app, line, launcher);
+    const ExitCode code = run(app, line, launcher);
     flush_output();
-    return static_cast<int>(ExitCode::done);
+    return static_cast<int>(code);
   } catch (const Error& error) {
     return report(error, line.train.deck, launcher);
   } catch (const std::system_error& error) {

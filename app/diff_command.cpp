@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `carousel diff`: where two runs part, and what in their files may explain it.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "app/commands.hpp"
+#include "core/base/check.hpp"
+#include "core/io/receipts.hpp"
+
+namespace carousel {
+namespace {
+
+void add(std::string& report, const std::string& what, const std::string& a, const std::string& b) {
+  if (a != b) report += fmt::format("  {:<28}  {}  |  {}\n", what, a, b);
+}
+
+std::map<std::string, std::string> deck_of(const RunSummary& run) {
+  std::map<std::string, std::string> keys;
+  for (const DeckEntry& entry : parse_deck(run.info.deck, run.folder + "/run.h5", {}).entries)
+    keys[entry.key] = to_toml(entry.value);
+  // Names change no number.
+  keys.erase("run.name");
+  keys.erase("run.output");
+  return keys;
+}
+
+/// Keys of the decks, in the order of their names; "-" for a key that has no effect in that run.
+void add_decks(std::string& report, const RunSummary& a, const RunSummary& b) {
+  const std::map<std::string, std::string> of_a = deck_of(a);
+  const std::map<std::string, std::string> of_b = deck_of(b);
+  std::map<std::string, std::string> all = of_a;
+  all.insert(of_b.begin(), of_b.end());
+  const auto value = [](const std::map<std::string, std::string>& keys, const std::string& key) {
+    const auto found = keys.find(key);
+    return found == keys.end() ? "-" : found->second;
+  };
+  for (const auto& [key, unused] : all) add(report, key, value(of_a, key), value(of_b, key));
+}
+
+std::string data_of(const PlanRecord& plan) {
+  if (!plan.basis) return "?";
+  return fmt::format("{} of {}", plan.basis->train_samples, to_string(plan.basis->sample));
+}
+
+void add_plans(std::string& report, const PlanRecord& a, const PlanRecord& b) {
+  add(report, "training samples", data_of(a), data_of(b));
+  const std::size_t stages = std::min(a.stage_layers.size(), b.stage_layers.size());
+  for (std::size_t s = 0; s < stages; ++s)
+    add(report, fmt::format("stage {}", s), a.stage_layers[s], b.stage_layers[s]);
+  add(report, "bytes of a number", a.basis ? fmt::format("{}", a.basis->real_bytes) : "?",
+      b.basis ? fmt::format("{}", b.basis->real_bytes) : "?");
+}
+
+void add_step(std::string& report, const RunSummary& a, const RunSummary& b, std::int64_t step) {
+  const auto value = [&](const std::vector<double>& column) {
+    return step < std::ssize(column) ? fmt::format("{:.9g}", column[static_cast<std::size_t>(step)])
+                                     : "-";
+  };
+  add(report, fmt::format("learning rate of step {}", step), value(a.learning_rates),
+      value(b.learning_rates));
+  add(report, fmt::format("loss of step {}", step), value(a.losses), value(b.losses));
+}
+
+std::string explanation(const RunSummary& a, const RunSummary& b, const Agreement& agreement) {
+  std::string report;
+  add_decks(report, a, b);
+  if (a.plan && b.plan) add_plans(report, *a.plan, *b.plan);
+  add(report, "program", a.info.program_version + " " + a.info.git_hash,
+      b.info.program_version + " " + b.info.git_hash);
+  add(report, "libraries", a.info.libraries, b.info.libraries);
+  if (report.empty() && agreement.differ())
+    report =
+        "  Nothing in deck, plan or program explains it: look at what the data files hold, at\n"
+        "  the threads per device and at the machines.\n";
+  if (agreement.differ()) add_step(report, a, b, agreement.steps);
+  return report;
+}
+
+std::string verdict(const RunSummary& a, const RunSummary& b, const Agreement& agreement) {
+  const std::size_t stages = a.receipts.size();
+  if (stages != b.receipts.size())
+    return fmt::format(
+        "{} and {} differ from step 0, stage 0 on: they are cut into {} and {} stages", a.folder,
+        b.folder, stages, b.receipts.size());
+  if (agreement.differ())
+    return fmt::format("{} and {} differ first after step {}, in stage {} of {}", a.folder,
+                       b.folder, agreement.steps, agreement.stage, stages);
+  const std::string same = fmt::format("{} and {} made the same {} updates, bit for bit", a.folder,
+                                       b.folder, agreement.steps);
+  if (agreement.equal()) return same;
+  return fmt::format("{}; {} made {} more", same, agreement.only_a > 0 ? a.folder : b.folder,
+                     std::max(agreement.only_a, agreement.only_b));
+}
+
+RunSummary with_receipts(const std::string& path) {
+  RunSummary run = read_run(path);
+  if (run.receipts.empty() || run.receipts.front().empty())
+    fail(ExitCode::bad_data,
+         "{}: has no receipts; not even one step was made, or its ranks/ is gone", run.folder);
+  return run;
+}
+
+}  // namespace
+
+ExitCode diff_command(const std::string& path_a, const std::string& path_b) {
+  const RunSummary a = with_receipts(path_a);
+  const RunSummary b = with_receipts(path_b);
+  const Agreement agreement = compare_receipts(a, b);
+  fmt::print("{}\n", verdict(a, b, agreement));
+  if (agreement.equal()) return ExitCode::done;
+  fmt::print("{}", explanation(a, b, agreement));
+  return ExitCode::differ;
+}
+
+}  // namespace carousel

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `carousel verify`: makes the plan of a finished run again from what the run file holds, and
+// compares. Needs neither the data set nor the machine it ran on.
+
+#include <fmt/core.h>
+
+#include "app/commands.hpp"
+#include "app/prepared_run.hpp"
+#include "core/base/real.hpp"
+#include "core/data/sampler.hpp"
+#include "core/io/verify.hpp"
+#include "core/train/learning_rate.hpp"
+#include "core/train/slices.hpp"
+
+namespace carousel {
+namespace {
+
+/// The plan of a run that can be planned here.
+PlanBasis basis_of(const RunSummary& run) {
+  if (!run.plan)
+    fail(ExitCode::bad_data, "{}/run.h5: has no /plan; the run ended before it began", run.folder);
+  if (!run.plan->basis)
+    fail(ExitCode::bad_data,
+         "{}/run.h5: has no /plan/basis, which an earlier Carousel did not write; train again",
+         run.folder);
+  const PlanBasis& basis = *run.plan->basis;
+  if (basis.real_bytes != 4 && basis.real_bytes != 8)
+    fail(ExitCode::bad_data, "{}/run.h5: attribute real_bytes of /plan/basis is {}", run.folder,
+         basis.real_bytes);
+  if (basis.real_bytes != int{sizeof(real)})
+    fail(ExitCode::usage,
+         "{}: was made with numbers of {} bytes, and this program plans for {}; use a build of "
+         "that precision",
+         run.folder, basis.real_bytes, sizeof(real));
+  return basis;
+}
+
+/// A deck that no longer reads, or no longer fits what is stored, is a damaged file, not a mistake
+/// of whoever runs the check.
+template <class Function>
+auto as_bad_data(const RunSummary& run, Function&& function) {
+  try {
+    return function();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage) throw;
+    fail(ExitCode::bad_data, "{}/run.h5: attribute deck of /info or /plan/basis: {}", run.folder,
+         error.what());
+  }
+}
+
+std::string describe(const RunSummary& run, const PlanRecord& plan, const Verified& verified) {
+  const auto line = [](const char* what, const std::string& text) {
+    return fmt::format("  {:<10} {}\n", what, text);
+  };
+  std::string report =
+      fmt::format("{}: {} after {} steps\n", run.folder,
+                  run.status ? to_string(run.status->state) : "no status", verified.steps);
+  report += line("rule", fmt::format("{}, {} on {} device{}, N = {}, S = {}", plan.rule,
+                                     plan.placement, plan.devices, plan.devices == 1 ? "" : "s",
+                                     plan.micro_batches, plan.stages));
+  report += line("plan", "all of it follows from the deck");
+  report += line("steps", fmt::format("{}, with the learning rates of the deck; {} evaluations",
+                                      verified.steps, verified.evaluations));
+  report +=
+      line("actions", fmt::format("{} of {} profiled steps, order and versions as the rule says",
+                                  verified.actions, verified.profiled_steps));
+  report += line("messages",
+                 fmt::format("{}, each with both ends and the planned bytes", verified.messages));
+  report += line("memory", fmt::format("{} rows and every peak, to the byte", verified.actions));
+  report += line("receipts", fmt::format("{}, one per step and stage", verified.receipts));
+  report += line("checkpoint", verified.checkpoint_step < 0
+                                   ? "there is none to compare receipts with"
+                                   : fmt::format("its parameters have the receipts of step {}",
+                                                 verified.checkpoint_step - 1));
+  return report + "All as it must be.\n";
+}
+
+}  // namespace
+
+void verify_command(const std::string& path) {
+  const RunSummary run = read_run(path);
+  const PlanBasis basis = basis_of(run);
+  const RunConfig config =
+      as_bad_data(run, [&] { return parse_run_config(run.info.deck, run.folder + "/run.h5", {}); });
+  const PreparedRun prepared = as_bad_data(run, [&] { return prepare_run(config, basis); });
+
+  const TrainConfig& train = config.train;
+  const std::int64_t per_epoch =
+      TrainingOrder{basis.train_samples, config.parallel.micro_batches, train.micro_batch_size}
+          .steps_per_epoch();
+  const std::int64_t total = train.steps > 0 ? train.steps : train.epochs * per_epoch;
+  const Slices profiled(config.profile.steps);
+  const Expectation expected{
+      .model = prepared.model,
+      .schedule = prepared.schedule,
+      .memory = prepared.memory,
+      .plan = plan_record(prepared),
+      .seed = config.run.seed,
+      .steps_per_epoch = per_epoch,
+      .total_steps = total,
+      .evaluated =
+          [&](std::int64_t steps) {
+            const bool epoch_ends = steps % per_epoch == 0 && train.evaluate_every > 0;
+            return steps == total || (epoch_ends && steps / per_epoch % train.evaluate_every == 0);
+          },
+      .profiled = [&](std::int64_t step) { return profiled.contains(step, total); },
+      .learning_rate =
+          [&](std::int64_t step) {
+            return learning_rate(train.schedule, train.optimizer.learning_rate, step, per_epoch,
+                                 total);
+          }};
+  fmt::print("{}", describe(run, expected.plan, verify_run(run, expected)));
+}
+
+}  // namespace carousel

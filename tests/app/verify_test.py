@@ -1,0 +1,293 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Receipts of real runs: verify accepts them and rejects every altered row, diff finds the first
+step and stage where two part.
+
+Usage: verify_test.py CAROUSEL PROJECT. Everything happens in a temporary folder.
+"""
+
+import collections
+import json
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import h5py
+
+CAROUSEL, PROJECT = sys.argv[1], pathlib.Path(sys.argv[2])
+DECK = PROJECT / "inputs/digits.toml"
+PROFILE = 'profile.steps="0:3,20:24,-1:"'
+RING = ("parallel.placement=replicated",)
+CUT = ("parallel.micro_batches=6", "parallel.stages=3")  # N = 2 S
+GAPS = ("parallel.micro_batches=3", "parallel.stages=4")  # N < S
+
+# What is altered, of which kind, and how; times are moved to where they cannot have been.
+FIELDS = {
+    "action": ("actions/kind", "actions/step", "actions/micro_batch", "actions/stage"),
+    "version": ("actions/version",),
+    "byte count": ("messages/bytes",),
+    "message": ("messages/kind", "messages/direction", "messages/step", "messages/stage",
+                "messages/micro_batch", "messages/peer"),
+    "memory": ("memory/action", "memory/seconds", "memory/parameters",
+               "memory/previous_parameters", "memory/gradients", "memory/optimizer",
+               "memory/activations", "memory/boundary", "memory/scratch", "memory/communication",
+               "memory/data"),
+    "time": ("actions/begin", "actions/end", "messages/posted", "messages/completed",
+             "messages/waited"),
+}
+MUTATIONS_PER_KIND = 24  # of each, in every run
+
+
+class Runs(unittest.TestCase):
+    """Trains what the tests look at once, into one folder."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+
+    @classmethod
+    def train(cls, name, *words, length="train.epochs=2", code=0):
+        result = subprocess.run([CAROUSEL, "train", DECK, f"run.output={name}", PROFILE, length,
+                                 *words],
+                                cwd=cls.folder, text=True, capture_output=True, timeout=100)
+        assert result.returncode == code, result.stderr
+
+    def carousel(self, *words, code=0):
+        result = subprocess.run([CAROUSEL, *words], cwd=self.folder, text=True,
+                                capture_output=True, timeout=100)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def rejected(self, name, code=65):
+        """verify names one thing that is wrong and claims nothing; returns the line."""
+        result = self.carousel("verify", name, code=code)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        return result.stderr
+
+    def copy(self, name):
+        shutil.rmtree(self.folder / "copy", ignore_errors=True)
+        shutil.copytree(self.folder / name, self.folder / "copy", symlinks=True)
+        return self.folder / "copy"
+
+
+class Verify(Runs):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.train("single")
+        cls.train("ring", *RING)
+        cls.train("wide", *RING, *CUT, "parallel.rule=cdp-v1")
+
+    def test_accepts_what_was_recorded(self):
+        self.train("gaps", *RING, *GAPS, "parallel.slack=1", "train.evaluate_every=0")
+        self.train("together", "parallel.rule=dp")
+        self.train("accumulate", "parallel.rule=dp", "parallel.order=accumulate")
+        self.train("ordered", "parallel.rule=dp", *RING)
+        self.train("fast", "parallel.rule=dp", "parallel.reduction=fast", *RING)
+        self.train("steps", *CUT, length="train.steps=30")
+        self.train("one-step", *RING, length="train.steps=1")
+        for name in ("single", "ring", "wide", "gaps", "together", "accumulate", "ordered", "fast",
+                     "steps", "one-step"):
+            report = self.carousel("verify", name).stdout
+            self.assertIn("All as it must be", report)
+            self.assertLessEqual(max(map(len, report.splitlines())), 80)
+        self.assertRegex(self.carousel("verify", "ring/run.h5").stdout,
+                         r"44 steps(.*\n)+.*8 profiled steps(.*\n)+ *messages +240,")
+
+    def test_needs_neither_data_nor_engine(self):
+        shutil.copy(CAROUSEL, self.folder / "alone")
+        shutil.copy(PROJECT / "inputs/digits.h5", self.folder / "data.h5")
+        self.train("moved", "data.file=data.h5")
+        (self.folder / "data.h5").unlink()
+        result = subprocess.run([self.folder / "alone", "verify", "moved"], cwd=self.folder,
+                                text=True, capture_output=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_diverged_runs_end_where_the_rule_says(self):
+        self.train("diverged", *RING, "train.optimizer.learning_rate=1e8", code=76)
+        self.assertIn("diverged after", self.carousel("verify", "diverged").stdout)
+        status = self.copy("diverged") / "status.json"
+        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "done"}))
+        self.assertIn("/steps/loss row", self.rejected("copy"))
+
+    def test_killed_runs_count_as_far_as_they_went(self):
+        copy = self.copy("ring")
+        status = copy / "status.json"
+        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "running"}))
+        self.assertIn("running after 44", self.carousel("verify", "copy").stdout)
+        # One rank was an epoch behind the others when the run was killed.
+        copy = self.copy("ring")
+        status = copy / "status.json"
+        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "failed"}))
+        shutil.rmtree(copy / "checkpoints")
+        with h5py.File(copy / "ranks/0002.h5", "r+") as rank:
+            cut_to_first_epoch(rank)
+        self.assertIn("failed after 44", self.carousel("verify", "copy").stdout)
+
+    def test_every_mutation_is_rejected(self):
+        chance = random.Random(1)
+        counts = collections.Counter()
+        for name in ("single", "ring", "wide"):
+            for kind, fields in FIELDS.items():
+                for _ in range(MUTATIONS_PER_KIND // 3 + 1):
+                    counts[kind] += self.mutate(chance, name, kind, fields)
+        print("rejected:", ", ".join(f"{n} x {kind}" for kind, n in counts.items()))
+        self.assertGreaterEqual(sum(counts.values()), 100)
+
+    def mutate(self, chance, name, kind, fields):
+        ranks = sorted((self.folder / name / "ranks").iterdir())
+        rank = chance.choice(ranks)
+        with h5py.File(rank) as file:
+            fields = [f for f in fields if len(file[f])]
+        if not fields:
+            return 0  # one device sends no messages
+        field = chance.choice(fields)
+        copy = self.copy(name)
+        with h5py.File(copy / "ranks" / rank.name, "r+") as file:
+            row = chance.randrange(len(file[field]))
+            before = file[field][row]
+            file[field][row] = altered(chance, file, field, before)
+            self.assertNotEqual(file[field][row], before)
+            after = file[field][row]
+        line = self.rejected("copy")
+        where = f"{name} {rank.name} {field}[{row}]: {before} -> {after}: {line}"
+        self.assertIn(f"ranks/{rank.name}: ", line, where)
+        found = re.search(r": /(\w+)/\w+ row (\d+) ", line)
+        self.assertTrue(found, where)
+        # A time that is wrong may show in the row after it, or in the message or memory it times.
+        if kind != "time":
+            self.assertIn(f": /{field} row {row} is ", line, where)
+        return 1
+
+    def test_whole_files_are_judged_too(self):
+        cases = [
+            ("run.h5", lambda f: f["plan/bytes/gradients"].__setitem__(2, 8), "/plan/bytes/gradients row 2"),
+            ("run.h5", lambda f: f["plan/messages_per_step"].__setitem__(1, 9), "/plan/messages_per_step row 1"),
+            ("run.h5", lambda f: f["plan"].attrs.__setitem__("stages", 5), "stages of /plan is 5"),
+            ("run.h5", lambda f: f["plan/basis"].attrs.__setitem__("classes", 11), "/plan/basis"),
+            ("run.h5", lambda f: f["steps/learning_rate"].__setitem__(30, 0.04), "/steps/learning_rate row 30"),
+            ("run.h5", lambda f: f["steps/step"].__setitem__(7, 8), "/steps/step row 7"),
+            ("run.h5", lambda f: f["steps/accuracy"].resize((43,)), "/steps/accuracy has 43 rows"),
+            ("run.h5", lambda f: f["evaluations/step"].__setitem__(0, 21), "/evaluations/step row 0"),
+            ("run.h5", lambda f: f["info"].attrs.__setitem__("seed", 2), "seed of /info"),
+            ("ranks/0002.h5", lambda f: f["receipts/1"].resize((43,)), "/receipts/1 has 43 rows"),
+            ("ranks/0002.h5", lambda f: f.__delitem__("receipts/1"), "/receipts/1 is missing"),
+            ("ranks/0002.h5", lambda f: f["receipts/1"].__setitem__(43, 1), "/receipts/1 row 43"),
+            ("ranks/0001.h5", lambda f: f["measured"].attrs.__setitem__("bytes_sent", 7), "bytes_sent"),
+            ("ranks/0001.h5", lambda f: f["measured/peak_bytes"].attrs.__setitem__("activations", 7),
+             "activations of /measured/peak_bytes"),
+            ("ranks/0003.h5", lambda f: drop_last(f["messages"]), "/messages/kind has"),
+            ("ranks/0003.h5", lambda f: drop_last(f["memory"]), "/memory/seconds has"),
+            ("ranks/0003.h5", lambda f: drop_last(f["actions"]), "/actions/kind has"),
+        ]
+        for path, change, expected in cases:
+            copy = self.copy("ring")
+            with h5py.File(copy / path, "r+") as file:
+                change(file)
+            with self.subTest(expected):
+                line = self.rejected("copy")
+                self.assertIn(expected, line)
+                self.assertIn(path, line)
+        (self.copy("ring") / "ranks/0001.h5").unlink()
+        self.assertIn("0001.h5", self.rejected("copy", code=74))
+
+
+class Diff(Runs):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.train("one")
+
+    def diff(self, other, code):
+        return self.carousel("diff", "one", other, code=code).stdout
+
+    def test_equal_runs(self):
+        self.train("ring", *RING)
+        self.assertIn("the same 44 updates, bit for bit", self.diff("ring", 0))
+        self.assertEqual(self.diff("ring", 0).count("\n"), 1)
+
+    def test_another_seed(self):
+        self.train("seed", "run.seed=2")
+        self.assertRegex(self.diff("seed", 3), r"differ first after step 0, in stage 0 of 4\n"
+                                               r"(.*\n)*  run.seed +1  \|  2\n(.*\n)*  loss of step 0")
+
+    def test_a_later_difference(self):
+        self.train("late", "train.schedule.name=multistep", "train.schedule.milestones=[1]")
+        self.train("later", "train.schedule.name=multistep", "train.schedule.milestones=[1]",
+                   "train.schedule.gamma=0.2")
+        text = self.carousel("diff", "late", "later", code=3).stdout
+        self.assertRegex(text, r"differ first after step 22, in stage 0 of 4\n(.*\n)*"
+                               r"  learning rate of step 22 +0.005\d*  \|  0.01\d*\n")
+
+    def test_a_changed_receipt_names_its_stage(self):
+        self.train("touched", *RING)
+        with h5py.File(self.folder / "touched/ranks/0001.h5", "r+") as file:
+            file["receipts/2"][17] += 1
+        text = self.diff("touched", 3)
+        self.assertIn("after step 17, in stage 2 of 4", text)
+        self.assertIn("parallel.placement", text)
+
+    def test_other_length(self):
+        constant = ("train.schedule.name=constant", "train.schedule.per_epoch=false")
+        self.train("long", *constant, length="train.epochs=3")
+        self.train("short", *constant, length="train.epochs=1")
+        text = self.carousel("diff", "short", "long", code=3).stdout
+        self.assertIn("the same 22 updates, bit for bit; long made 44 more", text)
+        self.assertIn("same for 22 steps", self.carousel("inspect", "short", "long").stdout)
+
+    def test_other_model(self):
+        self.train("wider", "model.widths=[64,65,64,64,10]")
+        self.assertRegex(self.diff("wider", 3),
+                         r"step 0, in stage 0 of 4\n(.*\n)*  model.widths +\[64")
+        self.train("two", "parallel.stages=2")
+        self.assertIn("4 and 2 stages", self.diff("two", 3))
+
+    def test_what_has_no_receipts(self):
+        self.assertIn("none", self.carousel("diff", "one", "none", code=74).stderr)
+        self.train("bare")
+        shutil.rmtree(self.folder / "bare/ranks")
+        self.assertIn("no receipts", self.carousel("diff", "one", "bare", code=65).stderr)
+
+
+def altered(chance, file, field, value):
+    """Another value for a field, one that an honest run could not have."""
+    if field.endswith("kind"):
+        kinds = sorted(set(file[field][:]) - {value}) or [b"other"]
+        return chance.choice(kinds)
+    if field.endswith("direction"):
+        return b"send" if value == b"receive" else b"receive"
+    if field == "memory/seconds":
+        return value + chance.choice((-1, 1)) * 1e-6
+    if field in FIELDS["time"]:
+        return -value - 1e-3 if field == "messages/waited" else value + chance.choice((-1e4, 1e4))
+    return value + chance.choice([d for d in (-64, -2, -1, 1, 2, 64, value + 1) if d != 0])
+
+
+def drop_last(group):
+    for column in group.values():
+        column.resize((len(column) - 1,))
+
+
+def cut_to_first_epoch(rank):
+    """Takes away what a rank of the ring wrote after its first segment of 22 steps."""
+    steps = rank["actions/step"][:]
+    rows = int((steps < 22).sum())
+    for group, length in (("actions", rows), ("memory", rows),
+                          ("messages", int((rank["messages/step"][:] < 22).sum()))):
+        for column in rank[group].values():
+            column.resize((length,))
+    for receipts in rank["receipts"].values():
+        receipts.resize((22,))
+    for name in ("messages_sent", "bytes_sent"):
+        rank["measured"].attrs[name] = rank["measured"].attrs[name] // 2
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
