@@ -91,8 +91,8 @@ std::string verdict(const RunSummary& a, const RunSummary& b, const Agreement& a
   if (agreement.differ())
     return fmt::format("{} and {} differ first after step {}, in stage {} of {}", a.folder,
                        b.folder, agreement.steps, agreement.stage, stages);
-  const std::string same = fmt::format("{} and {} made the same {} updates, bit for bit", a.folder,
-                                       b.folder, agreement.steps);
+  std::string same = fmt::format("{} and {} made the same {} updates, bit for bit", a.folder,
+                                 b.folder, agreement.steps);
   if (agreement.equal()) return same;
   return fmt::format("{}; {} made {} more", same, agreement.only_a > 0 ? a.folder : b.folder,
                      std::max(agreement.only_a, agreement.only_b));

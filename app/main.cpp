@@ -83,7 +83,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->required();
 
   CLI::App* verify =
-      app.add_subcommand("verify", "Check the records of a run against the plan of its deck");
+      app.add_subcommand("verify", "Check a run's records against the plan of its deck");
   verify->add_option("RUN", line.verified, "Run folder")->required();
   verify->footer("Exit code 0: all as it must be; 65: the first row that is wrong is named.");
 

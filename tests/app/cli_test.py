@@ -63,7 +63,8 @@ class CommandLine(unittest.TestCase):
 
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["train", "--help"],
-                      ["train", "--help-deck"], ["inspect", "--help"]):
+                      ["train", "--help-deck"], ["inspect", "--help"], ["help", "verify"],
+                      ["diff", "--help"]):
             result = self.run_carousel(*words)
             self.assertEqual(result.returncode, 0, words)
             self.assertEqual(result.stderr, "")

@@ -167,21 +167,27 @@ class Verify(Runs):
         return 1
 
     def test_whole_files_are_judged_too(self):
+        def put(dataset, row, value):
+            return lambda file: file[dataset].__setitem__(row, value)
+
+        def name(group, attribute, value):
+            return lambda file: file[group].attrs.__setitem__(attribute, value)
+
         cases = [
-            ("run.h5", lambda f: f["plan/bytes/gradients"].__setitem__(2, 8), "/plan/bytes/gradients row 2"),
-            ("run.h5", lambda f: f["plan/messages_per_step"].__setitem__(1, 9), "/plan/messages_per_step row 1"),
-            ("run.h5", lambda f: f["plan"].attrs.__setitem__("stages", 5), "stages of /plan is 5"),
-            ("run.h5", lambda f: f["plan/basis"].attrs.__setitem__("classes", 11), "/plan/basis"),
-            ("run.h5", lambda f: f["steps/learning_rate"].__setitem__(30, 0.04), "/steps/learning_rate row 30"),
-            ("run.h5", lambda f: f["steps/step"].__setitem__(7, 8), "/steps/step row 7"),
-            ("run.h5", lambda f: f["steps/accuracy"].resize((43,)), "/steps/accuracy has 43 rows"),
-            ("run.h5", lambda f: f["evaluations/step"].__setitem__(0, 21), "/evaluations/step row 0"),
-            ("run.h5", lambda f: f["info"].attrs.__setitem__("seed", 2), "seed of /info"),
+            ("run.h5", put("plan/bytes/gradients", 2, 8), "/plan/bytes/gradients row 2"),
+            ("run.h5", put("plan/messages_per_step", 1, 9), "/plan/messages_per_step row 1"),
+            ("run.h5", name("plan", "stages", 5), "stages of /plan is 5"),
+            ("run.h5", name("plan/basis", "classes", 11), "/plan/basis"),
+            ("run.h5", name("info", "seed", 2), "seed of /info"),
+            ("run.h5", put("steps/learning_rate", 30, 0.04), "/steps/learning_rate row 30"),
+            ("run.h5", put("steps/step", 7, 8), "/steps/step row 7"),
+            ("run.h5", put("evaluations/step", 0, 21), "/evaluations/step row 0"),
+            ("run.h5", lambda f: f["steps/accuracy"].resize((43,)), "/steps/accuracy has 43"),
             ("ranks/0002.h5", lambda f: f["receipts/1"].resize((43,)), "/receipts/1 has 43 rows"),
-            ("ranks/0002.h5", lambda f: f.__delitem__("receipts/1"), "/receipts/1 is missing"),
-            ("ranks/0002.h5", lambda f: f["receipts/1"].__setitem__(43, 1), "/receipts/1 row 43"),
-            ("ranks/0001.h5", lambda f: f["measured"].attrs.__setitem__("bytes_sent", 7), "bytes_sent"),
-            ("ranks/0001.h5", lambda f: f["measured/peak_bytes"].attrs.__setitem__("activations", 7),
+            ("ranks/0002.h5", lambda f: f.pop("receipts/1"), "/receipts/1 is missing"),
+            ("ranks/0002.h5", put("receipts/1", 43, 1), "/receipts/1 row 43"),
+            ("ranks/0001.h5", name("measured", "bytes_sent", 7), "bytes_sent"),
+            ("ranks/0001.h5", name("measured/peak_bytes", "activations", 7),
              "activations of /measured/peak_bytes"),
             ("ranks/0003.h5", lambda f: drop_last(f["messages"]), "/messages/kind has"),
             ("ranks/0003.h5", lambda f: drop_last(f["memory"]), "/memory/seconds has"),
@@ -215,8 +221,9 @@ class Diff(Runs):
 
     def test_another_seed(self):
         self.train("seed", "run.seed=2")
-        self.assertRegex(self.diff("seed", 3), r"differ first after step 0, in stage 0 of 4\n"
-                                               r"(.*\n)*  run.seed +1  \|  2\n(.*\n)*  loss of step 0")
+        self.assertRegex(self.diff("seed", 3),
+                         r"differ first after step 0, in stage 0 of 4\n"
+                         r"(.*\n)*  run.seed +1  \|  2\n(.*\n)*  loss of step 0")
 
     def test_a_later_difference(self):
         self.train("late", "train.schedule.name=multistep", "train.schedule.milestones=[1]")
