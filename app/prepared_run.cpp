@@ -26,14 +26,6 @@ PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   for (const StageMemory& stage : stages)
     spec.message_bytes.push_back(stage.message_size * std::int64_t{sizeof(real)});
   Schedule schedule(spec);
-  for (const std::int64_t bytes : spec.message_bytes) {
-    if (schedule.devices() > 1 && transport != TransportKind::local && bytes > INT_MAX)
-      fail(
-          ExitCode::usage,
-          "parallel.stages = {} makes a stage of {} bytes, and a message of MPI holds {}; use more "
-          "stages, or balance = \"parameters\"",
-          config.parallel.stages, bytes, INT_MAX);
-  }
   check_schedule(schedule);
 
   // Throws when there is not a single training step in the data.
@@ -50,16 +42,30 @@ PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   return {basis, std::move(model), std::move(partition), std::move(schedule), std::move(plan)};
 }
 
+void check_message_sizes(const PreparedRun& run) {
+  if (run.schedule.devices() == 1) return;
+  for (int j = 0; j < run.schedule.rule().stages(); ++j) {
+    const std::int64_t bytes = run.schedule.message_bytes(j);
+    if (bytes > INT_MAX)
+      fail(ExitCode::usage,
+           "parallel.stages = {} makes stage {} of {} bytes, and a message of MPI holds {}; use "
+           "more stages, or balance = \"parameters\"",
+           run.schedule.rule().stages(), j, bytes, INT_MAX);
+  }
+}
+
 }  // namespace
 
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
-  return prepare_run(
+  PreparedRun run = prepare_run(
       config, {.sample = dataset.shape(),
                .classes = dataset.classes(),
                .train_samples = dataset.train().samples(),
                .test_samples = dataset.test().samples(),
                .real_bytes = sizeof(real),
                .staged_messages = transport != TransportKind::local && !build_info().cuda.empty()});
+  if (transport != TransportKind::local) with_locations(config, [&] { check_message_sizes(run); });
+  return run;
 }
 
 PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {

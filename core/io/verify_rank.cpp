@@ -25,7 +25,7 @@ std::vector<AccountedAction> all_actions(const Expectation& expected, int device
   std::vector<AccountedAction> all;
   for (const Segment& segment : segments) {
     const std::vector<AccountedAction> some =
-        account(expected.schedule, expected.memory, device, segment, expected.profiled);
+        account(expected.schedule, expected.memory.stages, device, segment, expected.profiled);
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
@@ -103,7 +103,7 @@ class MessageRows {
     file_.demand("/messages/peer", m, peer_[m], action.peer);
     file_.demand("/messages/bytes", m, bytes_[m], action.bytes);
     file_.demand_within("/messages/posted", m, posted_[m], times.begin[start], times.end[start]);
-    file_.demand_within("/messages/completed", m, completed_[m], times.begin[wait],
+    file_.demand_within("/messages/completed", m, completed_[m], times.begin[start],
                         times.end[wait]);
     constexpr double rounding = 1e-9;  // of the difference of two times
     file_.demand_within("/messages/waited", m, waited_[m], 0,
@@ -168,8 +168,8 @@ void verify_totals(const JudgedFile& file, const Expectation& expected, int devi
   std::int64_t& activations = peak[static_cast<std::size_t>(Category::activations)];
   activations = 0;
   for (const std::int64_t steps : lengths)
-    activations =
-        std::max(activations, peak_activations(expected.schedule, expected.memory, device, steps));
+    activations = std::max(
+        activations, peak_activations(expected.schedule, expected.memory.stages, device, steps));
   const hdf5::File& hdf5 = file.hdf5();
   for (std::size_t c = 0; c < category_count; ++c) {
     const char* name = to_string(static_cast<Category>(c));

@@ -10,17 +10,15 @@ namespace {
 /// Calls `visit` with every action of a segment and the activation bytes in use after it. Makes no
 /// list: an epoch may have millions of actions, of which few are asked for.
 template <class Visit>
-void walk(const Schedule& schedule, const MemoryPlan& memory, int device, const Segment& segment,
-          Visit&& visit) {
+void walk(const Schedule& schedule, std::span<const StageMemory> stages, int device,
+          const Segment& segment, Visit&& visit) {
   std::int64_t in_use = 0;
   for (std::int64_t p = segment.first; p < segment.last + schedule.trailing_periods(); ++p) {
     for (const Action& relative : schedule.period(device)) {
       const Action action = schedule.instantiate(device, relative, p, segment.first);
       if (action.step < segment.first || action.step >= segment.last) continue;
-      if (action.kind == ActionKind::forward)
-        in_use += align_up(memory.stages[action.stage].frame_bytes);
-      if (action.kind == ActionKind::release)
-        in_use -= align_up(memory.stages[action.stage].frame_bytes);
+      if (action.kind == ActionKind::forward) in_use += align_up(stages[action.stage].frame_bytes);
+      if (action.kind == ActionKind::release) in_use -= align_up(stages[action.stage].frame_bytes);
       visit(action, in_use);
     }
   }
@@ -28,26 +26,26 @@ void walk(const Schedule& schedule, const MemoryPlan& memory, int device, const 
 
 }  // namespace
 
-std::vector<AccountedAction> account(const Schedule& schedule, const MemoryPlan& memory, int device,
-                                     const Segment& segment,
+std::vector<AccountedAction> account(const Schedule& schedule, std::span<const StageMemory> stages,
+                                     int device, const Segment& segment,
                                      const std::function<bool(std::int64_t)>& selected) {
   std::vector<bool> wanted;  // [step of the segment]
   for (std::int64_t t = segment.first; t < segment.last; ++t) wanted.push_back(selected(t));
   std::vector<AccountedAction> result;
   if (std::ranges::find(wanted, true) == wanted.end()) return result;
-  walk(schedule, memory, device, segment, [&](const Action& action, std::int64_t in_use) {
+  walk(schedule, stages, device, segment, [&](const Action& action, std::int64_t in_use) {
     if (wanted[static_cast<std::size_t>(action.step - segment.first)])
       result.push_back({action, in_use});
   });
   return result;
 }
 
-std::int64_t peak_activations(const Schedule& schedule, const MemoryPlan& memory, int device,
-                              std::int64_t steps) {
+std::int64_t peak_activations(const Schedule& schedule, std::span<const StageMemory> stages,
+                              int device, std::int64_t steps) {
   // What is alive repeats after the first steps.
   const Segment segment{0, std::min(steps, schedule.trailing_periods() + 2)};
   std::int64_t peak = 0;
-  walk(schedule, memory, device, segment,
+  walk(schedule, stages, device, segment,
        [&](const Action&, std::int64_t in_use) { peak = std::max(peak, in_use); });
   return peak;
 }

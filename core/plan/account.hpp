@@ -7,10 +7,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
-#include "core/plan/memory_plan.hpp"
 #include "core/plan/schedule.hpp"
+#include "core/plan/stage_memory.hpp"
 
 namespace carousel {
 
@@ -22,11 +23,12 @@ struct AccountedAction {
 /// The actions of `device` in a segment, in order; those of steps that `selected` does not take are
 /// walked, since they hold memory, but left out.
 [[nodiscard]] std::vector<AccountedAction> account(
-    const Schedule& schedule, const MemoryPlan& memory, int device, const Segment& segment,
-    const std::function<bool(std::int64_t)>& selected);
+    const Schedule& schedule, std::span<const StageMemory> stages, int device,
+    const Segment& segment, const std::function<bool(std::int64_t)>& selected);
 
 /// The most activation bytes that `device` has in use at once in a segment of `steps` steps.
-[[nodiscard]] std::int64_t peak_activations(const Schedule& schedule, const MemoryPlan& memory,
-                                            int device, std::int64_t steps);
+[[nodiscard]] std::int64_t peak_activations(const Schedule& schedule,
+                                            std::span<const StageMemory> stages, int device,
+                                            std::int64_t steps);
 
 }  // namespace carousel

@@ -3,10 +3,12 @@
 #include "core/plan/memory_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/base/check.hpp"
 #include "core/base/real.hpp"
+#include "core/plan/account.hpp"
 
 namespace carousel {
 namespace {
@@ -39,20 +41,6 @@ std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
     largest =
         std::max(schedule.message_bytes(j), sums ? largest + schedule.message_bytes(j) : largest);
   return std::max(largest, spec.evaluation_batches * metrics_bytes);
-}
-
-/// Most activation bytes between forward and release as the actions of a device come and go.
-std::int64_t peak_activations(const std::vector<StageMemory>& stages, const Schedule& schedule,
-                              int device) {
-  std::int64_t alive = 0;
-  std::int64_t most = 0;
-  // Live sets repeat once every micro-batch in flight belongs to a steady step.
-  for (const Action& action : schedule.actions(device, {0, schedule.trailing_periods() + 2})) {
-    if (action.kind == ActionKind::forward) alive += align_up(stages[action.stage].frame_bytes);
-    if (action.kind == ActionKind::release) alive -= align_up(stages[action.stage].frame_bytes);
-    most = std::max(most, alive);
-  }
-  return most;
 }
 
 DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemory>& stages,
@@ -102,7 +90,7 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   plan.staging = offsets.take(Category::data, spec.staging_bytes);
   plan.peak = plan.bytes;
   plan.peak[static_cast<std::size_t>(Category::activations)] =
-      peak_activations(stages, schedule, device);
+      peak_activations(schedule, stages, device, std::numeric_limits<std::int64_t>::max());
   return plan;
 }
 

@@ -160,7 +160,7 @@ class Refusals(Run):
 
     def test_numbers_lost_in_the_last_update_are_a_divergence_too(self):
         for name, words, ranks in (("one", (), 1), ("ring", RING, 4)):
-            line = self.refused(76, name, "train.steps=1", "train.optimizer.learning_rate=1e25",
+            line = self.refused(76, name, "train.steps=1", "train.optimizer.learning_rate=1e200",
                                 *words, ranks=ranks)
             self.assertIn("after the last step", line)
             status = json.loads((self.folder / name / "status.json").read_text())

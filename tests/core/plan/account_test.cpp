@@ -12,6 +12,7 @@
 #include <array>
 
 #include "core/base/real.hpp"
+#include "core/plan/memory_plan.hpp"
 #include "tests/core/plan/schedules.hpp"
 
 namespace carousel {
@@ -46,7 +47,7 @@ TEST(Account, ListsTheSelectedStepsOfASegment) {
     for (int d = 0; d < planned.schedule.devices(); ++d) {
       std::vector<Action> found;
       for (const AccountedAction& one :
-           account(planned.schedule, planned.memory, d, segment, selected))
+           account(planned.schedule, planned.memory.stages, d, segment, selected))
         found.push_back(one.action);
       std::vector<Action> wanted = planned.schedule.actions(d, segment);
       std::erase_if(wanted, [&](const Action& action) { return !selected(action.step); });
@@ -62,10 +63,10 @@ TEST(Account, ActivationsRiseToThePlanAndFallToNothing) {
       const Planned planned = plan_perceptron(config);
       for (int d = 0; d < planned.schedule.devices(); ++d) {
         std::int64_t peak = 0;
-        const auto actions = account(planned.schedule, planned.memory, d, {0, 7}, all);
+        const auto actions = account(planned.schedule, planned.memory.stages, d, {0, 7}, all);
         for (const AccountedAction& one : actions) peak = std::max(peak, one.activation_bytes);
         EXPECT_EQ(actions.back().activation_bytes, 0);
-        EXPECT_EQ(peak, peak_activations(planned.schedule, planned.memory, d, 7));
+        EXPECT_EQ(peak, peak_activations(planned.schedule, planned.memory.stages, d, 7));
         constexpr auto activations = static_cast<std::size_t>(Category::activations);
         EXPECT_EQ(peak, planned.memory.devices[d].bytes[activations]) << describe(config);
       }
