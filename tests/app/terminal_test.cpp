@@ -8,10 +8,10 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -19,12 +19,13 @@ namespace carousel {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// A pipe whose written end a Terminal gets.
 class Output {
  public:
   Output() { EXPECT_EQ(pipe2(ends_.data(), O_NONBLOCK), 0); }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
   ~Output() {
     close(ends_[0]);
     close(ends_[1]);

@@ -26,7 +26,6 @@ namespace {
 using testing::describe;
 using testing::Lists;
 using testing::lists_of;
-using testing::parallel;
 using testing::schedule_of;
 using testing::variants;
 
