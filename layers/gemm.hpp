@@ -30,6 +30,7 @@ struct ConstMatrix {
 struct Matrix {
   real* data;
   std::int64_t row_stride;
+  bool adds = false;  // the sums go on from what is there
 };
 
 /// m rows and n columns of C, sums of k products.
@@ -131,10 +132,15 @@ class GemmKernel {
     team.team_barrier();
   }
 
+  [[nodiscard]] KOKKOS_FUNCTION real& element(const Part& part, int i, int j) const {
+    return c_.data[(part.m0 + i) * c_.row_stride + part.n0 + j];
+  }
+  KOKKOS_FUNCTION void load(const Part& part, Accumulators<Tiles>& sums) const {
+    sums.for_each(part.m, part.n, [&](real& sum, int i, int j) { sum = element(part, i, j); });
+  }
   KOKKOS_FUNCTION void store(const Part& part, Accumulators<Tiles>& sums) const {
     sums.for_each(part.m, part.n, [&](real& sum, int i, int j) {
-      c_.data[(part.m0 + i) * c_.row_stride + part.n0 + j] =
-          epilogue_(sum, part.m0 + i, part.n0 + j);
+      element(part, i, j) = epilogue_(sum, part.m0 + i, part.n0 + j);
     });
   }
 
@@ -144,6 +150,7 @@ class GemmKernel {
     const int row = team.team_rank() / Tiles::threads_n;
     const int column = team.team_rank() % Tiles::threads_n;
     Accumulators<Tiles> sums(row, column);
+    if (c_.adds) load(part, sums);
     for (int k0 = 0; k0 < shape_.k; k0 += depth_) {
       const int k = Kokkos::min(depth_, shape_.k - k0);
       pack_blocks(team, part, k0, k, blocks);
@@ -165,14 +172,11 @@ class GemmKernel {
         const int i0 = p % panels_m * Tiles::panel_m;
         const int j0 = p / panels_m * Tiles::panel_n;
         Accumulators<Tiles> sums(i0, j0);
-        const auto element = [&](int i, int j) -> real& {
-          return c_.data[(part.m0 + i) * c_.row_stride + part.n0 + j];
-        };
-        if (k0 > 0)
-          sums.for_each(part.m, part.n, [&](real& sum, int i, int j) { sum = element(i, j); });
+        if (k0 > 0 || c_.adds) load(part, sums);
         sums.multiply_add(k, blocks.a + i0 * k, blocks.b + j0 * k);
         if (k0 + k < shape_.k)
-          sums.for_each(part.m, part.n, [&](real& sum, int i, int j) { element(i, j) = sum; });
+          sums.for_each(part.m, part.n,
+                        [&](real& sum, int i, int j) { element(part, i, j) = sum; });
         else
           store(part, sums);
       });

@@ -54,7 +54,8 @@ void Linear::backward(const ExecutionSpace& exec, const BackwardArguments& argum
   gemm(exec, weight_label, {out_, in_, n}, d_y.transposed(), x, {arguments.d_parameters, in_});
   sum_rows(exec, n, out_, d_y.data, d_bias);
   if (arguments.d_input.data != nullptr)
-    gemm(exec, input_label, {n, in_, out_}, d_y, w, {arguments.d_input.data, in_});
+    gemm(exec, input_label, {n, in_, out_}, d_y, w,
+         {arguments.d_input.data, in_, arguments.adds_input});
 }
 
 }  // namespace carousel

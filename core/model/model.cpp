@@ -28,6 +28,11 @@ std::int64_t Model::parameter_size() const {
   return size;
 }
 
+std::vector<int> input_layers(const Model& model, int l) {
+  const std::vector<int>& inputs = model.layers[l].inputs;
+  return inputs.empty() ? std::vector<int>{l - 1} : inputs;
+}
+
 Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
   if (config.name == "mlp") return build_mlp(config.widths, input, classes);
   fail(ExitCode::usage, "model.name = \"{}\" is not a model of this version; known: mlp",

@@ -44,14 +44,16 @@ struct ParameterSpec {
 struct LayerSpec {
   LayerKind kind = LayerKind::flatten;
   std::string name;
-  SampleShape input;
+  std::vector<int> inputs;  // layers whose outputs it reads, -1 the images; empty: the layer before
+  SampleShape input;        // of every input
   SampleShape output;
   std::vector<ParameterSpec> parameters;
   double forward_flops = 0;
   double backward_flops = 0;
-  bool saves_input = false;   // backward reads the layer's input
-  bool saves_output = false;  // backward reads the layer's output
-  bool in_place = false;      // the output takes the place of the input
+  bool saves_input = false;     // backward reads the layer's input
+  bool saves_output = false;    // backward reads the layer's output
+  bool in_place = false;        // the output takes the place of the first input
+  std::int64_t saved_size = 0;  // numbers per micro-batch that forward leaves to backward besides
 
   [[nodiscard]] std::int64_t parameter_size() const;
   /// Kind and name, for people.
@@ -67,6 +69,9 @@ struct Model {
 
   [[nodiscard]] std::int64_t parameter_size() const;
 };
+
+/// Layers whose outputs layer l reads; -1 stands for the images.
+[[nodiscard]] std::vector<int> input_layers(const Model& model, int l);
 
 /// The `[model]` table of a deck.
 struct ModelConfig {

@@ -3,7 +3,7 @@
 #include "core/plan/stage_memory.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
 
 #include "core/base/check.hpp"
 #include "core/base/real.hpp"
@@ -12,93 +12,237 @@ namespace carousel {
 namespace {
 
 constexpr std::int64_t real_bytes = sizeof(real);
+constexpr int images = -1;  // as a tensor
 
-/// Two areas of scratch memory, taken in turn: in a chain a tensor is dead once the next is made.
-class Alternating {
+/// Memory whose blocks come and go while the layers are walked; a new one takes the first gap.
+class Scratch {
  public:
-  /// Place of the next tensor; offsets of the second area are known only after settle().
-  Place next(std::int64_t bytes) {
-    const int area = turn_++ % 2;
-    largest_[area] = std::max(largest_[area], bytes);
-    return {Region::scratch, area};
-  }
-  void settle(std::vector<Place>& places) const {
-    for (Place& place : places) {
-      if (place.region == Region::scratch) place.offset = place.offset == 0 ? 0 : largest_[0];
+  Place take(std::int64_t bytes) {
+    std::int64_t offset = 0;
+    for (const auto& [begin, block] : blocks_) {
+      if (begin - offset >= bytes) break;
+      offset = begin + block.bytes;
     }
+    blocks_[offset] = {bytes, 1};
+    bytes_ = std::max(bytes_, offset + bytes);
+    return {Region::scratch, offset};
   }
-  [[nodiscard]] std::int64_t bytes() const { return largest_[0] + largest_[1]; }
+  void share(const Place& place) {
+    if (place.region == Region::scratch) ++blocks_.at(place.offset).users;
+  }
+  void release(const Place& place) {
+    if (place.region == Region::scratch && --blocks_.at(place.offset).users == 0)
+      blocks_.erase(place.offset);
+  }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
  private:
-  int turn_ = 0;
-  std::array<std::int64_t, 2> largest_ = {0, 0};
+  struct Block {
+    std::int64_t bytes = 0;
+    int users = 0;
+  };
+  std::map<std::int64_t, Block> blocks_;  // by offset
+  std::int64_t bytes_ = 0;
 };
 
-/// Whether any backward reads the memory that layer l writes, which layers in place share.
-bool output_is_read_again(const Model& model, int l) {
-  for (int user = l;; ++user) {
-    if (model.layers[user].saves_output) return true;
-    if (user + 1 == static_cast<int>(model.layers.size())) return false;
-    if (model.layers[user + 1].saves_input) return true;
-    if (!model.layers[user + 1].in_place) return false;
+/// What the whole model does with its tensors, one per layer that does not work in place; a tensor
+/// is named after that layer.
+class Tensors {
+ public:
+  Tensors(const Model& model, const Partition& partition, int batch)
+      : model_(model), partition_(partition), batch_(batch) {
+    for (int l = 0; l < layers(); ++l) {
+      const LayerSpec& layer = model_.layers[l];
+      const std::vector<int> inputs = input_layers(model_, l);
+      CAROUSEL_CHECK(!inputs.empty() && inputs.size() <= 2, "layer {} has {} inputs", l,
+                     inputs.size());
+      tensor_.push_back(layer.in_place ? of(inputs[0]) : l);
+      bool learns = layer.parameter_size() > 0;
+      for (const int input : inputs) {
+        last_use_[of(input)] = l;
+        learns = learns || this->learns(of(input));
+        if (layer.saves_input) kept_[of(input)] = true;
+      }
+      learns_.push_back(learns);
+      if (layer.saves_output) kept_[of(l)] = true;
+      last_use_.try_emplace(of(l), l);
+    }
   }
-}
 
-/// Whether the memory that layer k of the stage writes is the stage's output in the end.
-bool leaves_stage(const StageMemory& stage, const Model& model, int k) {
-  while (k + 1 < stage.layers && model.layers[stage.first + k + 1].in_place) ++k;
-  return k + 1 == stage.layers;
-}
+  [[nodiscard]] int layers() const { return static_cast<int>(model_.layers.size()); }
+  /// The tensor that layer l leaves behind, or the images.
+  [[nodiscard]] int of(int l) const { return l == images ? images : tensor_[l]; }
+  [[nodiscard]] std::int64_t bytes(int tensor) const {
+    return align_up(batch_ * model_.layers[tensor].output.size() * real_bytes);
+  }
+  /// Whether something learns that the tensor was made of, so that its gradient is wanted.
+  [[nodiscard]] bool learns(int tensor) const { return tensor != images && learns_[tensor]; }
+  [[nodiscard]] int last_use(int tensor) const { return last_use_.at(tensor); }
+  [[nodiscard]] bool kept(int tensor) const {
+    return kept_.contains(tensor) || crosses(tensor, stage_of(tensor));
+  }
+  [[nodiscard]] int stage_of(int tensor) const {
+    int j = 0;
+    while (partition_.first[j + 1] <= tensor) ++j;
+    return j;
+  }
+  /// Whether a later stage uses a tensor made in stage `stage` or before.
+  [[nodiscard]] bool crosses(int tensor, int stage) const {
+    return tensor != images && tensor < partition_.first[stage + 1] &&
+           last_use(tensor) >= partition_.first[stage + 1];
+  }
+  /// Whether a layer after `from` and before `to` uses the tensor.
+  [[nodiscard]] bool used_between(int tensor, int from, int to) const {
+    for (int l = from + 1; l < to; ++l) {
+      for (const int input : input_layers(model_, l)) {
+        if (of(input) == tensor) return true;
+      }
+    }
+    return false;
+  }
+  /// Where the gradients that cross the cut behind a stage lie, one after the other.
+  [[nodiscard]] std::map<int, std::int64_t> crossing_gradients(int stage) const {
+    std::map<int, std::int64_t> offsets;
+    std::int64_t offset = 0;
+    for (int t = 0; stage >= 0 && t < partition_.first[stage + 1]; ++t) {
+      if (of(t) != t || !crosses(t, stage) || !learns(t)) continue;
+      offsets[t] = offset;
+      offset += bytes(t);
+    }
+    return offsets;
+  }
+  [[nodiscard]] std::int64_t crossing_bytes(int stage) const {
+    std::int64_t sum = 0;
+    for (const auto& [tensor, offset] : crossing_gradients(stage)) sum += bytes(tensor);
+    return sum;
+  }
 
-void place_outputs(StageMemory& stage, const Model& model, int batch) {
-  Alternating scratch;
+ private:
+  const Model& model_;
+  const Partition& partition_;
+  int batch_;
+  std::vector<int> tensor_;      // [layer]
+  std::vector<bool> learns_;     // [layer]
+  std::map<int, int> last_use_;  // [tensor], a layer
+  std::map<int, bool> kept_;     // [tensor] that some backward reads
+};
+
+/// Forward: outputs, and where every layer finds its inputs. `outputs` has the tensors of all
+/// stages so far.
+void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors& tensors,
+                   std::map<int, Place>& outputs) {
+  Scratch scratch;
   for (int k = 0; k < stage.layers; ++k) {
     const int l = stage.first + k;
     const LayerSpec& layer = model.layers[l];
-    const std::int64_t bytes = align_up(batch * layer.output.size() * real_bytes);
-    if (layer.in_place) {
-      stage.outputs.push_back(k == 0 ? Place{Region::stage_input} : stage.outputs[k - 1]);
-    } else if (leaves_stage(stage, model, k) || output_is_read_again(model, l)) {
-      // The next stage finds its input in this frame.
-      stage.outputs.push_back({Region::frame, stage.frame_bytes});
-      stage.frame_bytes += bytes;
-    } else {
-      stage.outputs.push_back(scratch.next(bytes));
+    LayerPlaces& places = stage.places[k];
+    const std::vector<int> inputs = input_layers(model, l);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      places.inputs[i] = outputs.at(tensors.of(inputs[i]));
+    if (!layer.in_place) {
+      Place& output = outputs[l];
+      if (tensors.kept(l)) {
+        output = {Region::frame, stage.frame_bytes, j};
+        stage.frame_bytes += tensors.bytes(l);
+      } else {
+        output = scratch.take(tensors.bytes(l));
+      }
     }
-    if (k == stage.layers - 1) stage.output_bytes = bytes;
+    places.output = outputs.at(tensors.of(l));
+    if (layer.saved_size > 0) {
+      places.saved = {Region::frame, stage.frame_bytes, j};
+      stage.frame_bytes += align_up(layer.saved_size * real_bytes);
+    }
+    for (int l_before = stage.first; l_before <= l; ++l_before) {
+      if (tensors.of(l_before) == l_before && tensors.last_use(l_before) == l)
+        scratch.release(outputs.at(l_before));
+    }
   }
-  scratch.settle(stage.outputs);
   stage.scratch_bytes = std::max(stage.scratch_bytes, scratch.bytes());
 }
 
-void place_gradients(StageMemory& stage, const Model& model, int batch) {
-  Alternating scratch;
-  stage.d_inputs.resize(stage.layers);
-  std::int64_t parameters_before = 0;
-  for (int l = 0; l < stage.first; ++l) parameters_before += model.layers[l].parameter_size();
-  Place arriving{Region::d_output};
-  for (int k = stage.layers - 1; k >= 0; --k) {
-    const LayerSpec& layer = model.layers[stage.first + k];
-    std::int64_t before = parameters_before;
-    for (int l = 0; l < k; ++l) before += model.layers[stage.first + l].parameter_size();
-    const bool is_loss = stage.first + k + 1 == static_cast<int>(model.layers.size());
-    if (before == 0)
-      stage.d_inputs[k] = {};  // nothing before it learns
-    else if (k == 0)
-      stage.d_inputs[k] = {Region::d_input};
-    else if (layer.in_place && !is_loss)
-      stage.d_inputs[k] = arriving;
-    else
-      stage.d_inputs[k] = scratch.next(align_up(batch * layer.input.size() * real_bytes));
-    arriving = stage.d_inputs[k];
+/// Backward: walks the layers from the last to the first and knows where the gradient of every
+/// tensor is that has one already.
+class GradientPlaces {
+ public:
+  GradientPlaces(StageMemory& stage, int j, const Model& model, const Tensors& tensors)
+      : stage_(stage),
+        model_(model),
+        tensors_(tensors),
+        leaving_(tensors.crossing_gradients(j - 1)) {
+    for (const auto& [tensor, offset] : tensors.crossing_gradients(j)) {
+      const Place arrives{Region::d_output, offset};
+      gradient_[tensor] = arrives;
+      if (const auto leaves = leaving_.find(tensor); leaves != leaving_.end()) {
+        gradient_[tensor] = {Region::d_input, leaves->second};
+        stage_.passed.push_back({arrives, gradient_[tensor], tensors.bytes(tensor)});
+      }
+    }
+    for (int k = stage_.layers - 1; k >= 0; --k) place(k);
+    stage_.scratch_bytes = std::max(stage_.scratch_bytes, scratch_.bytes());
   }
-  scratch.settle(stage.d_inputs);
-  stage.scratch_bytes = std::max(stage.scratch_bytes, scratch.bytes());
-}
+
+ private:
+  void place(int k) {
+    const int l = stage_.first + k;
+    const LayerSpec& layer = model_.layers[l];
+    LayerPlaces& places = stage_.places[k];
+    const int output = tensors_.of(l);
+    const bool is_loss = l + 1 == tensors_.layers();
+    if (!tensors_.learns(l)) return;
+    if (!is_loss) places.d_output = gradient_.at(output);
+    const std::vector<int> inputs = input_layers(model_, l);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const int tensor = tensors_.of(inputs[i]);
+      if (!tensors_.learns(tensor)) continue;
+      if (layer.in_place && i == 0 && !is_loss) {
+        places.d_inputs[0] = places.d_output;
+      } else if (i == 1 && shares_gradient(l, tensor)) {
+        gradient_[tensor] = places.d_output;
+        scratch_.share(places.d_output);
+      } else {
+        places.adds[i] = gradient_.contains(tensor);
+        places.d_inputs[i] = gradient_of(tensor);
+      }
+    }
+    if (const auto done = gradient_.find(l); done != gradient_.end()) {  // unless l works in place
+      scratch_.release(done->second);
+      gradient_.erase(done);
+    }
+  }
+
+  /// The sum's gradient is that of its second term as well. It may stand for both if nobody changes
+  /// it before the layer that made the first term has read it.
+  [[nodiscard]] bool shares_gradient(int l, int tensor) const {
+    const int first_term = input_layers(model_, l)[0];
+    return model_.layers[l].in_place && tensors_.of(first_term) == first_term &&
+           !gradient_.contains(tensor) && !leaving_.contains(tensor) &&
+           !tensors_.used_between(tensor, first_term, l);
+  }
+
+  const Place& gradient_of(int tensor) {
+    const auto [found, is_new] = gradient_.try_emplace(tensor);
+    if (is_new) {
+      const auto leaves = leaving_.find(tensor);
+      found->second = leaves != leaving_.end() ? Place{Region::d_input, leaves->second}
+                                               : scratch_.take(tensors_.bytes(tensor));
+    }
+    return found->second;
+  }
+
+  StageMemory& stage_;
+  const Model& model_;
+  const Tensors& tensors_;
+  std::map<int, std::int64_t> leaving_;  // tensors of earlier stages, offsets in d_input
+  std::map<int, Place> gradient_;        // [tensor] that has one
+  Scratch scratch_;
+};
 
 }  // namespace
 
 std::vector<StageMemory> plan_stages(const Model& model, const Partition& partition, int batch) {
+  const Tensors tensors(model, partition, batch);
+  std::map<int, Place> outputs = {{images, {Region::images}}};
   std::vector<StageMemory> stages;
   for (int j = 0; j < partition.stages(); ++j) {
     StageMemory stage;
@@ -106,8 +250,10 @@ std::vector<StageMemory> plan_stages(const Model& model, const Partition& partit
     stage.layers = partition.first[j + 1] - stage.first;
     CAROUSEL_CHECK(j == 0 || !model.layers[stage.first].in_place,
                    "stage {} begins with layer {}, which works in place", j, stage.first);
-    place_outputs(stage, model, batch);
-    place_gradients(stage, model, batch);
+    stage.places.resize(stage.layers);
+    place_outputs(stage, j, model, tensors, outputs);
+    GradientPlaces(stage, j, model, tensors);
+    stage.output_bytes = tensors.crossing_bytes(j);
     for (int k = 0; k < stage.layers; ++k) {
       stage.parameter_offset.push_back(stage.parameter_size);
       stage.parameter_size += model.layers[stage.first + k].parameter_size();

@@ -3,8 +3,9 @@
 #pragma once
 
 // Where the tensors of one stage lie: fixed offsets in its activation frame, in the scratch memory
-// that all stages share, and in its flat parameter vector. Offsets only, nothing is allocated.
+// that all stages share, in the boundary gradients and in its flat vector. Nothing is allocated.
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -26,35 +27,55 @@ inline constexpr int rider_size = 4;
 
 enum class Region : std::uint8_t {
   absent,
-  stage_input,  // what the stage before left in its frame, or the images
-  frame,        // kept from forward to backward
-  scratch,      // free again when the stage is done
-  d_output,     // boundary gradient that arrives at the stage
-  d_input,      // boundary gradient that leaves it
+  images,    // the micro-batch as it was loaded
+  frame,     // of `stage`, kept from forward to backward
+  scratch,   // free again when the stage is done
+  d_output,  // boundary gradients that arrive at the stage
+  d_input,   // boundary gradients that leave it
 };
 
 struct Place {
   Region region = Region::absent;
-  std::int64_t offset = 0;  // bytes, in frame or scratch
+  std::int64_t offset = 0;  // bytes
+  int stage = 0;            // whose frame; this stage or one before it
   bool operator==(const Place&) const = default;
+};
+
+/// The tensors of one layer. Only a residual addition has a second input.
+struct LayerPlaces {
+  std::array<Place, 2> inputs;
+  Place output;
+  Place saved;                    // numbers that forward leaves to backward, in the frame
+  Place d_output;                 // absent for the loss
+  std::array<Place, 2> d_inputs;  // absent where nobody learns, or where d_output serves as well
+  std::array<bool, 2> adds = {};  // the gradient is added to what other layers left there
+};
+
+/// A boundary gradient that passes the stage by: its layers neither made nor alone used the tensor.
+struct PassedGradient {
+  Place from;  // in d_output
+  Place to;    // in d_input
+  std::int64_t bytes = 0;
 };
 
 /// Memory of one stage for one micro-batch. Layer k of the stage is layer `first + k` of the model.
 struct StageMemory {
   int first = 0;
   int layers = 0;
-  std::vector<Place> outputs;                  // [layers]
-  std::vector<Place> d_inputs;                 // [layers]
+  std::vector<LayerPlaces> places;  // [layers]
+  std::vector<PassedGradient> passed;
   std::vector<std::int64_t> parameter_offset;  // [layers], in numbers
   std::int64_t parameter_size = 0;             // numbers, without rider
   std::int64_t message_size = 0;               // numbers, with rider, padded to the alignment
   std::int64_t frame_bytes = 0;                // a_j
   std::int64_t scratch_bytes = 0;
-  std::int64_t output_bytes = 0;  // of the stage's last activation and its gradient
+  std::int64_t output_bytes = 0;  // of all gradients that cross the cut behind the stage
 };
 
 /// Lifetime analysis of the stages of a partition for micro-batches of `batch` samples. Outputs
-/// that no backward reads live in scratch; a layer in place shares the memory of its input.
+/// that backward or a later stage reads lie in the frame, others in scratch; a layer in place
+/// shares the memory of its first input. A later stage finds its inputs in the frames of those
+/// before it.
 [[nodiscard]] std::vector<StageMemory> plan_stages(const Model& model, const Partition& partition,
                                                    int batch);
 

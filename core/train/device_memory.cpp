@@ -64,8 +64,8 @@ std::byte* DeviceMemory::frame(int stage, int frame) const {
   return at(Category::activations, plan_.frames[stage][frame]);
 }
 
-real* DeviceMemory::boundary(int stage, int buffer) const {
-  return reinterpret_cast<real*>(at(Category::boundary, plan_.boundaries[stage][buffer]));
+std::byte* DeviceMemory::boundary(int stage, int buffer) const {
+  return at(Category::boundary, plan_.boundaries[stage][buffer]);
 }
 
 std::byte* DeviceMemory::scratch() const {

@@ -27,7 +27,7 @@ class DeviceMemory {
   /// Null where this device keeps no optimizer state of the stage.
   [[nodiscard]] real* optimizer(int stage) const;
   [[nodiscard]] std::byte* frame(int stage, int frame) const;
-  [[nodiscard]] real* boundary(int stage, int buffer) const;
+  [[nodiscard]] std::byte* boundary(int stage, int buffer) const;
   [[nodiscard]] std::byte* scratch() const;
   [[nodiscard]] real* images(int input) const;
   [[nodiscard]] int* labels(int input) const;

@@ -26,6 +26,7 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
       parts_(std::move(parts)),
       counts_(parts_.schedule.buffers(parts_.device)),
       collected_(parts_.stages.size()),
+      frames_(parts_.stages.size()),
       digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), parts_.stages.size()) {
   pending_.reserve(parts_.schedule.period(parts_.device).size() + parts_.schedule.devices());
 }
@@ -139,17 +140,16 @@ int Executor::turn(const Action& action, int count) const {
                                      action.micro_batch, count);
 }
 
-StageArguments Executor::arguments(const Action& action) const {
+StageArguments Executor::arguments(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
   const int input = turn(action, counts_.inputs);
   StageArguments result;
   result.samples = training_ ? parts_.micro_batch_size : samples_;
-  result.frame = memory.frame(j, turn(action, counts_.frames[j]));
-  result.input =
-      j == 0
-          ? memory.images(input)
-          : parts_.stages[j - 1].output(memory.frame(j - 1, turn(action, counts_.frames[j - 1])));
+  result.images = memory.images(input);
+  for (int before = 0; before <= j; ++before)
+    frames_[before] = memory.frame(before, turn(action, counts_.frames[before]));
+  result.frames = frames_;
   result.scratch = memory.scratch();
   result.parameters = memory.parameters(j, action.version);
   result.labels = memory.labels(input);

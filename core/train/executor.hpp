@@ -90,13 +90,14 @@ class Executor {
   void learn(std::int64_t step, const real* rider);
 
   [[nodiscard]] int turn(const Action& action, int count) const;
-  [[nodiscard]] StageArguments arguments(const Action& action) const;
+  [[nodiscard]] StageArguments arguments(const Action& action);
   [[nodiscard]] std::byte* payload(const Action& action) const;
 
   ExecutionSpace exec_;
   ExecutorParts parts_;
   const BufferCounts& counts_;
   std::vector<std::vector<real>> collected_;
+  std::vector<std::byte*> frames_;  // [S] of the micro-batch in hand
   Kokkos::View<std::uint64_t*, MemorySpace> digest_;
   std::vector<Pending> pending_;
 

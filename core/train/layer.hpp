@@ -41,17 +41,23 @@ struct ForwardArguments {
   const real* parameters = nullptr;  // the layer's parameters, one after the other in spec order
   const int* labels = nullptr;       // [n], loss only
   Metrics* metrics = nullptr;        // one, loss only
+  ConstTensor second = {};           // of a residual addition
+  real* saved = nullptr;             // spec.saved_size numbers for backward
 };
 
 struct BackwardArguments {
   ConstTensor input;     // as saved, when the spec says saves_input
   ConstTensor output;    // as saved, when the spec says saves_output
   ConstTensor d_output;  // absent for the loss
-  Tensor d_input;        // absent for the first layer of the model; may equal d_output
-                         // for layers in place
+  Tensor d_input;        // absent where nothing learns that the input was made of; may equal
+                         // d_output for layers in place
   const real* parameters = nullptr;
   real* d_parameters = nullptr;  // overwritten, in the order of `parameters`
   const int* labels = nullptr;   // [n], loss only
+  Tensor d_second = {};          // absent, too, where d_output serves as well
+  bool adds_input = false;       // d_input is added to what other layers left there
+  bool adds_second = false;      // d_second likewise
+  const real* saved = nullptr;   // by forward
 };
 
 /// Kernels of one layer. Both functions only enqueue work on `exec` and never allocate.

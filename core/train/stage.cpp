@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/stage.hpp"
 
-#include "core/base/check.hpp"
+#include "core/base/copy.hpp"
 
 namespace carousel {
 
@@ -19,38 +19,34 @@ real* Stage::resolve(const Place& place, const StageArguments& arguments) {
     case Region::absent:
       return nullptr;
     // A layer in place on the images changes only their shape.
-    case Region::stage_input:
-      return const_cast<real*>(arguments.input);
+    case Region::images:
+      return const_cast<real*>(arguments.images);
     case Region::frame:
-      return reinterpret_cast<real*>(arguments.frame + place.offset);
+      return reinterpret_cast<real*>(arguments.frames[place.stage] + place.offset);
     case Region::scratch:
       return reinterpret_cast<real*>(arguments.scratch + place.offset);
     case Region::d_output:
-      return arguments.d_output;
+      return reinterpret_cast<real*>(arguments.d_output + place.offset);
     case Region::d_input:
-      return arguments.d_input;
+      return reinterpret_cast<real*>(arguments.d_input + place.offset);
   }
   return nullptr;
-}
-
-const real* Stage::output(const std::byte* frame) const {
-  const Place& place = memory_.outputs.back();
-  CAROUSEL_CHECK(place.region == Region::frame, "stage output is not in its frame");
-  return reinterpret_cast<const real*>(frame + place.offset);
 }
 
 void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments,
                     Transport& transport) {
   const int n = arguments.samples;
-  const real* input = arguments.input;
   for (int k = 0; k < memory_.layers; ++k) {
-    real* output = resolve(memory_.outputs[k], arguments);
-    layers_[k]->forward(exec, {.input = {input, n, specs_[k].input},
-                               .output = {output, n, specs_[k].output},
+    const LayerPlaces& places = memory_.places[k];
+    const LayerSpec& spec = specs_[k];
+    const auto at = [&](const Place& place) { return resolve(place, arguments); };
+    layers_[k]->forward(exec, {.input = {at(places.inputs[0]), n, spec.input},
+                               .output = {at(places.output), n, spec.output},
                                .parameters = arguments.parameters + memory_.parameter_offset[k],
                                .labels = arguments.labels,
-                               .metrics = arguments.metrics});
-    input = output;
+                               .metrics = arguments.metrics,
+                               .second = {at(places.inputs[1]), n, spec.input},
+                               .saved = at(places.saved)});
     transport.progress();
   }
 }
@@ -58,23 +54,30 @@ void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments,
 void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments,
                      Transport& transport) {
   const int n = arguments.samples;
-  real* d_output = arguments.d_output;
+  const auto at = [&](const Place& place) { return resolve(place, arguments); };
+  for (const PassedGradient& passed : memory_.passed) {
+    copy<MemorySpace, MemorySpace>(exec, at(passed.to), at(passed.from),
+                                   static_cast<std::size_t>(passed.bytes));
+  }
   for (int k = memory_.layers - 1; k >= 0; --k) {
-    const real* input = k == 0 ? arguments.input : resolve(memory_.outputs[k - 1], arguments);
-    real* d_input = resolve(memory_.d_inputs[k], arguments);
-    // Below the first parameters nobody needs gradients.
-    const bool needed = d_input != nullptr || !specs_[k].parameters.empty();
-    if (needed) {
+    const LayerPlaces& places = memory_.places[k];
+    const LayerSpec& spec = specs_[k];
+    // Where nothing learns, at the model's beginning, nobody needs gradients.
+    const bool is_loss = spec.kind == LayerKind::softmax_cross_entropy;
+    if (places.d_output.region != Region::absent || is_loss) {
       layers_[k]->backward(exec,
-                           {.input = {input, n, specs_[k].input},
-                            .output = {resolve(memory_.outputs[k], arguments), n, specs_[k].output},
-                            .d_output = {d_output, n, specs_[k].output},
-                            .d_input = {d_input, n, specs_[k].input},
+                           {.input = {at(places.inputs[0]), n, spec.input},
+                            .output = {at(places.output), n, spec.output},
+                            .d_output = {at(places.d_output), n, spec.output},
+                            .d_input = {at(places.d_inputs[0]), n, spec.input},
                             .parameters = arguments.parameters + memory_.parameter_offset[k],
                             .d_parameters = arguments.d_parameters + memory_.parameter_offset[k],
-                            .labels = arguments.labels});
+                            .labels = arguments.labels,
+                            .d_second = {at(places.d_inputs[1]), n, spec.input},
+                            .adds_input = places.adds[0],
+                            .adds_second = places.adds[1],
+                            .saved = at(places.saved)});
     }
-    d_output = d_input;
     transport.progress();
   }
 }

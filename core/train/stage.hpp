@@ -6,6 +6,7 @@
 // It knows neither versions nor other stages; progress of messages is driven between layers.
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/plan/stage_memory.hpp"
@@ -16,14 +17,14 @@ namespace carousel {
 
 /// The memory of one pass of one micro-batch through one stage.
 struct StageArguments {
-  int samples = 0;              // n; at most the micro-batch size the stage was planned for
-  const real* input = nullptr;  // [n, c, h, w], from the stage before or the images
-  std::byte* frame = nullptr;   // saved activations
+  int samples = 0;               // n; at most the micro-batch size the stage was planned for
+  const real* images = nullptr;  // [n, c, h, w]
+  std::span<std::byte*> frames;  // [S] saved activations of the micro-batch, of stages up to this
   std::byte* scratch = nullptr;
   const real* parameters = nullptr;  // flat
   real* d_parameters = nullptr;      // flat, backward only
-  real* d_output = nullptr;          // backward only; absent for the last stage
-  real* d_input = nullptr;           // backward only; absent for the first stage
+  std::byte* d_output = nullptr;     // boundary gradients, backward only; none of the last stage
+  std::byte* d_input = nullptr;      // boundary gradients, backward only; none of the first stage
   const int* labels = nullptr;       // last stage only
   Metrics* metrics = nullptr;        // last stage, forward only
 };
@@ -36,8 +37,6 @@ class Stage {
   void backward(const ExecutionSpace& exec, const StageArguments& arguments, Transport& transport);
 
   [[nodiscard]] const StageMemory& memory() const { return memory_; }
-  /// The stage's last activation inside its frame.
-  [[nodiscard]] const real* output(const std::byte* frame) const;
 
  private:
   [[nodiscard]] static real* resolve(const Place& place, const StageArguments& arguments);

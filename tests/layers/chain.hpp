@@ -46,11 +46,11 @@ class Chain {
     for (std::size_t l = 0; l < count; ++l) {
       const LayerSpec& spec = model_.layers[l];
       const std::size_t to = spec.in_place ? at : at + 1;
-      layers_[l]->forward(exec, {{activations_[at].data(), n_, spec.input},
-                                 {activations_[to].data(), n_, spec.output},
-                                 parameters_.data() + parameter,
-                                 labels_.data(),
-                                 metrics_.data()});
+      layers_[l]->forward(exec, {.input = {activations_[at].data(), n_, spec.input},
+                                 .output = {activations_[to].data(), n_, spec.output},
+                                 .parameters = parameters_.data() + parameter,
+                                 .labels = labels_.data(),
+                                 .metrics = metrics_.data()});
       at = to;
       parameter += spec.parameter_size();
     }
@@ -64,13 +64,14 @@ class Chain {
       const std::size_t from = spec.in_place ? at : at - 1;
       parameter -= spec.parameter_size();
       const bool loss = l + 1 == model_.layers.size();
-      layers_[l]->backward(exec, {{activations_[from].data(), n_, spec.input},
-                                  {activations_[at].data(), n_, spec.output},
-                                  {loss ? nullptr : gradients_[at].data(), n_, spec.output},
-                                  {from == 0 ? nullptr : gradients_[from].data(), n_, spec.input},
-                                  parameters_.data() + parameter,
-                                  gradient_.data() + parameter,
-                                  labels_.data()});
+      layers_[l]->backward(
+          exec, {.input = {activations_[from].data(), n_, spec.input},
+                 .output = {activations_[at].data(), n_, spec.output},
+                 .d_output = {loss ? nullptr : gradients_[at].data(), n_, spec.output},
+                 .d_input = {from == 0 ? nullptr : gradients_[from].data(), n_, spec.input},
+                 .parameters = parameters_.data() + parameter,
+                 .d_parameters = gradient_.data() + parameter,
+                 .labels = labels_.data()});
       at = from;
     }
   }

@@ -73,6 +73,12 @@ TEST_P(LinearLayer, Backward) {
   EXPECT_LE(test::relative_difference(with_input, d_expected), test::rounding);
   EXPECT_LE(test::relative_difference(test::to_host(d_x), expected.d_x), test::rounding);
 
+  arguments.adds_input = true;  // to what another layer left there
+  layer.backward(ExecutionSpace(), arguments);
+  Numbers twice = expected.d_x;
+  for (auto& number : twice) number *= 2;
+  EXPECT_LE(test::relative_difference(test::to_host(d_x), twice), test::rounding);
+
   arguments.d_input.data = nullptr;  // the first layer of a model
   layer.backward(ExecutionSpace(), arguments);
   EXPECT_EQ(test::to_host(d_parameters), with_input);

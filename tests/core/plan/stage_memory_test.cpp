@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where the tensors of a stage lie, on chains of synthetic layers: what backward reads is kept,
-// what nobody reads shares scratch memory, layers in place share theirs.
+// Where the tensors of a stage lie, on synthetic layers: small chains by hand, and random networks
+// with residual additions whose passes are followed symbolically through every stage.
 
 #include "core/plan/stage_memory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <set>
 
 #include "core/base/check.hpp"
 #include "core/base/real.hpp"
@@ -30,17 +32,19 @@ struct Kind {
   int parameters = 1;
 };
 
+LayerSpec layer_of(const Kind& kind, int channels) {
+  LayerSpec layer;
+  layer.input = layer.output = {channels};
+  if (kind.parameters > 0) layer.parameters = {{"x", {kind.parameters}}};
+  layer.saves_input = kind.saves_input;
+  layer.saves_output = kind.saves_output;
+  layer.in_place = kind.in_place;
+  return layer;
+}
+
 Model chain(const std::vector<Kind>& kinds, int channels) {
   Model model{.name = "chain", .input = {channels}, .classes = channels, .layers = {}};
-  for (const Kind& kind : kinds) {
-    LayerSpec layer;
-    layer.input = layer.output = {channels};
-    if (kind.parameters > 0) layer.parameters = {{"x", {kind.parameters}}};
-    layer.saves_input = kind.saves_input;
-    layer.saves_output = kind.saves_output;
-    layer.in_place = kind.in_place;
-    model.layers.push_back(layer);
-  }
+  for (const Kind& kind : kinds) model.layers.push_back(layer_of(kind, channels));
   return model;
 }
 
@@ -50,36 +54,49 @@ std::vector<StageMemory> plan(const Model& model, std::vector<int> first) {
   return plan_stages(model, partition, batch);
 }
 
+std::vector<Place> outputs_of(const StageMemory& stage) {
+  std::vector<Place> outputs;
+  for (const LayerPlaces& places : stage.places) outputs.push_back(places.output);
+  return outputs;
+}
+
+std::vector<Place> d_inputs_of(const StageMemory& stage) {
+  std::vector<Place> d_inputs;
+  for (const LayerPlaces& places : stage.places) d_inputs.push_back(places.d_inputs[0]);
+  return d_inputs;
+}
+
 constexpr Kind reads_nothing{};
 constexpr Kind reads_input{.saves_input = true};
 constexpr Kind reads_output{.saves_output = true};
 constexpr Kind in_place{.in_place = true, .parameters = 0};
 constexpr Kind in_place_reads_output{.saves_output = true, .in_place = true, .parameters = 0};
 
-constexpr Place frame(std::int64_t tensors) {
-  return {Region::frame, tensors * batch * 8 * r};
+constexpr Place frame(std::int64_t tensors, int stage = 0) {
+  return {Region::frame, tensors * batch * 8 * r, stage};
 }
 constexpr Place scratch(std::int64_t tensors) {
   return {Region::scratch, tensors * batch * 8 * r};
 }
 
 TEST(StageMemory, KeepsOnlyWhatIsReadAgain) {
-  // 0 -> kept by the reader after it; 1 and 2 -> nobody; 3 -> itself; 4 -> the stage's output
+  // 0 -> kept by the reader after it; 1 and 2 -> nobody; 3 -> itself; 4 -> nobody
   const Model model =
       chain({reads_nothing, reads_input, reads_nothing, reads_output, reads_nothing}, 8);
   const StageMemory stage = plan(model, {0, 5})[0];
-  EXPECT_THAT(stage.outputs, ElementsAre(frame(0), scratch(0), scratch(1), frame(1), frame(2)));
-  EXPECT_EQ(stage.frame_bytes, 3 * batch * 8 * r);
+  EXPECT_THAT(outputs_of(stage),
+              ElementsAre(frame(0), scratch(0), scratch(1), frame(1), scratch(0)));
+  EXPECT_EQ(stage.frame_bytes, 2 * batch * 8 * r);
   EXPECT_EQ(stage.scratch_bytes, 2 * batch * 8 * r);
-  EXPECT_EQ(stage.output_bytes, batch * 8 * r);
+  EXPECT_EQ(stage.output_bytes, 0);
 }
 
 TEST(StageMemory, LaysLayersInPlaceOverTheirInput) {
   const Model model = chain(
       {in_place, reads_input, in_place_reads_output, reads_nothing, in_place, reads_nothing}, 8);
   const StageMemory stage = plan(model, {0, 6})[0];
-  EXPECT_THAT(stage.outputs, ElementsAre(Place{Region::stage_input}, frame(0), frame(0), scratch(0),
-                                         scratch(0), frame(1)));
+  EXPECT_THAT(outputs_of(stage), ElementsAre(Place{Region::images}, frame(0), frame(0), scratch(0),
+                                             scratch(0), scratch(1)));
 }
 
 // The next stage finds its input in the frame of this one, also where the last layer works in place
@@ -87,9 +104,11 @@ TEST(StageMemory, LaysLayersInPlaceOverTheirInput) {
 TEST(StageMemory, LeavesTheOutputInTheFrame) {
   const Model model = chain({reads_nothing, in_place, in_place, reads_nothing, reads_nothing}, 8);
   const std::vector<StageMemory> stages = plan(model, {0, 3, 5});
-  EXPECT_THAT(stages[0].outputs, ElementsAre(frame(0), frame(0), frame(0)));
+  EXPECT_THAT(outputs_of(stages[0]), ElementsAre(frame(0), frame(0), frame(0)));
   EXPECT_EQ(stages[0].frame_bytes, batch * 8 * r);
-  EXPECT_THAT(stages[1].outputs, ElementsAre(scratch(0), frame(0)));
+  EXPECT_EQ(stages[0].output_bytes, batch * 8 * r);
+  EXPECT_EQ(stages[1].places[0].inputs[0], frame(0));
+  EXPECT_THAT(outputs_of(stages[1]), ElementsAre(scratch(0), scratch(1)));
 }
 
 TEST(StageMemory, SendsGradientsDownAsFarAsThereAreParameters) {
@@ -98,61 +117,220 @@ TEST(StageMemory, SendsGradientsDownAsFarAsThereAreParameters) {
                             8);
   const std::vector<StageMemory> stages = plan(model, {0, 4, 7});
   // The first stage has no gradient of its input: nothing before its first parameters learns.
-  EXPECT_THAT(stages[0].d_inputs,
+  EXPECT_THAT(d_inputs_of(stages[0]),
               ElementsAre(Place{}, Place{}, scratch(0), Place{Region::d_output}));
   // The loss keeps its probabilities, so that its gradient has memory of its own.
-  EXPECT_THAT(stages[1].d_inputs, ElementsAre(Place{Region::d_input}, scratch(1), scratch(0)));
+  EXPECT_THAT(d_inputs_of(stages[1]), ElementsAre(Place{Region::d_input}, scratch(1), scratch(0)));
 }
 
-TEST(StageMemory, NeverReadsAndWritesOneScratchTensorInOneLayer) {
-  std::mt19937 random(3);
-  for (int trial = 0; trial < 500; ++trial) {
-    std::vector<Kind> kinds;
-    const int layers = 2 + static_cast<int>(random() % 9);
-    for (int l = 0; l < layers; ++l)
-      kinds.push_back({random() % 3 == 0, random() % 3 == 0, random() % 3 == 0,
-                       static_cast<int>(random() % 2)});
-    Model model = chain(kinds, 8);
-    for (int l = 1; l < layers; ++l) {
-      // Sizes differ, except where a layer works in place.
-      if (!kinds[l].in_place) model.layers[l].output = {1 + static_cast<int>(random() % 9)};
-      model.layers[l].input = model.layers[l - 1].output;
-      if (kinds[l].in_place) model.layers[l].output = model.layers[l].input;
+TEST(StageMemory, LetsASumsGradientServeBothTerms) {
+  // x = 0; 1 and 2 make the first term, 3 adds x to it, 4 goes on.
+  Model model = chain({reads_nothing, reads_input, reads_nothing, in_place, reads_nothing}, 8);
+  model.layers[3].inputs = {2, 0};
+  const StageMemory stage = plan(model, {0, 5})[0];
+  const LayerPlaces& sum = stage.places[3];
+  EXPECT_EQ(sum.inputs[0], stage.places[2].output);
+  EXPECT_EQ(sum.inputs[1], frame(0));
+  EXPECT_EQ(sum.d_inputs[0], sum.d_output);
+  EXPECT_EQ(sum.d_inputs[1], Place{});
+  EXPECT_EQ(stage.places[1].d_inputs[0], sum.d_output);  // the gradient of x
+  EXPECT_TRUE(stage.places[1].adds[0]);
+  EXPECT_EQ(stage.places[0].d_output, sum.d_output);
+}
+
+TEST(StageMemory, CarriesAResidualAcrossStages) {
+  Model model = chain({reads_nothing, reads_input, reads_nothing, in_place, reads_nothing}, 8);
+  model.layers[3].inputs = {2, 0};
+  const std::vector<StageMemory> stages = plan(model, {0, 1, 2, 5});
+  EXPECT_EQ(stages[0].output_bytes, batch * 8 * r);      // x
+  EXPECT_EQ(stages[1].output_bytes, 2 * batch * 8 * r);  // x and what layer 1 makes of it
+  EXPECT_EQ(stages[2].places[1].inputs[1], frame(0, 0));
+  const LayerPlaces& sum = stages[2].places[1];
+  EXPECT_EQ(sum.d_inputs[1], (Place{Region::d_input}));
+  EXPECT_FALSE(sum.adds[1]);
+  ASSERT_EQ(stages[1].passed.size(), 1U);
+  EXPECT_EQ(stages[1].passed[0].to, (Place{Region::d_input}));
+  EXPECT_TRUE(stages[1].places[0].adds[0]);
+}
+
+/// Memory whose blocks know which layer wrote them, and whose gradients know which layers have
+/// added their part.
+class Memory {
+ public:
+  void write(std::int64_t offset, std::int64_t bytes, std::set<int> content) {
+    std::erase_if(blocks_, [&](const auto& entry) {
+      return entry.first < offset + bytes && offset < entry.first + entry.second.bytes;
+    });
+    blocks_[offset] = {bytes, std::move(content)};
+  }
+  [[nodiscard]] std::set<int> read(std::int64_t offset) const {
+    const auto block = blocks_.find(offset);
+    return block == blocks_.end() ? std::set<int>{} : block->second.content;
+  }
+
+ private:
+  struct Block {
+    std::int64_t bytes = 0;
+    std::set<int> content;
+  };
+  std::map<std::int64_t, Block> blocks_;
+};
+
+/// Follows one micro-batch forward and backward through all stages.
+class Walk {
+ public:
+  Walk(const Model& model, const std::vector<StageMemory>& stages)
+      : model_(model), stages_(stages), frames_(stages.size()), boundaries_(stages.size() + 1) {}
+
+  void run() {
+    for (std::size_t j = 0; j < stages_.size(); ++j) {
+      scratch_ = {};
+      for (int k = 0; k < stages_[j].layers; ++k) forward(j, k);
     }
-    const auto bytes = [](const SampleShape& shape) { return align_up(batch * shape.size() * r); };
-    const StageMemory stage = plan(model, {0, layers})[0];
-    const auto apart = [&](const Place& a, std::int64_t a_bytes, const Place& b,
-                           std::int64_t b_bytes) {
-      return a.region != b.region || a.offset + a_bytes <= b.offset ||
-             b.offset + b_bytes <= a.offset;
-    };
-    for (int k = 0; k < layers; ++k) {
-      const LayerSpec& layer = model.layers[k];
-      const Place& output = stage.outputs[k];
-      const Place& d_input = stage.d_inputs[k];
-      if (output.region == Region::scratch) {
-        EXPECT_LE(output.offset + bytes(layer.output), stage.scratch_bytes);
-        EXPECT_FALSE(layer.saves_output);
-        EXPECT_TRUE(k + 1 == layers || !model.layers[k + 1].saves_input);
-      }
-      if (output.region == Region::frame) {
-        EXPECT_LE(output.offset + bytes(layer.output), stage.frame_bytes);
-      }
-      if (d_input.region == Region::scratch) {
-        EXPECT_LE(d_input.offset + bytes(layer.input), stage.scratch_bytes);
-      }
-      if (k == 0) continue;
-      if (layer.in_place) {
-        EXPECT_EQ(output, stage.outputs[k - 1]);
-      } else {
-        EXPECT_TRUE(apart(output, bytes(layer.output), stage.outputs[k - 1], bytes(layer.input)));
-        if (k + 1 < layers && d_input.region != Region::absent) {
-          EXPECT_TRUE(
-              apart(d_input, bytes(layer.input), stage.d_inputs[k + 1], bytes(layer.output)));
-        }
-      }
+    for (std::size_t j = stages_.size(); j-- > 0;) {
+      scratch_ = {};
+      for (const PassedGradient& passed : stages_[j].passed)
+        memory(j, passed.to)
+            .write(passed.to.offset, passed.bytes, memory(j, passed.from).read(passed.from.offset));
+      for (int k = stages_[j].layers; k-- > 0;) backward(j, k);
     }
   }
+
+ private:
+  Memory& memory(std::size_t j, const Place& place) {
+    switch (place.region) {
+      case Region::frame:
+        return frames_[place.stage];
+      case Region::d_output:
+        return boundaries_[j + 1];
+      case Region::d_input:
+        return boundaries_[j];
+      default:
+        return scratch_;
+    }
+  }
+  [[nodiscard]] std::int64_t bytes(int l) const {
+    return align_up(batch * model_.layers[l].output.size() * r);
+  }
+
+  void forward(std::size_t j, int k) {
+    const int l = stages_[j].first + k;
+    const LayerPlaces& places = stages_[j].places[k];
+    const std::vector<int> inputs = input_layers(model_, l);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] < 0)
+        EXPECT_EQ(places.inputs[i].region, Region::images);
+      else
+        EXPECT_EQ(memory(j, places.inputs[i]).read(places.inputs[i].offset), std::set{inputs[i]});
+    }
+    if (places.output.region != Region::images)
+      memory(j, places.output).write(places.output.offset, bytes(l), {l});
+    if (model_.layers[l].saves_output) {
+      EXPECT_EQ(places.output.region, Region::frame);
+    }
+  }
+
+  void backward(std::size_t j, int k) {
+    const int l = stages_[j].first + k;
+    const LayerPlaces& places = stages_[j].places[k];
+    const LayerSpec& layer = model_.layers[l];
+    const std::vector<int> inputs = input_layers(model_, l);
+    if (layer.saves_input && inputs[0] >= 0) {
+      EXPECT_EQ(frames_[places.inputs[0].stage].read(places.inputs[0].offset), std::set{inputs[0]});
+    }
+    std::set<int> users;
+    for (int user = l + 1; user < static_cast<int>(model_.layers.size()); ++user) {
+      for (const int input : input_layers(model_, user)) {
+        if (input == l) users.insert(user);
+      }
+    }
+    if (places.d_output.region != Region::absent) {
+      EXPECT_EQ(memory(j, places.d_output).read(places.d_output.offset), users) << "layer " << l;
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Place& place = places.d_inputs[i];
+      if (place.region == Region::absent) continue;
+      std::set<int> parts = {l};
+      if (places.adds[i]) parts.merge(memory(j, place).read(place.offset));
+      memory(j, place).write(place.offset, bytes(inputs[i]), parts);
+    }
+  }
+
+  const Model& model_;
+  const std::vector<StageMemory>& stages_;
+  std::vector<Memory> frames_;
+  std::vector<Memory> boundaries_;  // [j] before stage j
+  Memory scratch_;
+};
+
+/// Layers one after the other; some work in place, some add what another one made. Now and then a
+/// tensor is put aside and a branch begins, at whose end something is added to the tensor in place.
+Model random_network(std::mt19937& random) {
+  const auto chance = [&](int of) { return static_cast<int>(random() % of) == 0; };
+  const auto any_of = [&](const std::vector<int>& layers) {
+    return layers[random() % layers.size()];
+  };
+  Model model = chain({{.saves_input = true}}, 8);
+  std::vector<int> finished;  // whose outputs nobody overwrites any more
+  int aside = -1;
+  int before = 0;             // the layer whose output may be overwritten
+  bool may_overwrite = true;  // nobody needs what is there
+  const int layers = 4 + static_cast<int>(random() % 20);
+  for (int l = 1; l < layers; ++l) {
+    const bool plain = !may_overwrite || chance(2);
+    LayerSpec layer = layer_of({chance(2), chance(2), false, static_cast<int>(random() % 2)}, 8);
+    layer.inputs = {before};
+    if (plain && may_overwrite && aside < 0 && !finished.empty() && chance(3)) {
+      aside = before;
+      layer.inputs = {any_of(finished)};
+    } else if (plain) {
+      finished.push_back(before);
+    } else {
+      layer = layer_of({.saves_output = chance(2), .in_place = true, .parameters = 0}, 8);
+      layer.inputs = {before};
+      if (aside >= 0 && chance(2)) {
+        layer.inputs = {aside, before};
+        finished.push_back(before);
+        aside = -1;
+      } else if (!finished.empty() && chance(2)) {
+        layer.inputs.push_back(any_of(finished));
+      }
+    }
+    may_overwrite = !layer.saves_output;
+    before = l;
+    model.layers.push_back(std::move(layer));
+  }
+  if (aside >= 0) {
+    model.layers.push_back(layer_of({.in_place = true, .parameters = 0}, 8));
+    model.layers.back().inputs = {aside, before};
+  }
+  model.layers.push_back(layer_of({}, 8));
+  return model;
+}
+
+TEST(StageMemory, BringsEveryTensorAndGradientToItsReaders) {
+  std::mt19937 random(3);
+  int stages_seen = 0;
+  int passed = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    const Model model = random_network(random);
+    const int most = 1 + static_cast<int>(random() % 5);
+    for (int stages = 1; stages <= most; ++stages) {
+      Partition partition;
+      try {
+        partition = partition_model(model, stages, Balance::activations);
+      } catch (const Error&) {
+        break;  // fewer pieces than stages
+      }
+      const std::vector<StageMemory> planned = plan_stages(model, partition, batch);
+      Walk(model, planned).run();
+      ASSERT_FALSE(::testing::Test::HasFailure()) << "network " << trial << ", S = " << stages;
+      stages_seen += stages;
+      for (const StageMemory& stage : planned) passed += static_cast<int>(stage.passed.size());
+    }
+  }
+  EXPECT_GT(stages_seen, 4000);
+  EXPECT_GT(passed, 100);
 }
 
 TEST(StageMemory, PutsParametersOneAfterTheOther) {

@@ -92,8 +92,9 @@ std::vector<bool> planned_words(const SmallRun& run, int device) {
     const StageMemory& stage = run.memory().stages[j];
     for (const std::int64_t frame : plan.frames[j]) {
       for (int k = 0; k < stage.layers; ++k) {
-        if (stage.outputs[k].region != Region::frame) continue;
-        const auto first = (frame + stage.outputs[k].offset) / std::int64_t{sizeof(real)};
+        const Place& output = stage.places[k].output;
+        if (output.region != Region::frame) continue;
+        const auto first = (frame + output.offset) / std::int64_t{sizeof(real)};
         const std::int64_t size =
             run.deck().train.micro_batch_size * run.model().layers[stage.first + k].output.size();
         std::fill_n(words.begin() + first, size, true);
