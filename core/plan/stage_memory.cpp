@@ -178,12 +178,15 @@ class GradientPlaces {
         stage_.passed.push_back({arrives, gradient_[tensor], tensors.bytes(tensor)});
       }
     }
-    for (int k = stage_.layers - 1; k >= 0; --k) place(k);
+  }
+
+  void place() {
+    for (int k = stage_.layers - 1; k >= 0; --k) place_layer(k);
     stage_.scratch_bytes = std::max(stage_.scratch_bytes, scratch_.bytes());
   }
 
  private:
-  void place(int k) {
+  void place_layer(int k) {
     const int l = stage_.first + k;
     const LayerSpec& layer = model_.layers[l];
     LayerPlaces& places = stage_.places[k];
@@ -252,7 +255,7 @@ std::vector<StageMemory> plan_stages(const Model& model, const Partition& partit
                    "stage {} begins with layer {}, which works in place", j, stage.first);
     stage.places.resize(stage.layers);
     place_outputs(stage, j, model, tensors, outputs);
-    GradientPlaces(stage, j, model, tensors);
+    GradientPlaces(stage, j, model, tensors).place();
     stage.output_bytes = tensors.crossing_bytes(j);
     for (int k = 0; k < stage.layers; ++k) {
       stage.parameter_offset.push_back(stage.parameter_size);

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -28,7 +29,7 @@ namespace carousel::test {
       .learning_rate = 0.05, .momentum = 0.9, .weight_decay = 5e-4, .nesterov = nesterov};
   const TrainingOrder order{RandomDataset::train_samples, parallel.micro_batches,
                             deck.train.micro_batch_size};
-  const double middle = static_cast<double>(deck.train.steps / 2);
+  const double middle = std::floor(static_cast<double>(deck.train.steps) / 2);
   deck.train.schedule.kind = ScheduleKind::multistep;
   deck.train.schedule.milestones = {middle / static_cast<double>(order.steps_per_epoch())};
   return deck;
