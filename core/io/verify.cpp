@@ -49,6 +49,7 @@ void verify_plan(const JudgedFile& file, const PlanRecord& found, const PlanReco
   verify_plan_column(file, "messages_per_step", wanted.messages_per_step);
   verify_plan_column(file, "bytes_per_step", wanted.bytes_per_step);
   verify_plan_column(file, "stage_layers", wanted.stage_layers);
+  verify_plan_column(file, "stage_activations", wanted.stage_activations);
   for (std::size_t c = 0; c < category_count; ++c) {
     std::vector<std::int64_t> bytes;
     for (const CategoryBytes& device : wanted.bytes) bytes.push_back(device[c]);

@@ -176,6 +176,7 @@ class Verify(Runs):
         cases = [
             ("run.h5", put("plan/bytes/gradients", 2, 8), "/plan/bytes/gradients row 2"),
             ("run.h5", put("plan/messages_per_step", 1, 9), "/plan/messages_per_step row 1"),
+            ("run.h5", put("plan/stage_activations", 1, 9), "/plan/stage_activations row 1"),
             ("run.h5", name("plan", "stages", 5), "stages of /plan is 5"),
             ("run.h5", name("plan/basis", "classes", 11), "/plan/basis"),
             ("run.h5", name("info", "seed", 2), "seed of /info"),
