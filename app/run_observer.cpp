@@ -2,30 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/run_observer.hpp"
 
-#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "core/base/version.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
-namespace {
-
-std::int64_t total_steps(const TrainConfig& train, const TrainingOrder& order) {
-  return train.steps > 0 ? train.steps : train.epochs * order.steps_per_epoch();
-}
-
-}  // namespace
 
 RunInfo provenance(const RunConfig& config) {
   const BuildInfo& build = build_info();
   return {.program_version = build.version,
           .git_hash = build.git_hash,
           .libraries = build.libraries(),
-          .start_time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+          .start_time = utc_now(),
           .seed = config.run.seed,
           .deck = resolved_deck(config)};
 }
@@ -54,8 +45,9 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
         audits_by_stage_[j].values.emplace_back();
         // Room for theta_0 and for an epoch of updates, which must not take from the heap.
         audits_by_stage_[j].values.back().reserve(static_cast<std::size_t>(
-            parameter.size() *
-            (std::min(total_steps(config.train, order_), order_.steps_per_epoch()) + 1)));
+            parameter.size() * (std::min(total_steps(config.train, order_.steps_per_epoch()),
+                                         order_.steps_per_epoch()) +
+                                1)));
       }
     }
   }
@@ -68,8 +60,8 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
   const std::filesystem::path folder(config_.run.output);
   for (int device : devices_) ranks_.try_emplace(device, folder, device, info);
   if (first_) {
-    const std::int64_t steps = total_steps(config_.train, order_);
     const std::int64_t per_epoch = order_.steps_per_epoch();
+    const std::int64_t steps = total_steps(config_.train, per_epoch);
     run_file_.emplace(folder, info);
     run_file_->write_plan(plan_record(run_));
     run_file_->link(run_.schedule.devices(), owners_);

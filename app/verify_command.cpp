@@ -90,7 +90,7 @@ void verify_command(const std::string& path) {
   const std::int64_t per_epoch =
       TrainingOrder{basis.train_samples, config.parallel.micro_batches, train.micro_batch_size}
           .steps_per_epoch();
-  const std::int64_t total = train.steps > 0 ? train.steps : train.epochs * per_epoch;
+  const std::int64_t total = total_steps(train, per_epoch);
   const Slices profiled(config.profile.steps);
   const Expectation expected{
       .model = prepared.model,
@@ -100,11 +100,7 @@ void verify_command(const std::string& path) {
       .seed = config.run.seed,
       .steps_per_epoch = per_epoch,
       .total_steps = total,
-      .evaluated =
-          [&](std::int64_t steps) {
-            const bool epoch_ends = steps % per_epoch == 0 && train.evaluate_every > 0;
-            return steps == total || (epoch_ends && steps / per_epoch % train.evaluate_every == 0);
-          },
+      .evaluated = [&](std::int64_t steps) { return evaluates_after(train, steps, per_epoch); },
       .profiled = [&](std::int64_t step) { return profiled.contains(step, total); },
       .learning_rate =
           [&](std::int64_t step) {

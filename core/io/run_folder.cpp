@@ -74,6 +74,10 @@ class Line {
 
 }  // namespace
 
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
 std::string rank_file_name(int rank) {
   return fmt::format("ranks/{:04}.h5", rank);
 }
@@ -140,7 +144,7 @@ const char* to_string(RunState state) {
 void write_status(const fs::path& folder, RunStatus status) {
   status.host = host_name();
   status.process = getpid();
-  status.updated = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  status.updated = utc_now();
   const nlohmann::ordered_json json{{"state", to_string(status.state)},
                                     {"exit_code", status.exit_code},
                                     {"cause", status.cause},

@@ -15,6 +15,9 @@
 
 namespace carousel {
 
+/// The time as files tell it: "2026-11-21T16:06:10Z".
+[[nodiscard]] std::string utc_now();
+
 /// The file names of a run; `rank` is also the number of the plan's device.
 [[nodiscard]] std::string rank_file_name(int rank);  // "ranks/0003.h5"
 

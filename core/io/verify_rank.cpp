@@ -124,11 +124,6 @@ class MessageRows {
   std::vector<double> waited_;
 };
 
-bool same_message(const Action& a, const Action& b) {
-  return a.payload == b.payload && a.direction == b.direction && a.stage == b.stage &&
-         a.step == b.step && a.peer == b.peer;
-}
-
 std::vector<MessageEnd> verify_messages(const JudgedFile& file,
                                         std::span<const AccountedAction> plan, const Times& times) {
   const auto waits = [](const AccountedAction& one) { return one.action.kind == ActionKind::wait; };

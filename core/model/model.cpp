@@ -33,6 +33,29 @@ std::vector<int> input_layers(const Model& model, int l) {
   return inputs.empty() ? std::vector<int>{l - 1} : inputs;
 }
 
+std::vector<int> tensors_of_layers(const Model& model) {
+  std::vector<int> tensors;
+  for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
+    const int input = input_layers(model, l)[0];
+    const int overwritten = input < 0 ? -1 : tensors[input];
+    tensors.push_back(model.layers[l].in_place ? overwritten : l);
+  }
+  return tensors;
+}
+
+std::vector<bool> tensors_kept(const Model& model) {
+  const std::vector<int> tensors = tensors_of_layers(model);
+  std::vector<bool> kept(tensors.size(), false);
+  for (int l = 0; l < static_cast<int>(tensors.size()); ++l) {
+    const LayerSpec& layer = model.layers[l];
+    if (layer.saves_output && tensors[l] >= 0) kept[tensors[l]] = true;
+    for (const int input : input_layers(model, l)) {
+      if (layer.saves_input && input >= 0 && tensors[input] >= 0) kept[tensors[input]] = true;
+    }
+  }
+  return kept;
+}
+
 Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
   if (config.name == "mlp") return build_mlp(config.widths, input, classes);
   fail(ExitCode::usage, "model.name = \"{}\" is not a model of this version; known: mlp",

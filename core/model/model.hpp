@@ -73,6 +73,13 @@ struct Model {
 /// Layers whose outputs layer l reads; -1 stands for the images.
 [[nodiscard]] std::vector<int> input_layers(const Model& model, int l);
 
+/// The tensor that every layer leaves behind, named after the layer that made it: a layer in place
+/// leaves that of its first input, and -1 stands for the images.
+[[nodiscard]] std::vector<int> tensors_of_layers(const Model& model);
+
+/// [layer] whether some backward reads the tensor that the layer made.
+[[nodiscard]] std::vector<bool> tensors_kept(const Model& model);
+
 /// The `[model]` table of a deck.
 struct ModelConfig {
   std::string name = "mlp";

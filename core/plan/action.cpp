@@ -6,6 +6,11 @@
 
 namespace carousel {
 
+bool same_message(const Action& a, const Action& b) {
+  return a.payload == b.payload && a.direction == b.direction && a.stage == b.stage &&
+         a.step == b.step && a.peer == b.peer;
+}
+
 const char* to_string(ActionKind kind) {
   switch (kind) {
     case ActionKind::load:

@@ -54,6 +54,9 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
+/// Whether a wait is for the message that another action started.
+[[nodiscard]] bool same_message(const Action& a, const Action& b);
+
 [[nodiscard]] const char* to_string(ActionKind kind);
 [[nodiscard]] const char* to_string(Payload payload);
 /// One line, aligned, without a line end: "t=3 step 0 mb 1 forward stage 2 v0".

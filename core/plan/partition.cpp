@@ -15,13 +15,11 @@ namespace {
 /// first piece, which must have an output of its own.
 std::vector<int> possible_firsts(const Model& model) {
   const int layers = static_cast<int>(model.layers.size());
-  std::vector<int> maker;            // [layer] of the tensor it leaves behind, -1 the images
+  const std::vector<int> tensors = tensors_of_layers(model);
   std::vector<bool> inside(layers);  // of a tensor and the layers that overwrite it
   bool has_output = false;
   for (int l = 0; l < layers; ++l) {
-    const int input = input_layers(model, l)[0];
-    maker.push_back(!model.layers[l].in_place ? l : input < 0 ? -1 : maker[input]);
-    for (int between = maker[l] + 1; between <= l; ++between) inside[between] = true;
+    for (int between = tensors[l] + 1; between <= l; ++between) inside[between] = true;
     inside[l] = inside[l] || !has_output;
     has_output = has_output || !model.layers[l].in_place;
   }
@@ -30,25 +28,6 @@ std::vector<int> possible_firsts(const Model& model) {
     if (!inside[l]) firsts.push_back(l);
   }
   return firsts;
-}
-
-/// Numbers per sample that a backward reads of what the layer makes. Layers in place share the
-/// memory of the one before them, with which they are counted.
-double kept_size(const Model& model, int layer) {
-  if (model.layers[layer].in_place) return 0;
-  const int layers = static_cast<int>(model.layers.size());
-  std::vector<bool> shares(layers, false);
-  shares[layer] = true;
-  bool kept = model.layers[layer].saves_output;
-  for (int l = layer + 1; l < layers; ++l) {
-    const std::vector<int> inputs = input_layers(model, l);
-    const bool reads = std::ranges::any_of(inputs, [&](int i) { return i >= 0 && shares[i]; });
-    kept = kept || (reads && model.layers[l].saves_input);
-    if (inputs[0] < 0 || !shares[inputs[0]] || !model.layers[l].in_place) continue;
-    shares[l] = true;
-    kept = kept || model.layers[l].saves_output;
-  }
-  return kept ? static_cast<double>(model.layers[layer].output.size()) : 0;
 }
 
 /// Best way to cover the first pieces with some stages, and where the last of these begins.
@@ -84,7 +63,8 @@ double layer_load(const Model& model, int layer, Balance balance) {
     case Balance::flops:
       return spec.forward_flops + spec.backward_flops;
     case Balance::activations:
-      return kept_size(model, layer);
+      // What layers in place leave is counted with the one that made it.
+      return tensors_kept(model)[layer] ? static_cast<double>(spec.output.size()) : 0;
     case Balance::parameters:
       return static_cast<double>(spec.parameter_size());
     case Balance::layers:

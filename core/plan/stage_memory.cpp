@@ -50,21 +50,22 @@ class Scratch {
 class Tensors {
  public:
   Tensors(const Model& model, const Partition& partition, int batch)
-      : model_(model), partition_(partition), batch_(batch) {
+      : model_(model),
+        partition_(partition),
+        batch_(batch),
+        tensor_(tensors_of_layers(model)),
+        kept_(tensors_kept(model)) {
     for (int l = 0; l < layers(); ++l) {
       const LayerSpec& layer = model_.layers[l];
       const std::vector<int> inputs = input_layers(model_, l);
       CAROUSEL_CHECK(!inputs.empty() && inputs.size() <= 2, "layer {} has {} inputs", l,
                      inputs.size());
-      tensor_.push_back(layer.in_place ? of(inputs[0]) : l);
       bool learns = layer.parameter_size() > 0;
       for (const int input : inputs) {
         last_use_[of(input)] = l;
         learns = learns || this->learns(of(input));
-        if (layer.saves_input) kept_[of(input)] = true;
       }
       learns_.push_back(learns);
-      if (layer.saves_output) kept_[of(l)] = true;
       last_use_.try_emplace(of(l), l);
     }
   }
@@ -79,7 +80,7 @@ class Tensors {
   [[nodiscard]] bool learns(int tensor) const { return tensor != images && learns_[tensor]; }
   [[nodiscard]] int last_use(int tensor) const { return last_use_.at(tensor); }
   [[nodiscard]] bool kept(int tensor) const {
-    return kept_.contains(tensor) || crosses(tensor, stage_of(tensor));
+    return kept_[tensor] || crosses(tensor, stage_of(tensor));
   }
   [[nodiscard]] int stage_of(int tensor) const {
     int j = 0;
@@ -122,9 +123,9 @@ class Tensors {
   const Partition& partition_;
   int batch_;
   std::vector<int> tensor_;      // [layer]
+  std::vector<bool> kept_;       // [tensor] that some backward reads
   std::vector<bool> learns_;     // [layer]
   std::map<int, int> last_use_;  // [tensor], a layer
-  std::map<int, bool> kept_;     // [tensor] that some backward reads
 };
 
 /// Forward: outputs, and where every layer finds its inputs. `outputs` has the tensors of all

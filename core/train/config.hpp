@@ -47,6 +47,21 @@ struct TrainConfig {
   LearningRateConfig schedule;
 };
 
+/// Updates of the whole run.
+[[nodiscard]] inline std::int64_t total_steps(const TrainConfig& train,
+                                              std::int64_t steps_per_epoch) {
+  return train.steps > 0 ? train.steps : train.epochs * steps_per_epoch;
+}
+
+/// Whether the test set is evaluated after `steps` updates: at the end, and as often as asked for
+/// after whole epochs.
+[[nodiscard]] inline bool evaluates_after(const TrainConfig& train, std::int64_t steps,
+                                          std::int64_t steps_per_epoch) {
+  if (steps == total_steps(train, steps_per_epoch)) return true;
+  return steps % steps_per_epoch == 0 && train.evaluate_every > 0 &&
+         steps / steps_per_epoch % train.evaluate_every == 0;
+}
+
 /// `[profile]`.
 struct ProfileConfig {
   std::string steps = "0:20,::1000";  // Python slices of training steps whose actions are recorded

@@ -271,11 +271,8 @@ void Executor::start_message(const Action& action) {
 }
 
 bool Executor::wait(const Action& action) {
-  const auto pending = std::ranges::find_if(pending_, [&](const Pending& candidate) {
-    const Action& a = candidate.action;
-    return a.payload == action.payload && a.direction == action.direction &&
-           a.stage == action.stage && a.step == action.step && a.peer == action.peer;
-  });
+  const auto pending = std::ranges::find_if(
+      pending_, [&](const Pending& candidate) { return same_message(candidate.action, action); });
   CAROUSEL_CHECK(pending != pending_.end(), "nothing was started for: {}", to_string(action));
   const double now = parts_.seconds();
   const std::optional<double> completed = parts_.transport.test(pending->request);

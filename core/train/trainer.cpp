@@ -39,7 +39,7 @@ Trainer::Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver&
     : exec_(exec), spec_(std::move(spec)), observer_(observer) {
   completed_.reserve(2);
   steps_per_epoch_ = training_order(spec_).steps_per_epoch();
-  total_steps_ = spec_.train.steps > 0 ? spec_.train.steps : spec_.train.epochs * steps_per_epoch_;
+  total_steps_ = carousel::total_steps(spec_.train, steps_per_epoch_);
   for (int index : spec_.devices) {
     devices_.push_back(std::make_unique<Device>(
         exec_, spec_, index,
@@ -103,11 +103,7 @@ TrainingResult Trainer::run() {
     steps_ = executor.segment().last;
     result.diverged_at = executor.diverged_at();
     if (result.diverged_at >= 0) break;
-    const std::int64_t epochs = steps_ / steps_per_epoch_;
-    const bool whole_epoch = steps_ % steps_per_epoch_ == 0;
-    const bool due =
-        whole_epoch && spec_.train.evaluate_every > 0 && epochs % spec_.train.evaluate_every == 0;
-    if (due || steps_ == total_steps_) {
+    if (evaluates_after(spec_.train, steps_, steps_per_epoch_)) {
       const EvaluationRecord record = evaluate(steps_);
       if (devices_.front()->index() == 0) observer_.on_evaluation(record);
     }
