@@ -65,12 +65,12 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .seconds = seconds},
                   observer);
   const std::int64_t step = checkpoint.place().step;
-  trainer.device(0).fill(exec, run.model, step,
-                         [&](const ParameterSpec& parameter, std::span<real> values) {
-                           const std::span<const real> stored =
-                               checkpoint.values("/parameters/" + parameter.name, parameter.shape);
-                           std::ranges::copy(stored, values.begin());
-                         });
+  trainer.device(0).fill(
+      exec, run.model, step, [&](const ParameterSpec& tensor, std::span<real> values) {
+        const std::string group = tensor.learned ? "/parameters/" : "/buffers/";
+        const std::span<const real> stored = checkpoint.values(group + tensor.name, tensor.shape);
+        std::ranges::copy(stored, values.begin());
+      });
   const EvaluationRecord result = trainer.evaluate(step);
   if (!std::isfinite(result.loss))
     fail(ExitCode::diverged, "{}: its loss on {} is not a finite number; its training diverged",

@@ -58,6 +58,7 @@ std::vector<NamedTensor> checkpoint_tensors(const Snapshot& snapshot) {
   append("/parameters/", snapshot.parameters);
   append("/previous/", snapshot.previous);
   append("/optimizer/momentum/", snapshot.momentum);
+  append("/buffers/", snapshot.buffers);
   return tensors;
 }
 
@@ -80,7 +81,7 @@ std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session,
 /// Nobody can go on from numbers that are not finite, and no checkpoint of them is written.
 void check_finite(const Snapshot& snapshot, const std::optional<EvaluationRecord>& evaluation) {
   constexpr const char* advice = "lower train.optimizer.learning_rate or look at the data";
-  for (const auto* tensors : {&snapshot.parameters, &snapshot.momentum}) {
+  for (const auto* tensors : {&snapshot.parameters, &snapshot.momentum, &snapshot.buffers}) {
     for (const HostTensor& tensor : *tensors) {
       if (!std::ranges::all_of(tensor.values, [](real value) { return std::isfinite(value); }))
         fail(ExitCode::diverged, "{} has numbers that are not finite after the last step; {}",

@@ -3,8 +3,11 @@
 #include "layers/factory.hpp"
 
 #include "core/base/check.hpp"
+#include "layers/add.hpp"
+#include "layers/batch_norm.hpp"
 #include "layers/flatten.hpp"
 #include "layers/linear.hpp"
+#include "layers/pool.hpp"
 #include "layers/relu.hpp"
 #include "layers/softmax_cross_entropy.hpp"
 
@@ -20,6 +23,17 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec) {
       return std::make_unique<Relu>();
     case LayerKind::softmax_cross_entropy:
       return std::make_unique<SoftmaxCrossEntropy>(spec);
+    case LayerKind::batch_norm:
+      return std::make_unique<BatchNorm>(spec);
+    case LayerKind::max_pool:
+      return std::make_unique<MaxPool>(spec);
+    case LayerKind::average_pool:
+      return std::make_unique<AveragePool>(spec);
+    case LayerKind::add:
+      return std::make_unique<Add>(spec);
+    case LayerKind::convolution:
+    case LayerKind::dropout:
+      break;
   }
   fail(ExitCode::internal, "layer {}: no kernels for kind {}", spec.name,
        static_cast<int>(spec.kind));

@@ -31,6 +31,7 @@ struct Forward {
   real* probabilities;  // [n, classes]; may be the logits
   const int* labels;    // [n]
   Metrics* metrics;     // one
+  double smoothing;
 
   KOKKOS_FUNCTION Largest largest(const Team& team, const real* row) const {
     using Reducer = Kokkos::MaxFirstLoc<real, int>;
@@ -44,12 +45,23 @@ struct Forward {
     return {found.val, found.loc};
   }
 
+  /// How far the logits of a sample are below the largest one in the mean.
+  KOKKOS_FUNCTION double mean_below(const Team& team, const real* row, real top) const {
+    double sum = 0;
+    if (smoothing == 0) return sum;
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, classes),
+        [&](int c, double& partial) { partial += static_cast<double>(top) - row[c]; }, sum);
+    return sum / classes;
+  }
+
   /// Writes the probabilities of one sample and adds it to its lane.
   KOKKOS_FUNCTION void sample(const Team& team, int i, LaneSum& sum) const {
     const real* row = logits + static_cast<std::int64_t>(i) * classes;
     real* p = probabilities + static_cast<std::int64_t>(i) * classes;
     const real at_label = row[labels[i]];  // before it is overwritten: the search synchronises
     const Largest top = largest(team, row);
+    const double below = mean_below(team, row, top.value);
     double total = 0;
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, classes),
@@ -60,7 +72,9 @@ struct Forward {
         total);
     const real inverse = static_cast<real>(1 / total);
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes), [&](int c) { p[c] *= inverse; });
-    sum.loss += Kokkos::log(total) - (static_cast<double>(at_label) - top.value);
+    // -sum of target_c log p_c, with log p_c = x_c - top - log(total)
+    sum.loss += Kokkos::log(total) - (1 - smoothing) * (static_cast<double>(at_label) - top.value) +
+                smoothing * below;
     sum.correct += top.index == labels[i] ? 1 : 0;
   }
 
@@ -92,9 +106,10 @@ void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArgum
   // One team computes all samples: the scores of a classifier are few beside its layers.
   TeamPolicy policy(exec, 1, runs_on_host ? 1 : lanes, vector_length);
   policy.set_scratch_size(0, Kokkos::PerTeam(lanes * sizeof(LaneSum) + alignof(LaneSum)));
-  Kokkos::parallel_for(label, policy,
-                       Forward{arguments.input.n, classes_, arguments.input.data,
-                               arguments.output.data, arguments.labels, arguments.metrics});
+  Kokkos::parallel_for(
+      label, policy,
+      Forward{arguments.input.n, classes_, arguments.input.data, arguments.output.data,
+              arguments.labels, arguments.metrics, arguments.training ? smoothing_ : 0});
 }
 
 void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
@@ -105,9 +120,11 @@ void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArg
   real* d_x = arguments.d_input.data;
   const int classes = classes_;
   const int n = arguments.output.n;
+  const auto everywhere = static_cast<real>(smoothing_ / classes);
+  const auto at_label = static_cast<real>(1 - smoothing_ + smoothing_ / classes);
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const real target = labels[i / classes] == i % classes ? 1 : 0;
+        const real target = labels[i / classes] == i % classes ? at_label : everywhere;
         d_x[i] = (p[i] - target) / n;
       });
 }

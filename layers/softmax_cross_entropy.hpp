@@ -3,7 +3,7 @@
 #pragma once
 
 // The loss of a classifier, torch.nn.CrossEntropyLoss (mean): turns logits into probabilities and
-// fills the metrics of the micro-batch. It knows class indices, not class weights or smoothing.
+// fills the metrics of the micro-batch. It knows class indices, not class weights.
 
 #include "core/train/layer.hpp"
 
@@ -11,15 +11,19 @@ namespace carousel {
 
 class SoftmaxCrossEntropy final : public Layer {
  public:
-  explicit SoftmaxCrossEntropy(const LayerSpec& spec) : classes_(spec.input.channels) {}
+  explicit SoftmaxCrossEntropy(const LayerSpec& spec)
+      : classes_(spec.input.channels), smoothing_(spec.smoothing) {}
 
-  /// Probabilities take the place of the logits; loss and counts go to `arguments.metrics`.
+  /// Probabilities take the place of the logits; loss and counts go to `arguments.metrics`. In
+  /// training, all classes share spec.smoothing of the target (Szegedy et al. 2016); evaluation
+  /// reports the plain loss.
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
-  /// d_input = (probabilities - one at the label) / n; may overwrite the probabilities.
+  /// d_input = (probabilities - target) / n; may overwrite the probabilities.
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
   int classes_;
+  double smoothing_;
 };
 
 }  // namespace carousel

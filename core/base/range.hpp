@@ -30,10 +30,15 @@ template <class Space>
 
 }  // namespace detail
 
-/// 0 ... size - 1 on `exec`. Threads take whole cache lines; without a chunk Kokkos would ask for
-/// the concurrency as above.
+/// begin ... end - 1 on `exec`. Threads take whole cache lines; without a chunk Kokkos would ask
+/// for the concurrency as above.
+[[nodiscard]] inline RangePolicy range(const ExecutionSpace& exec, std::int64_t begin,
+                                       std::int64_t end) {
+  return {exec, detail::Bound{begin}, detail::Bound{end}, Kokkos::ChunkSize(64)};
+}
+/// 0 ... size - 1 on `exec`.
 [[nodiscard]] inline RangePolicy range(const ExecutionSpace& exec, std::int64_t size) {
-  return {exec, detail::Bound{0}, detail::Bound{size}, Kokkos::ChunkSize(64)};
+  return range(exec, 0, size);
 }
 
 /// Threads that run at the same time.

@@ -5,7 +5,8 @@
 // Checkpoints: named tensors and a place in the run, in one HDF5 file that is whole or not there.
 // Which tensors a training needs is the engine's knowledge, not this file's.
 //
-//   /parameters/NAME  /previous/NAME  /optimizer/KIND/NAME  /info   attributes of /: the place
+//   /parameters/NAME  /previous/NAME  /buffers/NAME  /optimizer/KIND/NAME  /info
+//   attributes of /: the place
 
 #include <cstdint>
 #include <filesystem>

@@ -12,10 +12,22 @@ std::int64_t ParameterSpec::size() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::int64_t LayerSpec::parameter_size() const {
+namespace {
+
+std::int64_t size_of(const std::vector<ParameterSpec>& tensors) {
   std::int64_t size = 0;
-  for (const ParameterSpec& parameter : parameters) size += parameter.size();
+  for (const ParameterSpec& tensor : tensors) size += tensor.size();
   return size;
+}
+
+}  // namespace
+
+std::int64_t LayerSpec::parameter_size() const {
+  return size_of(parameters);
+}
+
+std::int64_t LayerSpec::buffer_size() const {
+  return size_of(buffers);
 }
 
 std::string LayerSpec::label() const {
@@ -25,6 +37,12 @@ std::string LayerSpec::label() const {
 std::int64_t Model::parameter_size() const {
   std::int64_t size = 0;
   for (const LayerSpec& layer : layers) size += layer.parameter_size();
+  return size;
+}
+
+std::int64_t Model::buffer_size() const {
+  std::int64_t size = 0;
+  for (const LayerSpec& layer : layers) size += layer.buffer_size();
   return size;
 }
 
@@ -76,6 +94,18 @@ const char* to_string(LayerKind kind) {
       return "relu";
     case LayerKind::softmax_cross_entropy:
       return "softmax_cross_entropy";
+    case LayerKind::convolution:
+      return "convolution";
+    case LayerKind::batch_norm:
+      return "batch_norm";
+    case LayerKind::max_pool:
+      return "max_pool";
+    case LayerKind::average_pool:
+      return "average_pool";
+    case LayerKind::add:
+      return "add";
+    case LayerKind::dropout:
+      return "dropout";
   }
   return "?";
 }

@@ -24,21 +24,49 @@ struct SampleShape {
   bool operator==(const SampleShape&) const = default;
 };
 
-enum class LayerKind : std::uint8_t { flatten, linear, relu, softmax_cross_entropy };
+enum class LayerKind : std::uint8_t {
+  flatten,
+  linear,
+  relu,
+  softmax_cross_entropy,
+  convolution,
+  batch_norm,
+  max_pool,
+  average_pool,
+  add,
+  dropout,
+};
 
-/// How a parameter starts. Kaiming-uniform is U(-b, b) with b = sqrt(6 / fan_in) (He et al. 2015,
-/// for ReLU).
-enum class Initial : std::uint8_t { zeros, kaiming_uniform };
+/// How a parameter starts, with f its fan. Kaiming (He et al. 2015, for ReLU): U(-b, b) with
+/// b = sqrt(6 / f), or normal with variance 2 / f. Lecun: U(-b, b) with b = 1 / sqrt(f), which is
+/// what torch.nn.Linear does.
+enum class Initial : std::uint8_t { zeros, ones, kaiming_uniform, kaiming_normal, lecun_uniform };
 
-/// One named tensor that training changes, as PyTorch's state_dict names and shapes it.
+/// One named tensor, as PyTorch's state_dict names and shapes it.
 struct ParameterSpec {
   std::string name;                 // "0.weight"
-  std::vector<std::int64_t> shape;  // [out, in] for a linear layer
+  std::vector<std::int64_t> shape;  // [out, in] for a linear layer, [out, in, h, w] for convolution
   Initial initial = Initial::zeros;
-  std::int64_t fan_in = 1;
+  std::int64_t fan = 1;
+  bool learned = true;  // not so batch norm's running statistics
 
   [[nodiscard]] std::int64_t size() const;
+  /// Whether it scales or shifts features one by one, as biases and batch norm do: such parameters
+  /// may be left out of weight decay.
+  [[nodiscard]] bool is_per_feature() const { return shape.size() == 1; }
 };
+
+/// The square window of a convolution or a pooling, as PyTorch's arguments of these names.
+struct Window {
+  int kernel = 1;
+  int stride = 1;
+  int padding = 0;
+  bool operator==(const Window&) const = default;
+};
+
+/// torch.nn.BatchNorm2d's arguments of these names, always at their defaults.
+inline constexpr double batch_norm_epsilon = 1e-5;
+inline constexpr double batch_norm_momentum = 0.1;
 
 /// One layer. FLOPs count multiply and add separately and are per sample.
 struct LayerSpec {
@@ -47,7 +75,11 @@ struct LayerSpec {
   std::vector<int> inputs;  // layers whose outputs it reads, -1 the images; empty: the layer before
   SampleShape input;        // of every input
   SampleShape output;
+  Window window;           // convolution, pooling
+  double smoothing = 0;    // loss: share of the target that all classes have alike, in training
+  double probability = 0;  // dropout: of a zero
   std::vector<ParameterSpec> parameters;
+  std::vector<ParameterSpec> buffers;  // batch norm: running mean and variance
   double forward_flops = 0;
   double backward_flops = 0;
   bool saves_input = false;     // backward reads the layer's input
@@ -56,6 +88,7 @@ struct LayerSpec {
   std::int64_t saved_size = 0;  // numbers per micro-batch that forward leaves to backward besides
 
   [[nodiscard]] std::int64_t parameter_size() const;
+  [[nodiscard]] std::int64_t buffer_size() const;
   /// Kind and name, for people.
   [[nodiscard]] std::string label() const;
 };
@@ -68,6 +101,7 @@ struct Model {
   std::vector<LayerSpec> layers;
 
   [[nodiscard]] std::int64_t parameter_size() const;
+  [[nodiscard]] std::int64_t buffer_size() const;
 };
 
 /// Layers whose outputs layer l reads; -1 stands for the images.

@@ -162,6 +162,26 @@ void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors&
   stage.scratch_bytes = std::max(stage.scratch_bytes, scratch.bytes());
 }
 
+/// The flat vector of parameters, buffers and rider.
+void place_parameters(StageMemory& stage, const Model& model) {
+  std::vector<ParameterRange>& ranges = stage.parameter_ranges;
+  for (int k = 0; k < stage.layers; ++k) {
+    stage.parameter_offset.push_back(stage.parameter_size);
+    for (const ParameterSpec& parameter : model.layers[stage.first + k].parameters) {
+      const std::int64_t begin = stage.parameter_size;
+      stage.parameter_size += parameter.size();
+      if (ranges.empty() || ranges.back().per_feature != parameter.is_per_feature())
+        ranges.push_back({begin, begin, parameter.is_per_feature()});
+      ranges.back().end = stage.parameter_size;
+    }
+  }
+  for (int k = 0; k < stage.layers; ++k) {
+    stage.buffer_offset.push_back(stage.rider_offset());
+    stage.buffer_size += model.layers[stage.first + k].buffer_size();
+  }
+  stage.message_size = align_up((stage.rider_offset() + rider_size) * real_bytes) / real_bytes;
+}
+
 /// Backward: walks the layers from the last to the first and knows where the gradient of every
 /// tensor is that has one already.
 class GradientPlaces {
@@ -258,11 +278,7 @@ std::vector<StageMemory> plan_stages(const Model& model, const Partition& partit
     place_outputs(stage, j, model, tensors, outputs);
     GradientPlaces(stage, j, model, tensors).place();
     stage.output_bytes = tensors.crossing_bytes(j);
-    for (int k = 0; k < stage.layers; ++k) {
-      stage.parameter_offset.push_back(stage.parameter_size);
-      stage.parameter_size += model.layers[stage.first + k].parameter_size();
-    }
-    stage.message_size = align_up((stage.parameter_size + rider_size) * real_bytes) / real_bytes;
+    place_parameters(stage, model);
     stages.push_back(std::move(stage));
   }
   return stages;

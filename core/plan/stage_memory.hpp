@@ -58,18 +58,32 @@ struct PassedGradient {
   std::int64_t bytes = 0;
 };
 
+/// Parameters one after the other that are alike in what they are.
+struct ParameterRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  bool per_feature = false;
+  bool operator==(const ParameterRange&) const = default;
+};
+
 /// Memory of one stage for one micro-batch. Layer k of the stage is layer `first + k` of the model.
 struct StageMemory {
   int first = 0;
   int layers = 0;
   std::vector<LayerPlaces> places;  // [layers]
   std::vector<PassedGradient> passed;
-  std::vector<std::int64_t> parameter_offset;  // [layers], in numbers
-  std::int64_t parameter_size = 0;             // numbers, without rider
-  std::int64_t message_size = 0;               // numbers, with rider, padded to the alignment
-  std::int64_t frame_bytes = 0;                // a_j
+  // The flat vector: parameters, buffers (behind gradients: batch statistics), rider. In numbers.
+  std::vector<std::int64_t> parameter_offset;  // [layers]
+  std::vector<std::int64_t> buffer_offset;     // [layers]
+  std::vector<ParameterRange> parameter_ranges;
+  std::int64_t parameter_size = 0;
+  std::int64_t buffer_size = 0;
+  std::int64_t message_size = 0;  // of all, padded to the alignment
+  std::int64_t frame_bytes = 0;   // a_j
   std::int64_t scratch_bytes = 0;
   std::int64_t output_bytes = 0;  // of all gradients that cross the cut behind the stage
+
+  [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
 };
 
 /// Lifetime analysis of the stages of a partition for micro-batches of `batch` samples. Outputs

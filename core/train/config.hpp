@@ -18,6 +18,7 @@ struct OptimizerConfig {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
+  bool decay_norm_and_bias = true;  // false: weight decay leaves out what is one number per feature
 };
 
 enum class ScheduleKind : std::uint8_t { constant, step, multistep, cosine, one_cycle };

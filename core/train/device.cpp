@@ -56,13 +56,15 @@ void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t v
   std::vector<real> values;
   for (std::size_t j = 0; j < stages_.size(); ++j) {
     const StageMemory& stage = stages_[j].memory();
-    values.resize(stage.parameter_size);
+    values.resize(stage.parameter_size + stage.buffer_size);
     std::span<real> rest(values);
-    for (int k = 0; k < stage.layers; ++k) {
-      for (const ParameterSpec& parameter : model.layers[stage.first + k].parameters) {
-        const auto size = static_cast<std::size_t>(parameter.size());
-        source(parameter, rest.first(size));
-        rest = rest.subspan(size);
+    for (auto part : {&LayerSpec::parameters, &LayerSpec::buffers}) {
+      for (int k = 0; k < stage.layers; ++k) {
+        for (const ParameterSpec& tensor : model.layers[stage.first + k].*part) {
+          const auto size = static_cast<std::size_t>(tensor.size());
+          source(tensor, rest.first(size));
+          rest = rest.subspan(size);
+        }
       }
     }
     copy_to_device(exec, memory_.parameters(static_cast<int>(j), version), values);

@@ -14,7 +14,7 @@ namespace carousel {
 
 struct TrainerSpec;
 
-/// Puts the values of a parameter where they are wanted.
+/// Puts the values of a parameter or of a buffer where they are wanted.
 using ParameterSource = std::function<void(const ParameterSpec&, std::span<real>)>;
 
 class Device {
@@ -42,7 +42,7 @@ class Device {
   void prefetch_evaluation(const Schedule& schedule, std::int64_t samples, int batch,
                            std::int64_t version);
 
-  /// Replaces the parameters of one version.
+  /// Replaces the parameters and buffers of one version.
   void fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
             const ParameterSource& source);
 

@@ -152,6 +152,7 @@ StageArguments Executor::arguments(const Action& action) {
   result.frames = frames_;
   result.scratch = memory.scratch();
   result.parameters = memory.parameters(j, action.version);
+  result.training = training_;
   result.labels = memory.labels(input);
   result.metrics = training_ ? memory.metrics(action.micro_batch)
                              : memory.evaluation(action.micro_batch / parts_.schedule.devices());
@@ -182,7 +183,7 @@ void Executor::backward(const Action& action) {
     stage.d_output = memory.boundary(j, turn(action, counts_.boundaries[j]));
   if (j > 0) stage.d_input = memory.boundary(j - 1, turn(action, counts_.boundaries[j - 1]));
   parts_.stages[j].backward(exec_, stage, parts_.transport);
-  write_rider(exec_, stage.metrics, gradient + parts_.stages[j].memory().parameter_size);
+  write_rider(exec_, stage.metrics, gradient + parts_.stages[j].memory().rider_offset());
 }
 
 void Executor::accumulate(const Action& action) {
@@ -195,21 +196,30 @@ void Executor::accumulate(const Action& action) {
 void Executor::update(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
-  const auto size = static_cast<std::size_t>(parts_.stages[j].memory().parameter_size);
+  const StageMemory& stage = parts_.stages[j].memory();
+  const real* current = memory.parameters(j, action.step);
   const real* gradient = memory.gradient(action.source);
   real* next = memory.parameters(j, action.version);
-  real* momentum = memory.optimizer(j);
   const auto scale = static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
-  carousel::update(
-      exec_, sgd_step(parts_.optimizer, parts_.learning_rate(action.step), action.step == 0),
-      ConstVector(memory.parameters(j, action.step), size), ConstVector(gradient, size), scale,
-      Vector(momentum, momentum == nullptr ? 0 : size), Vector(next, size), digest_.data() + j);
-  copy_rider(exec_, gradient + size, next + size);
+  const SgdStep step =
+      sgd_step(parts_.optimizer, parts_.learning_rate(action.step), action.step == 0);
+  carousel::update(exec_, step, stage.parameter_ranges,
+                   {.theta = current,
+                    .gradient_sum = gradient,
+                    .scale = scale,
+                    .momentum = memory.optimizer(j),
+                    .next = next,
+                    .digest = digest_.data() + j});
+  const std::int64_t buffers = stage.parameter_size;
+  update_statistics(exec_, stage.buffer_size, current + buffers, gradient + buffers, scale,
+                    next + buffers);
+  const std::int64_t rider = stage.rider_offset();
+  copy_rider(exec_, gradient + rider, next + rider);
   std::uint64_t digest = 0;
   copy_to_host(exec_, std::span(&digest, 1), digest_.data() + j);
   parts_.recorder.add(Receipt{action.step, j, digest});
   parts_.on_update(action.step, j, next);
-  if (j == 0) learn(action.step, next + size);
+  if (j == 0) learn(action.step, next + rider);
 }
 
 void Executor::learn(std::int64_t step, const real* rider) {
@@ -294,7 +304,7 @@ bool Executor::wait(const Action& action) {
   if (training_ && action.payload == Payload::parameters && action.stage == 0 &&
       action.direction == Direction::receive)
     learn(action.version - 1,
-          parts_.memory.parameters(0, action.version) + parts_.stages[0].memory().parameter_size);
+          parts_.memory.parameters(0, action.version) + parts_.stages[0].memory().rider_offset());
   return true;
 }
 

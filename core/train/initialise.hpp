@@ -13,9 +13,9 @@
 
 namespace carousel {
 
-/// Fills `values` as `parameter.initial` says. Element k of a Kaiming-uniform tensor is
-/// b (2 u - 1) with u = uniform01(random_key(seed, "parameters"), hash_name(name), k) and
-/// b = sqrt(6 / fan_in), computed in double and rounded once.
+/// Fills `values` as `parameter.initial` says, computed in double and rounded once. Numbers come
+/// from u_k = uniform01(random_key(seed, "parameters"), hash_name(name), k): element k of a uniform
+/// tensor is b (2 u_k - 1), of a normal one sigma sqrt(-2 ln(1 - u_2k)) cos(2 pi u_{2k+1}).
 void initialise(const ParameterSpec& parameter, std::uint64_t seed, std::span<real> values);
 
 }  // namespace carousel

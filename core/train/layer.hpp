@@ -43,6 +43,8 @@ struct ForwardArguments {
   Metrics* metrics = nullptr;        // one, loss only
   ConstTensor second = {};           // of a residual addition
   real* saved = nullptr;             // spec.saved_size numbers for backward
+  const real* buffers = nullptr;     // running statistics, in spec order; evaluation only
+  bool training = true;              // not so in evaluation
 };
 
 struct BackwardArguments {
@@ -58,6 +60,7 @@ struct BackwardArguments {
   bool adds_input = false;       // d_input is added to what other layers left there
   bool adds_second = false;      // d_second likewise
   const real* saved = nullptr;   // by forward
+  real* statistics = nullptr;  // overwritten with the micro-batch's own, in the order of `buffers`
 };
 
 /// Kernels of one layer. Both functions only enqueue work on `exec` and never allocate.

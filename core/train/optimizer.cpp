@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/optimizer.hpp"
 
+#include <algorithm>
+
 #include "core/base/check.hpp"
 #include "core/base/digest.hpp"
 #include "core/base/range.hpp"
@@ -22,11 +24,12 @@ struct Sgd {
   const real* gradient;
   real* buffer;
   real* next;
-  std::int64_t size;
+  std::int64_t end;
   std::uint64_t* digest;
+  bool adds_digest;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, std::uint64_t& sum) const {
-    if (i >= size) return;
+    if (i >= end) return;
     const real parameter = theta[i];
     real direction = scale * gradient[i];
     if (weight_decay != 0) direction = Kokkos::fma(weight_decay, parameter, direction);
@@ -43,40 +46,58 @@ struct Sgd {
 
   /// Called once with the sum of all. A result view would do the same, but Kokkos then builds the
   /// text of a fence that it does not need.
-  KOKKOS_FUNCTION void final(std::uint64_t& sum) const { *digest = sum; }
+  KOKKOS_FUNCTION void final(std::uint64_t& sum) const {
+    *digest = adds_digest ? *digest + sum : sum;
+  }
 };
 
 }  // namespace
 
 SgdStep sgd_step(const OptimizerConfig& config, double learning_rate, bool first) {
-  return {learning_rate,       config.momentum, config.dampening,
-          config.weight_decay, config.nesterov, first};
+  return {learning_rate,   config.momentum, config.dampening,          config.weight_decay,
+          config.nesterov, first,           config.decay_norm_and_bias};
 }
 
-void update(const ExecutionSpace& exec, const SgdStep& step, const ConstVector& theta,
-            const ConstVector& gradient_sum, real scale, const Vector& momentum, const Vector& next,
-            std::uint64_t* digest) {
+void update(const ExecutionSpace& exec, const SgdStep& step, std::span<const ParameterRange> ranges,
+            const SgdVectors& vectors) {
   static const std::string label = "carousel::train::sgd_update";
-  CAROUSEL_CHECK(gradient_sum.size() == theta.size() && next.size() == theta.size(),
-                 "{} parameters, {} gradients, {} results", theta.size(), gradient_sum.size(),
-                 next.size());
-  CAROUSEL_CHECK(step.momentum == 0 || momentum.size() == theta.size(), "{} parameters, {} momenta",
-                 theta.size(), momentum.size());
-  const Sgd kernel = {scale,
-                      static_cast<real>(-step.learning_rate),
-                      static_cast<real>(step.momentum),
-                      static_cast<real>(1 - step.dampening),
-                      static_cast<real>(step.weight_decay),
-                      step.nesterov,
-                      step.first,
-                      theta.data(),
-                      gradient_sum.data(),
-                      momentum.data(),
-                      next.data(),
-                      static_cast<std::int64_t>(theta.size()),
-                      digest};
-  // A stage without parameters has a digest too.
-  Kokkos::parallel_reduce(label, range(exec, Kokkos::max(kernel.size, std::int64_t{1})), kernel);
+  CAROUSEL_CHECK(step.momentum == 0 || vectors.momentum != nullptr || ranges.empty(),
+                 "no room for momenta");
+  const bool alike = step.decays_per_feature || step.weight_decay == 0;
+  const std::int64_t size = ranges.empty() ? 0 : ranges.back().end;
+  const ParameterRange all = {0, size, false};
+  if (alike || ranges.empty()) ranges = {&all, 1};
+  for (const ParameterRange& range : ranges) {
+    const double weight_decay = range.per_feature ? 0 : step.weight_decay;
+    const Sgd kernel = {vectors.scale,
+                        static_cast<real>(-step.learning_rate),
+                        static_cast<real>(step.momentum),
+                        static_cast<real>(1 - step.dampening),
+                        static_cast<real>(weight_decay),
+                        step.nesterov,
+                        step.first,
+                        vectors.theta,
+                        vectors.gradient_sum,
+                        vectors.momentum,
+                        vectors.next,
+                        range.end,
+                        vectors.digest,
+                        range.begin > 0};
+    // A stage without parameters has a digest too.
+    const std::int64_t last = std::max(range.end, range.begin + 1);
+    Kokkos::parallel_reduce(label, carousel::range(exec, range.begin, last), kernel);
+  }
+}
+
+void update_statistics(const ExecutionSpace& exec, std::int64_t size, const real* running,
+                       const real* batch_sums, real scale, real* next) {
+  static const std::string label = "carousel::train::update_statistics";
+  if (size == 0) return;
+  constexpr auto m = static_cast<real>(batch_norm_momentum);
+  Kokkos::parallel_for(
+      label, range(exec, size), KOKKOS_LAMBDA(std::int64_t i) {
+        next[i] = (1 - m) * running[i] + m * (scale * batch_sums[i]);
+      });
 }
 
 }  // namespace carousel

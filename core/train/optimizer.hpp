@@ -6,8 +6,10 @@
 // state: buffers are borrowed, and the learning rate comes with every call.
 
 #include <cstdint>
+#include <span>
 
 #include "core/base/view.hpp"
+#include "core/plan/stage_memory.hpp"
 #include "core/train/config.hpp"
 
 namespace carousel {
@@ -19,16 +21,30 @@ struct SgdStep {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
-  bool first = false;  // the momentum buffer is unset and becomes the gradient
+  bool first = false;              // the momentum buffer is unset and becomes the gradient
+  bool decays_per_feature = true;  // weight decay holds for biases and batch norm, too
 };
 
 [[nodiscard]] SgdStep sgd_step(const OptimizerConfig& config, double learning_rate, bool first);
 
-/// Computes theta_{t+1} from theta_t and the gradient `scale * gradient_sum`, and the digest of
-/// theta_{t+1} (core/base/digest.hpp) in the same pass. `next` may be `theta`; `momentum` is empty
-/// when step.momentum is zero. Rounds as PyTorch does: in `real`, with fused multiply-add.
-void update(const ExecutionSpace& exec, const SgdStep& step, const ConstVector& theta,
-            const ConstVector& gradient_sum, real scale, const Vector& momentum, const Vector& next,
-            std::uint64_t* digest);
+/// The vectors of one stage, all of them as long as its parameters. Borrowed device memory.
+struct SgdVectors {
+  const real* theta = nullptr;
+  const real* gradient_sum = nullptr;
+  real scale = 1;            // the gradient is scale * gradient_sum
+  real* momentum = nullptr;  // null when step.momentum is zero
+  real* next = nullptr;      // may be `theta`
+  std::uint64_t* digest = nullptr;
+};
+
+/// Computes theta_{t+1} of parameters that are `ranges`, one after the other without a gap, and the
+/// digest of theta_{t+1} (core/base/digest.hpp) in the same pass. Rounds as PyTorch does: in
+/// `real`, with fused multiply-add.
+void update(const ExecutionSpace& exec, const SgdStep& step, std::span<const ParameterRange> ranges,
+            const SgdVectors& vectors);
+
+/// Running statistics: next = (1 - m) running + m scale batch_sums, with m = batch_norm_momentum.
+void update_statistics(const ExecutionSpace& exec, std::int64_t size, const real* running,
+                       const real* batch_sums, real scale, real* next);
 
 }  // namespace carousel

@@ -46,7 +46,9 @@ void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments,
                                .labels = arguments.labels,
                                .metrics = arguments.metrics,
                                .second = {at(places.inputs[1]), n, spec.input},
-                               .saved = at(places.saved)});
+                               .saved = at(places.saved),
+                               .buffers = arguments.parameters + memory_.buffer_offset[k],
+                               .training = arguments.training});
     transport.progress();
   }
 }
@@ -76,7 +78,8 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
                             .d_second = {at(places.d_inputs[1]), n, spec.input},
                             .adds_input = places.adds[0],
                             .adds_second = places.adds[1],
-                            .saved = at(places.saved)});
+                            .saved = at(places.saved),
+                            .statistics = arguments.d_parameters + memory_.buffer_offset[k]});
     }
     transport.progress();
   }

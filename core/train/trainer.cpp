@@ -20,14 +20,14 @@ TrainingOrder training_order(const TrainerSpec& spec) {
           .micro_batch_size = spec.train.micro_batch_size};
 }
 
-/// Cuts the flat vector of a stage into its named tensors.
+/// Cuts a part of the flat vector of a stage into the named tensors of its layers.
 void append_tensors(std::vector<HostTensor>& tensors, const Model& model, const StageMemory& stage,
-                    std::span<const real> flat) {
+                    std::vector<ParameterSpec> LayerSpec::*part, std::span<const real> flat) {
   for (int k = 0; k < stage.layers; ++k) {
-    for (const ParameterSpec& parameter : model.layers[stage.first + k].parameters) {
-      const auto size = static_cast<std::size_t>(parameter.size());
+    for (const ParameterSpec& tensor : model.layers[stage.first + k].*part) {
+      const auto size = static_cast<std::size_t>(tensor.size());
       const std::span<const real> values = flat.first(size);
-      tensors.push_back({parameter.name, parameter.shape, {values.begin(), values.end()}});
+      tensors.push_back({tensor.name, tensor.shape, {values.begin(), values.end()}});
       flat = flat.subspan(size);
     }
   }
@@ -195,15 +195,20 @@ Snapshot Trainer::snapshot() {
   std::vector<real> flat;
   for (std::size_t j = 0; j < stages.size(); ++j) {
     const auto stage = static_cast<int>(j);
-    flat.resize(stages[j].parameter_size);
+    const auto append = [&](std::vector<HostTensor>& tensors, std::span<const real> values) {
+      append_tensors(tensors, spec_.model, stages[j], &LayerSpec::parameters, values);
+    };
+    flat.resize(stages[j].parameter_size + stages[j].buffer_size);
     copy_to_host(exec_, flat, first.memory().parameters(stage, steps_));
-    append_tensors(result.parameters, spec_.model, stages[j], flat);
+    append(result.parameters, flat);
+    append_tensors(result.buffers, spec_.model, stages[j], &LayerSpec::buffers,
+                   std::span(flat).subspan(stages[j].parameter_size));
     if (spec_.schedule.buffers(0).parameter_copies > 1) {
       copy_to_host(exec_, flat, first.memory().parameters(stage, steps_ - 1));
-      append_tensors(result.previous, spec_.model, stages[j], flat);
+      append(result.previous, flat);
     }
     const std::vector<real>& state = first.executor().collected()[j];
-    if (!state.empty()) append_tensors(result.momentum, spec_.model, stages[j], state);
+    if (!state.empty()) append(result.momentum, state);
   }
   return result;
 }

@@ -55,7 +55,7 @@ class TrainingObserver {
   virtual void on_segment_end(int device, const Recorder& recorder) = 0;
 };
 
-/// A named host copy of a parameter or of its optimizer state.
+/// A named host copy of a parameter, of its optimizer state or of a buffer.
 struct HostTensor {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -68,6 +68,7 @@ struct Snapshot {
   std::vector<HostTensor> parameters;  // theta_step
   std::vector<HostTensor> previous;    // theta_{step-1}; cyclic rules only
   std::vector<HostTensor> momentum;    // empty without momentum
+  std::vector<HostTensor> buffers;     // running statistics that came with theta_step
 };
 
 struct TrainingResult {

@@ -3,7 +3,7 @@
 // Gradients of all layers against central differences of the loss. Needs the double preset: in
 // single precision the differences drown in rounding.
 
-#include "tests/layers/chain.hpp"
+#include "tests/layers/network.hpp"
 
 namespace carousel {
 namespace {
@@ -12,20 +12,20 @@ TEST(FiniteDifferences, AgreeWithBackward) {
   const Model model = build_mlp({6, 9, 7, 4}, {6}, 4);
   constexpr int n = 5;
   const ExecutionSpace exec;
-  test::Chain chain(model, n);
+  test::Network network(model, n);
   const auto images = test::random_numbers(n * 6, "images");
   const auto labels = test::random_labels(n, 4);
   const auto theta = test::random_numbers(model.parameter_size(), "theta");
 
   const auto loss_at = [&](const std::vector<real>& parameters) {
-    Kokkos::deep_copy(chain.parameters(), test::to_device(parameters));
-    chain.set_batch(images, labels);
-    chain.forward(exec, model.layers.size());
-    return chain.metrics().loss;
+    Kokkos::deep_copy(network.parameters(), test::to_device(parameters));
+    network.set_batch(images, labels);
+    network.forward(exec);
+    return network.metrics().loss;
   };
   loss_at(theta);
-  chain.backward(exec);
-  const auto gradient = test::to_host(chain.gradient());
+  network.backward(exec);
+  const auto gradient = test::to_host(network.gradient());
 
   std::vector<double> differences;
   constexpr double step = 1e-6;

@@ -6,9 +6,9 @@
 
 #include "core/train/kernels.hpp"
 #include "core/train/optimizer.hpp"
-#include "tests/layers/chain.hpp"
 #include "tests/layers/heap_counter.hpp"
 #include "tests/layers/kokkos_watch.hpp"
+#include "tests/layers/network.hpp"
 
 namespace carousel {
 namespace {
@@ -20,27 +20,31 @@ class KokkosTools : public testing::Test {
  protected:
   KokkosTools()
       : model_(build_mlp({12, 40, 33, 5}, {3, 2, 2}, 5)),
-        chain_(model_, 16),
+        network_(model_, 16),
         sum_("carousel::test::sum", model_.parameter_size()),
         momentum_("carousel::test::momentum", model_.parameter_size()),
         next_("carousel::test::next", model_.parameter_size()),
         digest_("carousel::test::digest", 1),
         metrics_("carousel::test::metrics", 2) {
-    chain_.set_batch(test::random_numbers(16 * 12, "images"), test::random_labels(16, 5));
+    network_.set_batch(test::random_numbers(16 * 12, "images"), test::random_labels(16, 5));
   }
 
   /// All that the engine enqueues for one training step of one micro-batch.
   void train(const ExecutionSpace& exec) {
-    chain_.forward(exec, model_.layers.size());
-    chain_.backward(exec);
-    add(exec, sum_, chain_.gradient());
+    network_.forward(exec);
+    network_.backward(exec);
+    add(exec, sum_, network_.gradient());
     add(exec, metrics_.data(), metrics_.data() + 1);
-    update(exec, {.learning_rate = 0.1, .momentum = 0.9}, chain_.parameters(), sum_, 1, momentum_,
-           next_, digest_.data());
+    update(exec, {.learning_rate = 0.1, .momentum = 0.9}, network_.memory().parameter_ranges,
+           {.theta = network_.parameters().data(),
+            .gradient_sum = sum_.data(),
+            .momentum = momentum_.data(),
+            .next = next_.data(),
+            .digest = digest_.data()});
   }
 
   Model model_;
-  test::Chain chain_;
+  test::Network network_;
   test::Device<real> sum_, momentum_, next_;
   test::Device<std::uint64_t> digest_;
   test::Device<Metrics> metrics_;

@@ -4,7 +4,7 @@
 
 #include "core/train/initialise.hpp"
 #include "core/train/optimizer.hpp"
-#include "tests/layers/chain.hpp"
+#include "tests/layers/network.hpp"
 #include "tests/reference/fixtures.hpp"
 
 namespace carousel {
@@ -17,7 +17,7 @@ class PyTorch : public testing::Test {
         widths_(fixture_.at("widths").get<std::vector<int>>()),
         n_(fixture_.at("samples")),
         model_(build_mlp(widths_, {widths_.front()}, widths_.back())),
-        chain_(model_, n_) {
+        network_(model_, n_) {
     test::Numbers theta(model_.parameter_size());
     std::span<real> rest(theta);
     for (const LayerSpec& layer : model_.layers) {
@@ -26,12 +26,12 @@ class PyTorch : public testing::Test {
         rest = rest.subspan(parameter.size());
       }
     }
-    Kokkos::deep_copy(chain_.parameters(), test::to_device(theta));
+    Kokkos::deep_copy(network_.parameters(), test::to_device(theta));
   }
 
-  void set_batch(int step) {
-    chain_.set_batch(test::random_numbers(std::size_t(n_) * widths_.front(), "images", step),
-                     test::random_labels(n_, widths_.back(), step));
+  void set_batch(test::Network& network, int step) {
+    network.set_batch(test::random_numbers(std::size_t(n_) * widths_.front(), "images", step),
+                      test::random_labels(n_, widths_.back(), step));
   }
 
   /// The tensors of `name` in the fixture, in the order of the model's parameters.
@@ -50,26 +50,28 @@ class PyTorch : public testing::Test {
   std::vector<int> widths_;
   int n_;
   Model model_;
-  test::Chain chain_;
+  test::Network network_;
   ExecutionSpace exec_;
 };
 
 TEST_F(PyTorch, LogitsLossAndGradients) {
-  set_batch(0);
-  chain_.forward(exec_, model_.layers.size() - 1);
-  EXPECT_LE(test::relative_difference(test::to_host(chain_.scores()),
-                                      fixture_.at("logits").get<std::vector<double>>()),
-            test::rounding);
-  set_batch(0);
-  chain_.forward(exec_, model_.layers.size());
-  EXPECT_NEAR(chain_.metrics().loss, fixture_.at("losses").at(0).get<double>(), test::rounding);
-  chain_.backward(exec_);
-  EXPECT_LE(test::relative_difference(test::to_host(chain_.gradient()), tensors("gradients")),
+  test::Network logits(test::without_loss(model_), n_);
+  Kokkos::deep_copy(logits.parameters(), network_.parameters());
+  set_batch(logits, 0);
+  logits.forward(exec_);
+  EXPECT_LE(
+      test::relative_difference(logits.output(), fixture_.at("logits").get<std::vector<double>>()),
+      test::rounding);
+  set_batch(network_, 0);
+  network_.forward(exec_);
+  EXPECT_NEAR(network_.metrics().loss, fixture_.at("losses").at(0).get<double>(), test::rounding);
+  network_.backward(exec_);
+  EXPECT_LE(test::relative_difference(test::to_host(network_.gradient()), tensors("gradients")),
             test::rounding);
 }
 
 TEST_F(PyTorch, TenUpdates) {
-  const std::size_t size = chain_.parameters().size();
+  const std::size_t size = network_.parameters().size();
   const test::Device<real> momentum("carousel::test::momentum", size);
   const test::Device<std::uint64_t> digest("carousel::test::digest", 1);
   SgdStep step = {.learning_rate = fixture_.at("lr"),
@@ -77,16 +79,20 @@ TEST_F(PyTorch, TenUpdates) {
                   .weight_decay = fixture_.at("weight_decay"),
                   .nesterov = fixture_.at("nesterov")};
   for (int t = 0; t < fixture_.at("steps"); ++t) {
-    set_batch(t);
-    chain_.forward(exec_, model_.layers.size());
-    EXPECT_NEAR(chain_.metrics().loss, fixture_.at("losses").at(t).get<double>(),
+    set_batch(network_, t);
+    network_.forward(exec_);
+    EXPECT_NEAR(network_.metrics().loss, fixture_.at("losses").at(t).get<double>(),
                 20 * test::rounding);
-    chain_.backward(exec_);
+    network_.backward(exec_);
     step.first = t == 0;
-    update(exec_, step, chain_.parameters(), chain_.gradient(), 1, momentum, chain_.parameters(),
-           digest.data());
+    update(exec_, step, network_.memory().parameter_ranges,
+           {.theta = network_.parameters().data(),
+            .gradient_sum = network_.gradient().data(),
+            .momentum = momentum.data(),
+            .next = network_.parameters().data(),
+            .digest = digest.data()});
   }
-  EXPECT_LE(test::relative_difference(test::to_host(chain_.parameters()), tensors("parameters")),
+  EXPECT_LE(test::relative_difference(test::to_host(network_.parameters()), tensors("parameters")),
             20 * test::rounding);
 }
 

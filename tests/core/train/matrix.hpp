@@ -99,6 +99,7 @@ inline void expect_same(const Snapshot& actual, const Snapshot& expected) {
   expect_same(actual.parameters, expected.parameters);
   expect_same(actual.previous, expected.previous);
   expect_same(actual.momentum, expected.momentum);
+  expect_same(actual.buffers, expected.buffers);
 }
 
 /// What was told of steps and evaluations, less the times.

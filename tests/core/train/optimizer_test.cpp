@@ -26,11 +26,19 @@ class Updates {
   }
 
   void step(const OptimizerConfig& config, const Numbers& gradient_sum) {
-    const ExecutionSpace exec;
+    const ParameterRange all = {0, static_cast<std::int64_t>(theta_.size()), false};
+    step(config, gradient_sum, {&all, 1});
+  }
+  void step(const OptimizerConfig& config, const Numbers& gradient_sum,
+            std::span<const ParameterRange> ranges) {
     const auto gradient = test::to_device(gradient_sum);
-    const bool uses_momentum = config.momentum != 0;
-    update(exec, sgd_step(config, config.learning_rate, first_), theta_, gradient, scale_,
-           uses_momentum ? Vector(momentum_) : Vector(), next_, digest_.data());
+    update(ExecutionSpace(), sgd_step(config, config.learning_rate, first_), ranges,
+           {.theta = theta_.data(),
+            .gradient_sum = gradient.data(),
+            .scale = scale_,
+            .momentum = config.momentum != 0 ? momentum_.data() : nullptr,
+            .next = next_.data(),
+            .digest = digest_.data()});
     std::swap(theta_, next_);
     first_ = false;
   }
@@ -90,10 +98,45 @@ TEST(Sgd, WritesInPlaceAndElsewhereTheSame) {
   elsewhere.step(config, gradient);
   const auto here = test::to_device(theta);
   const test::Device<std::uint64_t> digest("carousel::test::digest", 1);
-  update(ExecutionSpace(), sgd_step(config, 0.1, true), here, test::to_device(gradient), 1, {},
-         here, digest.data());
+  const ParameterRange all = {0, 100, false};
+  update(ExecutionSpace(), sgd_step(config, 0.1, true), {&all, 1},
+         {.theta = here.data(),
+          .gradient_sum = test::to_device(gradient).data(),
+          .next = here.data(),
+          .digest = digest.data()});
   EXPECT_EQ(test::to_host(here), elsewhere.theta());
   EXPECT_EQ(test::to_host(digest)[0], elsewhere.digest());
+}
+
+TEST(Sgd, LeavesNormAndBiasOutOfWeightDecay) {
+  const std::vector<ParameterRange> ranges = {{0, 64, false}, {64, 70, true}, {70, 99, false}};
+  OptimizerConfig config = {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.5};
+  const auto run = [&](const OptimizerConfig& each) {
+    Updates updates(test::random_numbers(99, "theta"), 1);
+    for (int t = 0; t < 3; ++t) updates.step(each, test::random_numbers(99, "gradient", t), ranges);
+    EXPECT_EQ(updates.digest(), digest(std::span<const real>(updates.theta())));
+    return updates.theta();
+  };
+  const Numbers all = run(config);
+  config.decay_norm_and_bias = false;
+  const Numbers some = run(config);
+  config.weight_decay = 0;
+  const Numbers none = run(config);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const bool left_out = k >= 64 && k < 70;
+    EXPECT_EQ(some[k], left_out ? none[k] : all[k]) << k;
+    EXPECT_NE(none[k], all[k]) << k;
+  }
+}
+
+TEST(Statistics, MoveByATenthOfTheMean) {
+  const auto running = test::to_device(Numbers{1, -2});
+  const auto sums = test::to_device(Numbers{6, 4});  // of two micro-batches
+  const test::Device<real> next("carousel::test::next", 2);
+  update_statistics(ExecutionSpace(), 2, running.data(), sums.data(), real(0.5), next.data());
+  const Numbers result = test::to_host(next);
+  EXPECT_NEAR(result[0], 0.9 * 1 + 0.1 * 3, 1e-6);
+  EXPECT_NEAR(result[1], 0.9 * -2 + 0.1 * 2, 1e-6);
 }
 
 TEST(Sgd, DigestIsThatOfTheHost) {

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/pool.hpp"
+
+#include "core/base/check.hpp"
+#include "core/base/range.hpp"
+
+namespace carousel {
+namespace {
+
+/// Half-open interval of rows, or of columns.
+struct Interval {
+  int begin;
+  int end;
+};
+
+/// The planes of a pooling: input [h, w] and output [oh, ow] of one channel of one image.
+struct Planes {
+  int h, w, oh, ow;
+  int kernel_h, kernel_w, stride, padding;
+
+  Planes(const SampleShape& input, const SampleShape& output, const Window& window)
+      : h(input.height),
+        w(input.width),
+        oh(output.height),
+        ow(output.width),
+        kernel_h(window.kernel > 0 ? window.kernel : h),
+        kernel_w(window.kernel > 0 ? window.kernel : w),
+        stride(window.stride),
+        padding(window.padding) {}
+
+  /// Input rows or columns of window o, within the image.
+  [[nodiscard]] KOKKOS_FUNCTION Interval pixels(int o, int kernel, int size) const {
+    const int first = o * stride - padding;
+    return {Kokkos::max(first, 0), Kokkos::min(first + kernel, size)};
+  }
+  /// Windows in which input row or column i lies.
+  [[nodiscard]] KOKKOS_FUNCTION Interval windows(int i, int kernel, int count) const {
+    const int reach = i + padding - kernel;  // the last window that ends before i starts there
+    return {reach < 0 ? 0 : reach / stride + 1, Kokkos::min((i + padding) / stride + 1, count)};
+  }
+
+  /// Where the largest pixel of a window is, in its plane.
+  [[nodiscard]] KOKKOS_FUNCTION int largest(const real* x, int oy, int ox) const {
+    const Interval rows = pixels(oy, kernel_h, h);
+    const Interval columns = pixels(ox, kernel_w, w);
+    int best = rows.begin * w + columns.begin;
+    for (int y = rows.begin; y < rows.end; ++y) {
+      for (int at = y * w + columns.begin; at < y * w + columns.end; ++at) {
+        if (x[at] > x[best] || (Kokkos::isnan(x[at]) && !Kokkos::isnan(x[best]))) best = at;
+      }
+    }
+    return best;
+  }
+};
+
+}  // namespace
+
+MaxPool::MaxPool(const LayerSpec& spec) : window_(spec.window) {
+  CAROUSEL_CHECK(window_.kernel >= 1 && 2 * window_.padding <= window_.kernel,
+                 "pooling {} has windows of nothing but padding", spec.name);
+}
+
+void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  static const std::string label = "carousel::layers::max_pool_forward";
+  const Planes planes(arguments.input.shape, arguments.output.shape, window_);
+  const real* x = arguments.input.data;
+  real* y = arguments.output.data;
+  Kokkos::parallel_for(
+      label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const auto ox = static_cast<int>(i % planes.ow);
+        const auto oy = static_cast<int>(i / planes.ow % planes.oh);
+        const std::int64_t plane = i / planes.ow / planes.oh;
+        const real* pixels = x + plane * planes.h * planes.w;
+        y[i] = pixels[planes.largest(pixels, oy, ox)];
+      });
+}
+
+void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::max_pool_backward";
+  if (arguments.d_input.data == nullptr) return;
+  const Planes planes(arguments.input.shape, arguments.output.shape, window_);
+  const real* x = arguments.input.data;
+  const real* d_y = arguments.d_output.data;
+  real* d_x = arguments.d_input.data;
+  const bool adds = arguments.adds_input;
+  Kokkos::parallel_for(
+      label, range(exec, arguments.input.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const auto ix = static_cast<int>(i % planes.w);
+        const auto iy = static_cast<int>(i / planes.w % planes.h);
+        const std::int64_t plane = i / planes.w / planes.h;
+        const real* pixels = x + plane * planes.h * planes.w;
+        const real* d = d_y + plane * planes.oh * planes.ow;
+        const Interval rows = planes.windows(iy, planes.kernel_h, planes.oh);
+        const Interval columns = planes.windows(ix, planes.kernel_w, planes.ow);
+        real sum = adds ? d_x[i] : 0;
+        for (int oy = rows.begin; oy < rows.end; ++oy) {
+          for (int ox = columns.begin; ox < columns.end; ++ox) {
+            if (planes.largest(pixels, oy, ox) == iy * planes.w + ix) sum += d[oy * planes.ow + ox];
+          }
+        }
+        d_x[i] = sum;
+      });
+}
+
+AveragePool::AveragePool(const LayerSpec& spec) : window_(spec.window) {
+  CAROUSEL_CHECK(window_.padding == 0, "average pooling {} has padding", spec.name);
+}
+
+void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  static const std::string label = "carousel::layers::average_pool_forward";
+  const Planes planes(arguments.input.shape, arguments.output.shape, window_);
+  const real* x = arguments.input.data;
+  real* y = arguments.output.data;
+  Kokkos::parallel_for(
+      label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const auto ox = static_cast<int>(i % planes.ow);
+        const auto oy = static_cast<int>(i / planes.ow % planes.oh);
+        const std::int64_t plane = i / planes.ow / planes.oh;
+        const real* window =
+            x + (plane * planes.h + oy * planes.stride) * planes.w + ox * planes.stride;
+        real sum = 0;
+        for (int r = 0; r < planes.kernel_h; ++r) {
+          for (int c = 0; c < planes.kernel_w; ++c) sum += window[r * planes.w + c];
+        }
+        y[i] = sum / (planes.kernel_h * planes.kernel_w);
+      });
+}
+
+void AveragePool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::average_pool_backward";
+  if (arguments.d_input.data == nullptr) return;
+  const Planes planes(arguments.input.shape, arguments.output.shape, window_);
+  const real* d_y = arguments.d_output.data;
+  real* d_x = arguments.d_input.data;
+  const bool adds = arguments.adds_input;
+  Kokkos::parallel_for(
+      label, range(exec, arguments.input.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const auto ix = static_cast<int>(i % planes.w);
+        const auto iy = static_cast<int>(i / planes.w % planes.h);
+        const real* d = d_y + i / planes.w / planes.h * planes.oh * planes.ow;
+        const Interval rows = planes.windows(iy, planes.kernel_h, planes.oh);
+        const Interval columns = planes.windows(ix, planes.kernel_w, planes.ow);
+        real sum = 0;
+        for (int oy = rows.begin; oy < rows.end; ++oy) {
+          for (int ox = columns.begin; ox < columns.end; ++ox) sum += d[oy * planes.ow + ox];
+        }
+        sum /= planes.kernel_h * planes.kernel_w;
+        d_x[i] = adds ? d_x[i] + sum : sum;
+      });
+}
+
+}  // namespace carousel

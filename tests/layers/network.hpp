@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A whole model as one stage on one micro-batch, for tests of kernels. It has neither versions nor
+// messages; the executor's tests are elsewhere.
+
+#include <memory>
+#include <vector>
+
+#include "core/train/stage.hpp"
+#include "layers/factory.hpp"
+#include "tests/layers/device.hpp"
+
+namespace carousel::test {
+
+/// Nobody is there to speak with.
+class SilentTransport final : public Transport {
+ public:
+  Request post(const Message&) override { return 0; }
+  Request send(const Message&) override { return 0; }
+  Request all_reduce(real*, std::size_t) override { return 0; }
+  std::optional<double> test(Request) override { return {}; }
+  void progress() override {}
+};
+
+class Network {
+ public:
+  Network(const Model& model, int n)
+      : n_(n),
+        memory_(plan_stages(model, {.first = {0, static_cast<int>(model.layers.size())}}, n)[0]),
+        stage_(model, memory_, make_layer),
+        images_("carousel::test::images", n * model.input.size()),
+        labels_("carousel::test::labels", n),
+        frame_("carousel::test::frame", memory_.frame_bytes),
+        scratch_("carousel::test::scratch", memory_.scratch_bytes),
+        theta_("carousel::test::theta", memory_.message_size),
+        gradient_("carousel::test::gradient", memory_.message_size),
+        metrics_("carousel::test::metrics", 1),
+        frames_{frame_.data()},
+        arguments_{.samples = n,
+                   .images = images_.data(),
+                   .frames = frames_,
+                   .scratch = scratch_.data(),
+                   .parameters = theta_.data(),
+                   .d_parameters = gradient_.data(),
+                   .labels = labels_.data(),
+                   .metrics = metrics_.data()},
+        output_size_(n * model.layers.back().output.size()) {}
+
+  [[nodiscard]] const StageMemory& memory() const { return memory_; }
+  [[nodiscard]] Device<real> parameters() const { return part(theta_, 0, memory_.parameter_size); }
+  [[nodiscard]] Device<real> gradient() const { return part(gradient_, 0, memory_.parameter_size); }
+  /// Running statistics, and those of the micro-batch.
+  [[nodiscard]] Device<real> buffers() const {
+    return part(theta_, memory_.parameter_size, memory_.rider_offset());
+  }
+  [[nodiscard]] Device<real> statistics() const {
+    return part(gradient_, memory_.parameter_size, memory_.rider_offset());
+  }
+  [[nodiscard]] Metrics metrics() const { return to_host(metrics_)[0]; }
+  /// What the last layer left: probabilities after a loss, logits without.
+  [[nodiscard]] Numbers output() const {
+    const Place& place = memory_.places.back().output;
+    const auto& region = place.region == Region::frame ? frame_ : scratch_;
+    const auto* data = reinterpret_cast<const real*>(region.data() + place.offset);
+    Numbers host(static_cast<std::size_t>(output_size_));
+    Kokkos::deep_copy(
+        HostView<real>(host.data(), host.size()),
+        Kokkos::View<const real*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+            data, host.size()));
+    return host;
+  }
+
+  void set_batch(const Numbers& images, const std::vector<int>& labels) {
+    Kokkos::deep_copy(images_, to_device(images));
+    Kokkos::deep_copy(labels_, to_device(labels));
+  }
+  void forward(const ExecutionSpace& exec, bool training = true) {
+    arguments_.training = training;
+    stage_.forward(exec, arguments_, transport_);
+  }
+  void backward(const ExecutionSpace& exec) { stage_.backward(exec, arguments_, transport_); }
+
+ private:
+  [[nodiscard]] static Device<real> part(const Device<real>& all, std::int64_t begin,
+                                         std::int64_t end) {
+    return Kokkos::subview(all, Kokkos::pair(begin, end));
+  }
+
+  int n_;
+  StageMemory memory_;
+  Stage stage_;
+  Device<real> images_;
+  Device<int> labels_;
+  Device<std::byte> frame_, scratch_;
+  Device<real> theta_, gradient_;
+  Device<Metrics> metrics_;
+  std::vector<std::byte*> frames_;
+  StageArguments arguments_;
+  std::int64_t output_size_;
+  SilentTransport transport_;
+};
+
+/// The model as far as its logits.
+[[nodiscard]] inline Model without_loss(Model model) {
+  model.layers.pop_back();
+  return model;
+}
+
+}  // namespace carousel::test
