@@ -5,6 +5,7 @@
 #include "core/base/check.hpp"
 #include "layers/add.hpp"
 #include "layers/batch_norm.hpp"
+#include "layers/convolution.hpp"
 #include "layers/flatten.hpp"
 #include "layers/linear.hpp"
 #include "layers/pool.hpp"
@@ -32,6 +33,7 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec) {
     case LayerKind::add:
       return std::make_unique<Add>(spec);
     case LayerKind::convolution:
+      return std::make_unique<Convolution>(spec);
     case LayerKind::dropout:
       break;
   }

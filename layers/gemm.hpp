@@ -5,6 +5,7 @@
 // Matrix products C = epilogue(A B) of borrowed matrices as one tiled kernel on any backend. It is
 // the reference and the fallback; products of vendor libraries are found elsewhere.
 
+#include <limits>
 #include <string>
 
 #include "core/base/check.hpp"
@@ -20,17 +21,60 @@ struct ConstMatrix {
   std::int64_t row_stride;
   std::int64_t column_stride;
 
-  [[nodiscard]] KOKKOS_FUNCTION const real* at(std::int64_t i, std::int64_t j) const {
-    return data + i * row_stride + j * column_stride;
-  }
   [[nodiscard]] ConstMatrix transposed() const { return {data, column_stride, row_stride}; }
 };
 
-/// A borrowed product, with rows of consecutive numbers.
+/// Rows of A, or columns of B, as the kernel sees a factor: vectors of k numbers. Their numbers may
+/// come in segments, such as the images of a micro-batch. Any type with these functions is a
+/// factor.
+struct Vectors {
+  const real* data;
+  std::int64_t vector_stride;
+  std::int64_t k_stride;
+  int segment = std::numeric_limits<int>::max();  // numbers of one segment
+  std::int64_t segment_stride = 0;
+
+  [[nodiscard]] KOKKOS_FUNCTION real element(int v, int k) const {
+    return data[v * vector_stride + k / segment * segment_stride + k % segment * k_stride];
+  }
+  /// Whether neighbouring vectors, not neighbours in k, are neighbours in memory.
+  [[nodiscard]] KOKKOS_FUNCTION bool vectors_first() const { return vector_stride == 1; }
+
+  /// panel[l][v] = element(v0 + v, k0 + l) for v < count.
+  template <int Width>
+  KOKKOS_FUNCTION void pack_panel(int v0, int count, int k0, int k, real* panel) const {
+    for (int l = 0; l < k;) {
+      const int within = (k0 + l) % segment;
+      const int end = Kokkos::min(k, l + segment - within);
+      const real* source =
+          data + v0 * vector_stride + (k0 + l) / segment * segment_stride + within * k_stride;
+      if (vector_stride == 1 && count == Width) {
+        for (int at = l; at < end; ++at, source += k_stride)
+          for (int v = 0; v < Width; ++v) panel[at * Width + v] = source[v];
+      } else {
+        for (int v = 0; v < count; ++v, source += vector_stride)
+          for (int at = l; at < end; ++at) panel[at * Width + v] = source[(at - l) * k_stride];
+      }
+      l = end;
+    }
+  }
+};
+
+/// A borrowed product. Its columns may lie in blocks of consecutive numbers.
 struct Matrix {
   real* data;
   std::int64_t row_stride;
-  bool adds = false;  // the sums go on from what is there
+  bool adds = false;                            // the sums go on from what is there
+  int block = std::numeric_limits<int>::max();  // columns of one block
+  std::int64_t block_stride = 0;
+
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t offset(int row, int column) const {
+    return row * row_stride + column / block * block_stride + column % block;
+  }
+  /// Whether columns column ... column + count - 1 are neighbours in memory.
+  [[nodiscard]] KOKKOS_FUNCTION bool together(int column, int count) const {
+    return column % block <= block - count;
+  }
 };
 
 /// m rows and n columns of C, sums of k products.
@@ -50,6 +94,12 @@ struct AddToColumns {
     return sum + bias[column];
   }
 };
+struct AddToRows {
+  const real* bias;  // [m]
+  KOKKOS_FUNCTION real operator()(real sum, int row, int /*column*/) const {
+    return sum + bias[row];
+  }
+};
 
 namespace detail {
 
@@ -63,11 +113,11 @@ struct GemmTile {
 /// change no bits: every sum runs over k alone.
 [[nodiscard]] GemmTile host_tile(const GemmShape& shape, int concurrency);
 
-template <class Tiles, class Epilogue>
+template <class Tiles, class A, class B, class Epilogue>
 class GemmKernel {
  public:
-  GemmKernel(const GemmShape& shape, const GemmTile& tile, const ConstMatrix& a,
-             const ConstMatrix& b, const Matrix& c, const Epilogue& epilogue)
+  GemmKernel(const GemmShape& shape, const GemmTile& tile, const A& a, const B& b, const Matrix& c,
+             const Epilogue& epilogue)
       : shape_(shape),
         tile_(tile),
         a_(a),
@@ -125,22 +175,36 @@ class GemmKernel {
   KOKKOS_FUNCTION void pack_blocks(const Team& team, const Part& part, int k0, int k,
                                    const Blocks& blocks) const {
     constexpr bool by_element = Tiles::one_tile_per_thread;
-    pack<Tiles::panel_m, by_element>(
-        team, {a_.at(part.m0, k0), a_.row_stride, a_.column_stride, part.m}, k, blocks.a);
-    pack<Tiles::panel_n, by_element>(
-        team, {b_.at(k0, part.n0), b_.column_stride, b_.row_stride, part.n}, k, blocks.b);
+    pack<Tiles::panel_m, by_element>(team, a_, part.m0, part.m, k0, k, blocks.a);
+    pack<Tiles::panel_n, by_element>(team, b_, part.n0, part.n, k0, k, blocks.b);
     team.team_barrier();
   }
 
-  [[nodiscard]] KOKKOS_FUNCTION real& element(const Part& part, int i, int j) const {
-    return c_.data[(part.m0 + i) * c_.row_stride + part.n0 + j];
+  /// Calls visit(sum, its place in C, row of C, column of C) for the sums that exist.
+  template <class Visit>
+  KOKKOS_FUNCTION void for_each(const Part& part, Accumulators<Tiles>& sums,
+                                const Visit& visit) const {
+    const int first = part.n0 + sums.first_column();
+    if (c_.together(first, Tiles::panel_n)) {
+      real* corner = c_.data + c_.offset(part.m0, first) - sums.first_column();
+      sums.for_each(part.m, part.n, [&](real& sum, int i, int j) {
+        visit(sum, corner[i * c_.row_stride + j], part.m0 + i, part.n0 + j);
+      });
+    } else {
+      sums.for_each(part.m, part.n, [&](real& sum, int i, int j) {
+        visit(sum, c_.data[c_.offset(part.m0 + i, part.n0 + j)], part.m0 + i, part.n0 + j);
+      });
+    }
   }
   KOKKOS_FUNCTION void load(const Part& part, Accumulators<Tiles>& sums) const {
-    sums.for_each(part.m, part.n, [&](real& sum, int i, int j) { sum = element(part, i, j); });
+    for_each(part, sums, [](real& sum, const real& c, int, int) { sum = c; });
+  }
+  KOKKOS_FUNCTION void park(const Part& part, Accumulators<Tiles>& sums) const {
+    for_each(part, sums, [](const real& sum, real& c, int, int) { c = sum; });
   }
   KOKKOS_FUNCTION void store(const Part& part, Accumulators<Tiles>& sums) const {
-    sums.for_each(part.m, part.n, [&](real& sum, int i, int j) {
-      element(part, i, j) = epilogue_(sum, part.m0 + i, part.n0 + j);
+    for_each(part, sums, [&](const real& sum, real& c, int row, int column) {
+      c = epilogue_(sum, row, column);
     });
   }
 
@@ -175,8 +239,7 @@ class GemmKernel {
         if (k0 > 0 || c_.adds) load(part, sums);
         sums.multiply_add(k, blocks.a + i0 * k, blocks.b + j0 * k);
         if (k0 + k < shape_.k)
-          sums.for_each(part.m, part.n,
-                        [&](real& sum, int i, int j) { element(part, i, j) = sum; });
+          park(part, sums);
         else
           store(part, sums);
       });
@@ -186,8 +249,8 @@ class GemmKernel {
 
   GemmShape shape_;
   GemmTile tile_;
-  ConstMatrix a_;
-  ConstMatrix b_;
+  A a_;
+  B b_;
   Matrix c_;
   Epilogue epilogue_;
   int depth_;    // k of one packed block
@@ -196,28 +259,36 @@ class GemmKernel {
 
 }  // namespace detail
 
-/// C = epilogue(A B) for any m, n, k >= 1; C overlaps neither factor. Every sum runs over k in
-/// ascending order in one accumulator, so that threads, tiles and backends change no bits as long
-/// as the compiler contracts multiply and add alike.
+/// C = epilogue(A B) for any m, n, k >= 1, of factors as the kernel sees them; C overlaps neither.
+/// Every sum runs over k in ascending order in one accumulator, so that threads, tiles and backends
+/// change no bits as long as the compiler contracts multiply and add alike.
+template <class A, class B, class Epilogue = StoreSum>
+void gemm(const ExecutionSpace& exec, const std::string& label, const GemmShape& shape, const A& a,
+          const B& b, const Matrix& c, const Epilogue& epilogue = {}) {
+  CAROUSEL_CHECK(shape.m >= 1 && shape.n >= 1 && shape.k >= 1, "m = {}, n = {}, k = {}", shape.m,
+                 shape.n, shape.k);
+  const auto launch = [&]<class Tiles>(const detail::GemmTile& tile) {
+    detail::GemmKernel<Tiles, A, B, Epilogue>(shape, tile, a, b, c, epilogue).launch(exec, label);
+  };
+  if constexpr (runs_on_host) {
+    launch.template operator()<detail::HostTiles>(detail::host_tile(shape, concurrency(exec)));
+  } else {
+    using Large = detail::DeviceTiles<8>;
+    using Small = detail::DeviceTiles<4>;  // so that more multiprocessors have work
+    if (static_cast<std::int64_t>(shape.m) * shape.n >= 128 * 128 * 64)
+      launch.template operator()<Large>({Large::panel_m, Large::panel_n});
+    else
+      launch.template operator()<Small>({Small::panel_m, Small::panel_n});
+  }
+}
+
+/// The product of two plain matrices.
 template <class Epilogue = StoreSum>
 void gemm(const ExecutionSpace& exec, const std::string& label, const GemmShape& shape,
           const ConstMatrix& a, const ConstMatrix& b, const Matrix& c,
           const Epilogue& epilogue = {}) {
-  CAROUSEL_CHECK(shape.m >= 1 && shape.n >= 1 && shape.k >= 1, "m = {}, n = {}, k = {}", shape.m,
-                 shape.n, shape.k);
-  if constexpr (runs_on_host) {
-    const detail::GemmTile tile = detail::host_tile(shape, concurrency(exec));
-    detail::GemmKernel<detail::HostTiles, Epilogue>(shape, tile, a, b, c, epilogue)
-        .launch(exec, label);
-  } else if (static_cast<std::int64_t>(shape.m) * shape.n >= 128 * 128 * 64) {
-    using Tiles = detail::DeviceTiles<8>;
-    detail::GemmKernel<Tiles, Epilogue>(shape, {Tiles::panel_m, Tiles::panel_n}, a, b, c, epilogue)
-        .launch(exec, label);
-  } else {  // smaller tiles, so that more multiprocessors have work
-    using Tiles = detail::DeviceTiles<4>;
-    detail::GemmKernel<Tiles, Epilogue>(shape, {Tiles::panel_m, Tiles::panel_n}, a, b, c, epilogue)
-        .launch(exec, label);
-  }
+  gemm(exec, label, shape, Vectors{a.data, a.row_stride, a.column_stride},
+       Vectors{b.data, b.column_stride, b.row_stride}, c, epilogue);
 }
 
 }  // namespace carousel

@@ -66,42 +66,28 @@ struct DeviceTiles {
   static constexpr bool one_tile_per_thread = true;
 };
 
-/// Rows of A, or columns of B, as a packed block sees them: vectors of k numbers.
-struct Vectors {
-  const real* data;
-  std::int64_t vector_stride;  // from one row of A (column of B) to the next
-  std::int64_t k_stride;
-  int count;  // the rest of the last panel is filled with zeros
-};
-
-/// Copies k numbers of each vector into panels[p][k][Width]. All threads of the team take part.
-template <int Width, bool ByElement>
-KOKKOS_FUNCTION void pack(const Team& team, const Vectors& from, int k, real* to) {
+/// Copies k numbers, from k0 on, of `count` vectors, from v0 on, into panels[p][k][Width]; the rest
+/// of the last panel is filled with zeros. All threads of the team take part.
+template <int Width, bool ByElement, class Factor>
+KOKKOS_FUNCTION void pack(const Team& team, const Factor& from, int v0, int count, int k0, int k,
+                          real* to) {
   if constexpr (ByElement) {  // the loop order follows the memory, so that reads are coalesced
-    const bool vectors_first = from.vector_stride == 1;
+    const bool vectors_first = from.vectors_first();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, k * Width), [&](int e) {
       const int v = vectors_first ? e % Width : e / k;
       const int l = vectors_first ? e / Width : e % k;
-      to[l * Width + v] =
-          v < from.count ? from.data[v * from.vector_stride + l * from.k_stride] : real(0);
+      to[l * Width + v] = v < count ? from.element(v0 + v, k0 + l) : real(0);
     });
   } else {
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (from.count + Width - 1) / Width),
-                         [&](int p) {
-                           const real* source = from.data + p * Width * from.vector_stride;
-                           real* panel = to + static_cast<std::ptrdiff_t>(p) * Width * k;
-                           const int here = Kokkos::min(Width, from.count - p * Width);
-                           if (from.vector_stride == 1 && here == Width) {
-                             for (int l = 0; l < k; ++l, source += from.k_stride)
-                               for (int v = 0; v < Width; ++v) panel[l * Width + v] = source[v];
-                             return;
-                           }
-                           for (int v = 0; v < here; ++v, source += from.vector_stride)
-                             for (int l = 0; l < k; ++l)
-                               panel[l * Width + v] = source[l * from.k_stride];
-                           for (int v = here; v < Width; ++v)
-                             for (int l = 0; l < k; ++l) panel[l * Width + v] = 0;
-                         });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (count + Width - 1) / Width), [&](int p) {
+      real* panel = to + static_cast<std::ptrdiff_t>(p) * Width * k;
+      const int here = Kokkos::min(Width, count - p * Width);
+      from.template pack_panel<Width>(v0 + p * Width, here, k0, k, panel);
+      if (here == Width) return;
+      for (int l = 0; l < k; ++l) {
+        for (int v = here; v < Width; ++v) panel[l * Width + v] = 0;
+      }
+    });
   }
 }
 
@@ -112,6 +98,8 @@ class Accumulators {
  public:
   KOKKOS_FUNCTION Accumulators(int first_row, int first_column)
       : first_row_(first_row), first_column_(first_column) {}
+
+  [[nodiscard]] KOKKOS_FUNCTION int first_column() const { return first_column_; }
 
   /// Adds k products to every sum, one after the other: bits depend on nothing but k's order.
   KOKKOS_FUNCTION void multiply_add(int k, const real* a, const real* b) {

@@ -116,8 +116,11 @@ TEST(GemmTile, KeepsAllThreadsBusy) {
 template <class Tiles>
 Numbers product_with(const Case& c, const detail::GemmTile& tile) {
   const Product product(c);
-  const detail::GemmKernel<Tiles, AddToColumns> kernel(c.shape, tile, product.a(), product.b(),
-                                                       product.c(), product.epilogue());
+  const ConstMatrix a = product.a();
+  const ConstMatrix b = product.b();
+  const detail::GemmKernel<Tiles, Vectors, Vectors, AddToColumns> kernel(
+      c.shape, tile, {a.data, a.row_stride, a.column_stride},
+      {b.data, b.column_stride, b.row_stride}, product.c(), product.epilogue());
   kernel.launch(ExecutionSpace(), label);
   return product.result();
 }

@@ -28,7 +28,7 @@ class Network {
  public:
   Network(const Model& model, int n)
       : n_(n),
-        memory_(plan_stages(model, {.first = {0, static_cast<int>(model.layers.size())}}, n)[0]),
+        memory_(plan_stages(model, {{0, static_cast<int>(model.layers.size())}, {}}, n)[0]),
         stage_(model, memory_, make_layer),
         images_("carousel::test::images", n * model.input.size()),
         labels_("carousel::test::labels", n),

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// 2-D convolution, torch.nn.Conv2d with square windows and groups = 1, as products of the weights
+// and the windows of the image (implicit im2col). Vendor libraries are not used here.
+
+#include "core/train/layer.hpp"
+
+namespace carousel {
+
+/// Parameters: weight [out, in, kernel, kernel], then, if the spec has one, bias [out].
+class Convolution final : public Layer {
+ public:
+  explicit Convolution(const LayerSpec& spec);
+
+  void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
+  void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  SampleShape in_;
+  SampleShape out_;
+  Window window_;
+  int taps_;  // of one channel
+  int in_pixels_;
+  int out_pixels_;
+  bool has_bias_;
+};
+
+}  // namespace carousel

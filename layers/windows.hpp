@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The windows of a convolution as a factor of layers/gemm.hpp: the matrix that im2col would write
+// to memory, one column per window, is packed straight from the image and never exists whole.
+
+#include "core/base/view.hpp"
+
+namespace carousel::detail {
+
+/// Windows over images [n, c, h, w]. Window (y, x) of a plane meets its image, with tap (r, s), at
+///   row    (y * multiply + offset + r * step) / divide
+///   column (x * multiply + offset + s * step) / divide
+/// and finds a zero where the division leaves a rest or the image ends. A convolution has
+/// multiply = stride, offset = -padding, step = 1, divide = 1; its transpose, which the gradient of
+/// the input is, has multiply = 1, offset = padding, step = -1, divide = stride.
+struct Windows {
+  const real* data;
+  std::int64_t image_stride;
+  int h;
+  int w;
+  int planes_h;  // windows of one plane
+  int planes_w;
+  int kernel;
+  int multiply;
+  int offset;
+  int step;
+  int divide;
+
+  /// Number `tap`, in the order c, r, s, of window number `window`, in the order n, y, x.
+  [[nodiscard]] KOKKOS_FUNCTION real element(int window, int tap) const {
+    const Window at = find_window(window);
+    const Tap t = find_tap(tap);
+    const real* row = row_of(at, t);
+    if (row == nullptr) return 0;
+    return pixel(row, at.x * multiply + offset + t.s * step);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION bool vectors_first() const { return true; }
+
+  /// panel[l][v] = element(v0 + v, k0 + l) for v < count.
+  template <int Width>
+  KOKKOS_FUNCTION void pack_panel(int v0, int count, int k0, int k, real* panel) const {
+    for (int v = 0; v < count;) {  // runs of windows in one row
+      const Window at = find_window(v0 + v);
+      const int run = Kokkos::min(count - v, planes_w - at.x);
+      Tap tap = find_tap(k0);
+      for (int l = 0; l < k; ++l, next(tap))
+        copy_run<1, Width>(at, tap, run, panel + l * Width + v);
+      v += run;
+    }
+  }
+
+  /// panel[l][v] = element(k0 + l, v0 + v) for v < count: the taps are the vectors.
+  template <int Width>
+  KOKKOS_FUNCTION void pack_taps(int v0, int count, int k0, int k, real* panel) const {
+    for (int l = 0; l < k;) {
+      const Window at = find_window(k0 + l);
+      const int run = Kokkos::min(k - l, planes_w - at.x);
+      Tap tap = find_tap(v0);
+      for (int v = 0; v < count; ++v, next(tap))
+        copy_run<Width, 0>(at, tap, run, panel + l * Width + v);
+      l += run;
+    }
+  }
+
+ private:
+  struct Window {
+    const real* image;
+    int y;
+    int x;
+  };
+  struct Tap {
+    int c;
+    int r;
+    int s;
+  };
+
+  [[nodiscard]] KOKKOS_FUNCTION Window find_window(int number) const {
+    const int row = number / planes_w;
+    return {data + row / planes_h * image_stride, row % planes_h, number % planes_w};
+  }
+  [[nodiscard]] KOKKOS_FUNCTION Tap find_tap(int number) const {
+    const int row = number / kernel;
+    return {row / kernel, row % kernel, number % kernel};
+  }
+  KOKKOS_FUNCTION void next(Tap& tap) const {
+    if (++tap.s < kernel) return;
+    tap.s = 0;
+    if (++tap.r < kernel) return;
+    tap.r = 0;
+    ++tap.c;
+  }
+
+  /// The row of the image that a tap meets; null outside.
+  [[nodiscard]] KOKKOS_FUNCTION const real* row_of(const Window& at, const Tap& tap) const {
+    const int y = at.y * multiply + offset + tap.r * step;
+    if (y < 0 || y % divide != 0 || y / divide >= h) return nullptr;
+    return at.image + (std::int64_t{tap.c} * h + y / divide) * w;
+  }
+  [[nodiscard]] KOKKOS_FUNCTION real pixel(const real* row, int x) const {
+    return x < 0 || x % divide != 0 || x / divide >= w ? real(0) : row[x / divide];
+  }
+
+  /// What `run` neighbouring windows of one row find at a tap, to every Stride-th number from `to`
+  /// on. A run of Whole windows is copied without a loop.
+  template <int Stride, int Whole>
+  KOKKOS_FUNCTION void copy_run(const Window& at, const Tap& tap, int run, real* to) const {
+    const real* row = row_of(at, tap);
+    const int x = at.x * multiply + offset + tap.s * step;
+    if (row == nullptr) {
+      for (int i = 0; i < run; ++i) to[i * Stride] = 0;
+    } else if (multiply == 1 && divide == 1) {
+      const real* source = row + x;
+      const int begin = Kokkos::min(Kokkos::max(-x, 0), run);
+      const int end = Kokkos::max(Kokkos::min(w - x, run), begin);
+      if (Whole > 0 && begin == 0 && end == Whole) {
+        for (int i = 0; i < Whole; ++i) to[i * Stride] = source[i];
+        return;
+      }
+      for (int i = 0; i < begin; ++i) to[i * Stride] = 0;
+      for (int i = begin; i < end; ++i) to[i * Stride] = source[i];
+      for (int i = end; i < run; ++i) to[i * Stride] = 0;
+    } else {
+      for (int i = 0; i < run; ++i) to[i * Stride] = pixel(row, x + i * multiply);
+    }
+  }
+};
+
+/// The same matrix with the taps as vectors and all windows one after the other as k.
+struct WindowTaps {
+  Windows windows;
+
+  [[nodiscard]] KOKKOS_FUNCTION real element(int tap, int window) const {
+    return windows.element(window, tap);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION bool vectors_first() const { return false; }
+  template <int Width>
+  KOKKOS_FUNCTION void pack_panel(int v0, int count, int k0, int k, real* panel) const {
+    windows.pack_taps<Width>(v0, count, k0, k, panel);
+  }
+};
+
+}  // namespace carousel::detail
