@@ -74,10 +74,21 @@ std::vector<bool> tensors_kept(const Model& model) {
   return kept;
 }
 
-Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
-  if (config.name == "mlp") return build_mlp(config.widths, input, classes);
-  fail(ExitCode::usage, "model.name = \"{}\" is not a model of this version; known: mlp",
+void check_model(const ModelConfig& config) {
+  if (config.name == "mlp") return;
+  if (config.name == "resnet") return check_resnet(config.depth, config.stem);
+  fail(ExitCode::usage, "model.name = \"{}\" is not a model of this version; known: mlp, resnet",
        config.name);
+}
+
+Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
+  check_model(config);
+  if (config.name == "resnet") return build_resnet(config.depth, config.stem, input, classes);
+  return build_mlp(config.widths, input, classes);
+}
+
+const char* to_string(Stem stem) {
+  return stem == Stem::cifar ? "cifar" : "imagenet";
 }
 
 std::string to_string(const SampleShape& shape) {
@@ -111,10 +122,10 @@ const char* to_string(LayerKind kind) {
 }
 
 std::string to_string(const Model& model) {
-  std::string text = fmt::format("{:<30} {:>10} {:>10} {:>11} {:>13}\n", "layer", "input", "output",
+  std::string text = fmt::format("{:<34} {:>10} {:>10} {:>10} {:>12}\n", "layer", "input", "output",
                                  "parameters", "FLOP/sample");
   for (const LayerSpec& layer : model.layers) {
-    text += fmt::format("{:<30} {:>10} {:>10} {:>11} {:>13.0f}\n", layer.label(),
+    text += fmt::format("{:<34} {:>10} {:>10} {:>10} {:>12.0f}\n", layer.label(),
                         to_string(layer.input), to_string(layer.output), layer.parameter_size(),
                         layer.forward_flops + layer.backward_flops);
   }

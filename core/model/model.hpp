@@ -114,11 +114,21 @@ struct Model {
 /// [layer] whether some backward reads the tensor that the layer made.
 [[nodiscard]] std::vector<bool> tensors_kept(const Model& model);
 
+/// What a residual network begins with. ImageNet's: a 7x7 convolution of stride 2 and a max pooling
+/// of stride 2. CIFAR's: a 3x3 convolution, for small images.
+enum class Stem : std::uint8_t { cifar, imagenet };
+[[nodiscard]] const char* to_string(Stem stem);
+
 /// The `[model]` table of a deck.
 struct ModelConfig {
   std::string name = "mlp";
-  std::vector<int> widths;  // mlp: features of input, hidden layers and output
+  std::vector<int> widths = {};  // mlp: features of input, hidden layers and output
+  int depth = 0;                 // resnet
+  Stem stem = Stem::imagenet;    // resnet
 };
+
+/// What can be said without the data: throws Error(usage) when there is no such model.
+void check_model(const ModelConfig& config);
 
 /// Builds the description of the model a deck names for samples of shape `input`.
 /// Throws Error(usage) when the configuration and the data do not fit together.
@@ -128,6 +138,15 @@ struct ModelConfig {
 /// named as torchvision.ops.MLP(widths[0], widths[1:]) names them.
 [[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input,
                               int classes);
+
+/// Residual network with batch norm, named and initialised as torchvision.models.resnetDEPTH. Depth
+/// 18, 34 (basic blocks) and 50 (bottlenecks, v1.5: the stride is on the 3x3) have either stem.
+/// Depth 8, 20, 32 and 56 are the CIFAR family of He et al. 2016: three groups of 16, 32 and 64
+/// channels, with a convolution in the shortcut where the shape changes; layer1 to layer3, CIFAR's
+/// stem only. Throws Error(usage) for others (check_resnet does so without the data), and for
+/// images that are too small.
+void check_resnet(int depth, Stem stem);
+[[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes);
 
 /// A table of the layers for people.
 [[nodiscard]] std::string to_string(const Model& model);

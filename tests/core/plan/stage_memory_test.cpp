@@ -333,6 +333,20 @@ TEST(StageMemory, BringsEveryTensorAndGradientToItsReaders) {
   EXPECT_GT(passed, 100);
 }
 
+TEST(StageMemory, BringsThemThroughAResidualNetwork) {
+  for (const Model& model : {build_resnet(8, Stem::cifar, {3, 32, 32}, 10),
+                             build_resnet(50, Stem::imagenet, {3, 64, 64}, 10)}) {
+    for (const int stages : {1, 2, 3, 4, 7, 12, 20}) {
+      for (const Balance balance : {Balance::flops, Balance::activations, Balance::layers}) {
+        const Partition partition = partition_model(model, stages, balance);
+        Walk(model, plan_stages(model, partition, batch)).run();
+        ASSERT_FALSE(::testing::Test::HasFailure())
+            << model.name << ", S = " << stages << ", " << to_string(balance);
+      }
+    }
+  }
+}
+
 TEST(StageMemory, PutsParametersOneAfterTheOther) {
   const Model model = chain({{.parameters = 5}, {.parameters = 0}, {.parameters = 7}}, 8);
   const StageMemory stage = plan(model, {0, 3})[0];

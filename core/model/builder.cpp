@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/builder.hpp"
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+
+ModelBuilder::ModelBuilder(const std::string& name, const SampleShape& input, int classes)
+    : model_{.name = name, .input = input, .classes = classes, .layers = {}} {}
+
+ModelBuilder& ModelBuilder::from(int layer) {
+  CAROUSEL_CHECK(layer <= last(), "layer {} reads layer {}", last() + 1, layer);
+  from_ = layer;
+  return *this;
+}
+
+const SampleShape& ModelBuilder::shape() const {
+  return model_.layers.empty() ? model_.input : model_.layers.back().output;
+}
+
+LayerSpec& ModelBuilder::append(LayerKind kind, const std::string& name) {
+  LayerSpec layer;
+  layer.kind = kind;
+  layer.name = name;
+  if (from_ != last()) layer.inputs = {from_};
+  layer.input = layer.output = from_ < 0 ? model_.input : model_.layers[from_].output;
+  model_.layers.push_back(std::move(layer));
+  from_ = last();
+  return model_.layers.back();
+}
+
+/// The shape behind a window that moves over the image.
+SampleShape ModelBuilder::after(const LayerSpec& layer, int channels, const Window& window) const {
+  const auto moves = [&](int size) {
+    const int room = size + 2 * window.padding - window.kernel;
+    if (room < 0)
+      fail(ExitCode::usage, "data.file: images of {} are too small for {}: {} would leave nothing",
+           to_string(model_.input), model_.name, layer.label());
+    return room / window.stride + 1;
+  };
+  return {channels, moves(layer.input.height), moves(layer.input.width)};
+}
+
+void ModelBuilder::flatten() {
+  LayerSpec& layer = append(LayerKind::flatten, "");
+  layer.output = {static_cast<int>(layer.input.size())};
+  layer.in_place = true;
+}
+
+void ModelBuilder::linear(const std::string& name, int features, Initial weight, Initial bias) {
+  const int operands = gradients();
+  LayerSpec& layer = append(LayerKind::linear, name);
+  const int in = layer.input.channels;
+  layer.output = {features};
+  layer.parameters = {{name + ".weight", {features, in}, weight, in},
+                      {name + ".bias", {features}, bias, in}};
+  const double product = 2.0 * in * features;
+  layer.forward_flops = product + features;
+  layer.backward_flops = operands * product + features;
+  layer.saves_input = true;
+}
+
+void ModelBuilder::relu(const std::string& name) {
+  LayerSpec& layer = append(LayerKind::relu, name);
+  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input.size());
+  layer.saves_output = true;
+  layer.in_place = true;
+}
+
+/// He et al. 2015: the variance of the weights keeps that of the gradients, hence the fan of the
+/// output.
+void ModelBuilder::convolution(const std::string& name, int channels, const Window& window) {
+  const int operands = gradients();
+  LayerSpec& layer = append(LayerKind::convolution, name);
+  const std::int64_t in = layer.input.channels;
+  const std::int64_t area = std::int64_t{window.kernel} * window.kernel;
+  layer.window = window;
+  layer.output = after(layer, channels, window);
+  layer.parameters = {{name + ".weight",
+                       {channels, in, window.kernel, window.kernel},
+                       Initial::kaiming_normal,
+                       channels * area}};
+  const double product = 2.0 * static_cast<double>(in * area * layer.output.size());
+  layer.forward_flops = product;
+  layer.backward_flops = operands * product;
+  layer.saves_input = true;
+}
+
+void ModelBuilder::batch_norm(const std::string& name) {
+  LayerSpec& layer = append(LayerKind::batch_norm, name);
+  const std::int64_t channels = layer.input.channels;
+  layer.parameters = {{name + ".weight", {channels}, Initial::ones},
+                      {name + ".bias", {channels}, Initial::zeros}};
+  layer.buffers = {{name + ".running_mean", {channels}, Initial::zeros, 1, false},
+                   {name + ".running_var", {channels}, Initial::ones, 1, false}};
+  // Per pixel; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.
+  const auto size = static_cast<double>(layer.input.size());
+  layer.forward_flops = 7 * size;
+  layer.backward_flops = 9 * size;
+  layer.saves_input = true;
+  layer.saved_size = 3 * channels;
+}
+
+void ModelBuilder::max_pool(const std::string& name, const Window& window) {
+  LayerSpec& layer = append(LayerKind::max_pool, name);
+  layer.window = window;
+  layer.output = after(layer, layer.input.channels, window);
+  const double comparisons = 1.0 * window.kernel * window.kernel;
+  layer.forward_flops = layer.backward_flops =
+      comparisons * static_cast<double>(layer.output.size());
+  layer.saves_input = true;
+}
+
+void ModelBuilder::global_average_pool(const std::string& name) {
+  LayerSpec& layer = append(LayerKind::average_pool, name);
+  layer.window.kernel = 0;  // the whole image
+  layer.output = {layer.input.channels};
+  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input.size());
+}
+
+void ModelBuilder::add(const std::string& name, int shortcut) {
+  LayerSpec& layer = append(LayerKind::add, name);
+  CAROUSEL_CHECK(model_.layers[shortcut].output == layer.input, "{}: {} is added to {}", name,
+                 to_string(model_.layers[shortcut].output), to_string(layer.input));
+  layer.inputs = {last() - 1, shortcut};
+  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input.size());
+  layer.in_place = true;
+}
+
+/// Backward needs the probabilities, which take the place of the logits.
+void ModelBuilder::softmax_cross_entropy() {
+  LayerSpec& layer = append(LayerKind::softmax_cross_entropy, "");
+  layer.forward_flops = 5.0 * layer.input.channels;
+  layer.backward_flops = 2.0 * layer.input.channels;
+  layer.saves_output = true;
+  layer.in_place = true;
+}
+
+}  // namespace carousel

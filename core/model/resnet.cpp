@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Residual networks (He et al. 2016, arXiv 1512.03385) as model descriptions, with the names and
+// the first values of torchvision.models.resnet.
+
+#include <optional>
+
+#include "core/base/check.hpp"
+#include "core/model/builder.hpp"
+
+namespace carousel {
+namespace {
+
+struct Design {
+  std::vector<int> blocks;  // [group]
+  int width = 0;            // channels of the first group; they double from group to group
+  bool bottleneck = false;
+  bool small_images = false;  // CIFAR's stem only
+};
+
+std::optional<Design> design_of(int depth) {
+  switch (depth) {
+    case 18:
+      return Design{{2, 2, 2, 2}, 64};
+    case 34:
+      return Design{{3, 4, 6, 3}, 64};
+    case 50:
+      return Design{{3, 4, 6, 3}, 64, true};
+    case 8:
+    case 20:
+    case 32:
+    case 56: {
+      const int blocks = (depth - 2) / 6;  // of two layers, in three groups
+      return Design{{blocks, blocks, blocks}, 16, false, true};
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+class ResnetBuilder {
+ public:
+  ResnetBuilder(ModelBuilder& builder, const Design& design) : builder_(builder), design_(design) {}
+
+  void stem(Stem stem) {
+    const bool imagenet = stem == Stem::imagenet;
+    convolution("conv1", "bn1", design_.width, imagenet ? Window{7, 2, 3} : Window{3, 1, 1});
+    builder_.relu("relu");
+    if (imagenet) builder_.max_pool("maxpool", {3, 2, 1});
+  }
+
+  void groups() {
+    int width = design_.width;
+    for (std::size_t g = 0; g < design_.blocks.size(); ++g, width *= 2) {
+      for (int b = 0; b < design_.blocks[g]; ++b)
+        block(fmt::format("layer{}.{}", g + 1, b), width, g > 0 && b == 0 ? 2 : 1);
+    }
+  }
+
+  void head(int classes) {
+    builder_.global_average_pool("avgpool");
+    builder_.flatten();
+    builder_.linear("fc", classes, Initial::lecun_uniform, Initial::lecun_uniform);
+    builder_.softmax_cross_entropy();
+  }
+
+ private:
+  /// The shortcut comes first, so that the addition directly follows the branch it works on.
+  void block(const std::string& name, int width, int stride) {
+    const int input = builder_.last();
+    const int channels = design_.bottleneck ? 4 * width : width;
+    int shortcut = input;
+    if (stride > 1 || builder_.shape().channels != channels) {
+      convolution(name + ".downsample.0", name + ".downsample.1", channels, {1, stride, 0});
+      shortcut = builder_.last();
+      builder_.from(input);
+    }
+    if (design_.bottleneck) {
+      inner(name, 1, width, {1, 1, 0});
+      inner(name, 2, width, {3, stride, 1});
+      convolution(name + ".conv3", name + ".bn3", channels, {1, 1, 0});
+    } else {
+      inner(name, 1, width, {3, stride, 1});
+      convolution(name + ".conv2", name + ".bn2", channels, {3, 1, 1});
+    }
+    builder_.add(name, shortcut);
+    builder_.relu(name + ".relu");
+  }
+
+  void inner(const std::string& block, int number, int channels, const Window& window) {
+    convolution(fmt::format("{}.conv{}", block, number), fmt::format("{}.bn{}", block, number),
+                channels, window);
+    builder_.relu(block + ".relu");
+  }
+
+  void convolution(const std::string& name, const std::string& norm, int channels,
+                   const Window& window) {
+    builder_.convolution(name, channels, window);
+    builder_.batch_norm(norm);
+  }
+
+  ModelBuilder& builder_;
+  const Design& design_;
+};
+
+}  // namespace
+
+void check_resnet(int depth, Stem stem) {
+  const std::optional<Design> design = design_of(depth);
+  if (!design)
+    fail(ExitCode::usage,
+         "model.depth = {} is no residual network of this version; known: 18, 34, 50, and with "
+         "model.stem = \"cifar\" also 8, 20, 32, 56",
+         depth);
+  if (design->small_images && stem != Stem::cifar)
+    fail(ExitCode::usage,
+         "model.stem = \"{}\" is not for model.depth = {}, a network for small images; use "
+         "\"cifar\"",
+         to_string(stem), depth);
+}
+
+Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes) {
+  check_resnet(depth, stem);
+  const Design design = design_of(depth).value();
+  ModelBuilder builder(fmt::format("resnet{}", depth), input, classes);
+  ResnetBuilder resnet(builder, design);
+  resnet.stem(stem);
+  resnet.groups();
+  resnet.head(classes);
+  return builder.model();
+}
+
+}  // namespace carousel
