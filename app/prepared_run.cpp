@@ -16,9 +16,23 @@
 namespace carousel {
 namespace {
 
+/// Batch norm of a single value would divide by zero; PyTorch refuses it, too.
+void check_batch_norm(const Model& model, int batch) {
+  for (const LayerSpec& layer : model.layers) {
+    if (layer.kind != LayerKind::batch_norm) continue;
+    if (std::int64_t{batch} * layer.input.height * layer.input.width > 1) continue;
+    fail(ExitCode::usage,
+         "train.micro_batch_size = 1 leaves {} a single value per channel of images of {}; use at "
+         "least 2",
+         layer.label(), to_string(model.input));
+  }
+}
+
 PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   const int batch = config.train.micro_batch_size;
   Model model = build_model(config.model, basis.sample, basis.classes);
+  check_batch_norm(model, batch);
+  model.layers.back().smoothing = config.train.label_smoothing;  // the loss
   Partition partition = partition_model(model, config.parallel.stages, config.parallel.balance);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
@@ -123,9 +137,11 @@ std::string describe(const PreparedRun& run) {
     messages += plan.messages_per_step[d];
     bytes += plan.bytes_per_step[d];
   }
+  text += fmt::format("{:<20}{:<20}{:>18}\n", "activations", "this plan", held);
   text +=
-      fmt::format("activations         this plan {}, dp together {}, gradient accumulation {}\n",
-                  held, plan.activation_bytes_together, plan.activation_bytes_accumulate);
+      fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, all at once", plan.activation_bytes_together);
+  text +=
+      fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, accumulating", plan.activation_bytes_accumulate);
   text += fmt::format("sent per step       {} messages, {} bytes in all\n", messages, bytes);
   return text;
 }

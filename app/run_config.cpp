@@ -39,6 +39,17 @@ int small(const ResolvedDeck& deck, std::string_view key) {
   return static_cast<int>(deck.integer(key));  // the schema bounds it
 }
 
+ModelConfig model(const ResolvedDeck& deck) {
+  ModelConfig config{.name = deck.text("model.name")};
+  if (deck.has("model.widths"))
+    for (const double width : deck.numbers("model.widths"))
+      config.widths.push_back(static_cast<int>(width));
+  if (deck.has("model.depth")) config.depth = small(deck, "model.depth");
+  if (deck.has("model.stem"))
+    config.stem = choice(deck, "model.stem", {Stem::cifar, Stem::imagenet});
+  return config;
+}
+
 ParallelConfig parallel(const ResolvedDeck& deck) {
   ParallelConfig config;
   config.rule = choice(deck, "parallel.rule", {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2});
@@ -60,7 +71,8 @@ OptimizerConfig optimizer(const ResolvedDeck& deck) {
           .momentum = deck.number("train.optimizer.momentum"),
           .dampening = deck.number("train.optimizer.dampening"),
           .weight_decay = deck.number("train.optimizer.weight_decay"),
-          .nesterov = deck.flag("train.optimizer.nesterov")};
+          .nesterov = deck.flag("train.optimizer.nesterov"),
+          .decay_norm_and_bias = deck.flag("train.optimizer.decay_norm_and_bias")};
 }
 
 LearningRateConfig schedule(const ResolvedDeck& deck) {
@@ -93,6 +105,7 @@ TrainConfig train(const ResolvedDeck& deck) {
   if (deck.has("train.epochs")) config.epochs = small(deck, "train.epochs");
   if (deck.has("train.steps")) config.steps = deck.integer("train.steps");
   config.evaluate_every = small(deck, "train.evaluate_every");
+  config.label_smoothing = deck.number("train.label_smoothing");
   config.optimizer = optimizer(deck);
   config.schedule = schedule(deck);
   return config;
@@ -113,6 +126,7 @@ class CrossChecks {
   explicit CrossChecks(const RunConfig& config) : config_(config), deck_(config.deck) {}
 
   void run() const {
+    with_locations(config_, [&] { check_model(config_.model); });
     check_length();
     check_parallel();
     check_optimizer();
@@ -156,6 +170,8 @@ class CrossChecks {
     const OptimizerConfig& optimizer = config_.train.optimizer;
     if (optimizer.dampening > 0 && optimizer.momentum == 0)
       refuse("train.optimizer.dampening", "has no effect without train.optimizer.momentum");
+    if (!optimizer.decay_norm_and_bias && optimizer.weight_decay == 0)
+      refuse("train.optimizer.decay_norm_and_bias", "has no effect without weight_decay");
     if (!optimizer.nesterov) return;
     if (optimizer.momentum == 0 || optimizer.dampening != 0)
       refuse("train.optimizer.nesterov", "needs momentum above 0 and dampening = 0");
@@ -185,9 +201,7 @@ RunConfig make_run_config(const Deck& text) {
   config.run = {.name = deck.text("run.name"),
                 .seed = static_cast<std::uint64_t>(deck.integer("run.seed")),
                 .output = deck.text("run.output")};
-  config.model.name = deck.text("model.name");
-  for (const double width : deck.numbers("model.widths"))
-    config.model.widths.push_back(static_cast<int>(width));
+  config.model = model(deck);
   config.data_file = data_file(deck);
   config.parallel = parallel(deck);
   config.transport = choice(deck, "parallel.transport",

@@ -44,14 +44,26 @@ std::vector<KeySpec> model_keys() {
       {.name = "name",
        .doc = "Kind of network.",
        .standard = text("mlp"),
-       .choices = {"mlp"},
-       .later = {"resnet", "vit"}},
+       .choices = {"mlp", "resnet"},
+       .later = {"vit"}},
       {.name = "widths",
        .type = KeyType::integers,
        .doc = "Features of the input, of every hidden layer, and of the output.",
        .required = true,
        .range = {.min = 1, .max = 1 << 20},
        .only_with = {{"model.name", {"mlp"}}}},
+      {.name = "depth",
+       .type = KeyType::integer,
+       .doc = "Layers with weights: 18, 34 or 50, or of the CIFAR family 8, 20, 32 or 56.",
+       .required = true,
+       .range = {.min = 1, .max = 4096},
+       .only_with = {{"model.name", {"resnet"}}}},
+      {.name = "stem",
+       .doc = "What it begins with: a 3x3 convolution, or one of 7x7 and a pooling, which together "
+              "make images smaller by 4. The CIFAR family has the former.",
+       .required = true,
+       .choices = {"cifar", "imagenet"},
+       .only_with = {{"model.name", {"resnet"}}}},
   };
 }
 
@@ -136,6 +148,11 @@ std::vector<KeySpec> train_keys() {
        .standard = integer(1),
        .range = {.min = 0, .max = 1e9},
        .unit = "epochs"},
+      {.name = "label_smoothing",
+       .type = KeyType::number,
+       .doc = "Part of the target that all classes have alike; evaluation has none.",
+       .standard = number(0),
+       .range = fraction},
   };
 }
 
@@ -166,6 +183,10 @@ std::vector<KeySpec> optimizer_keys() {
        .doc = "Multiple of the parameters added to their gradient.",
        .standard = number(0),
        .range = not_negative},
+      {.name = "decay_norm_and_bias",
+       .type = KeyType::boolean,
+       .doc = "Weight decay of biases and batch norm, too.",
+       .standard = flag(true)},
       {.name = "nesterov",
        .type = KeyType::boolean,
        .doc = "Nesterov's momentum; needs momentum > 0 and dampening = 0.",

@@ -12,7 +12,7 @@ namespace carousel {
 namespace {
 
 constexpr std::size_t columns = 80;
-constexpr std::size_t indent = 20;
+constexpr std::size_t indent = 22;
 
 std::string range_words(const Range& range) {
   const bool bounded = range.max < std::numeric_limits<double>::infinity();

@@ -109,22 +109,20 @@ Partition partition_model(const Model& model, int stages, Balance balance) {
 }
 
 std::string to_string(const Partition& partition, const Model& model) {
-  std::string text = fmt::format("{:>5}  {:<38} {:>10} {:>12} {:>7}\n", "stage", "layers",
+  std::string text = fmt::format("{:>5}  {:<38} {:>10} {:>12} {:>7}\n", "stage", "first layer",
                                  "parameters", "FLOP/sample", "load");
   double total = 0;
   for (double load : partition.load) total += load;
   for (int j = 0; j < partition.stages(); ++j) {
-    const int last = partition.first[j + 1] - 1;
     std::int64_t parameters = 0;
     double flops = 0;
-    for (int l = partition.first[j]; l <= last; ++l) {
+    for (int l = partition.first[j]; l < partition.first[j + 1]; ++l) {
       parameters += model.layers[l].parameter_size();
       flops += model.layers[l].forward_flops + model.layers[l].backward_flops;
     }
     text += fmt::format("{:>5}  {:<38} {:>10} {:>12.0f} {:>6.1f}%\n", j,
-                        fmt::format("{} .. {}", model.layers[partition.first[j]].label(),
-                                    model.layers[last].label()),
-                        parameters, flops, total > 0 ? 100 * partition.load[j] / total : 0);
+                        model.layers[partition.first[j]].label(), parameters, flops,
+                        total > 0 ? 100 * partition.load[j] / total : 0);
   }
   return text;
 }

@@ -31,7 +31,7 @@ struct Partition {
 /// layer before it. Throws Error(usage) when the model has fewer pieces than stages.
 [[nodiscard]] Partition partition_model(const Model& model, int stages, Balance balance);
 
-/// A table of stages for people: layers, parameters, load.
+/// A table of stages for people: first layer, parameters, load.
 [[nodiscard]] std::string to_string(const Partition& partition, const Model& model);
 
 }  // namespace carousel

@@ -43,7 +43,8 @@ struct TrainConfig {
   int micro_batch_size = 1;
   int epochs = 0;  // exactly one of epochs and steps is positive
   std::int64_t steps = 0;
-  int evaluate_every = 1;  // epochs between evaluations; 0: only at the end
+  int evaluate_every = 1;      // epochs between evaluations; 0: only at the end
+  double label_smoothing = 0;  // part of the target that all classes have alike
   OptimizerConfig optimizer;
   LearningRateConfig schedule;
 };

@@ -15,6 +15,9 @@ import tempfile
 import time
 import unittest
 
+import h5py
+import numpy
+
 CAROUSEL, COMPILER, INPUTS = sys.argv[1:4]
 
 DECK = """[run]
@@ -86,13 +89,30 @@ class CommandLine(unittest.TestCase):
         (self.folder / "bad.toml").write_text(DECK.replace("steps", "stpes"))
         self.assertIn("bad.toml:13:1: unknown key train.stpes", self.refused("plan", "bad.toml"))
 
+    def add_dataset(self, name, *shape):
+        """A data set of noise, of 128 images of ten classes."""
+        with h5py.File(self.folder / name, "w") as file:
+            for split in ("train", "test"):
+                file[f"{split}/images"] = numpy.zeros((128, *shape), numpy.uint8)
+                file[f"{split}/labels"] = numpy.arange(128) % 10
+            file.attrs["format"] = numpy.bytes_("carousel dataset")
+            file.attrs["format_version"] = 1
+            file.attrs["class_names"] = numpy.array([str(k) for k in range(10)], dtype="S")
+            file.attrs["mean"] = numpy.full(shape[0], 0.5)
+            file.attrs["std"] = numpy.full(shape[0], 0.25)
+            file.attrs["source"] = file.attrs["licence"] = numpy.bytes_("none")
+        return f"data.file={name}"
+
     def test_every_deck_is_valid_without_engine_and_launcher(self):
+        not_ours = {"resnet20_cifar10": self.add_dataset("cifar10.h5", 3, 32, 32)}
         for deck in pathlib.Path(INPUTS).glob("*.toml"):
+            words = [deck, *filter(None, [not_ours.get(deck.stem)])]
             begin = time.monotonic()
-            result = self.run_carousel("train", deck, "--validate", SLURM_NTASKS="4")
+            result = self.run_carousel("train", *words, "--validate", SLURM_NTASKS="4")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("activations", result.stdout)
-            plan, said = self.run_carousel("plan", deck).stdout, f"\n{deck} is valid\n"
+            self.assertLessEqual(max(map(len, result.stdout.splitlines()[:-1])), 80, deck)
+            plan, said = self.run_carousel("plan", *words).stdout, f"\n{deck} is valid\n"
             self.assertEqual(result.stdout, plan + said)
             self.assertLess(time.monotonic() - begin, 4)
 
@@ -103,6 +123,22 @@ class CommandLine(unittest.TestCase):
         self.assertIn("none.h5", self.refused("plan", deck, "data.file=none.h5", code=74))
         (self.folder / "bad.h5").write_text("no HDF5")
         self.assertIn("bad.h5", self.refused("plan", deck, "data.file=bad.h5", code=65))
+
+    def test_residual_networks(self):
+        deck = pathlib.Path(INPUTS) / "resnet20_cifar10.toml"
+        small, point = self.add_dataset("small.h5", 3, 32, 32), self.add_dataset("point.h5", 3, 1, 1)
+        for depth, stem in ((8, "cifar"), (56, "cifar"), (18, "imagenet"), (50, "imagenet")):
+            plan = self.run_carousel("plan", deck, small, f"model.depth={depth}",
+                                     f"model.stem={stem}")
+            self.assertEqual(plan.returncode, 0, plan.stderr)
+            self.assertLessEqual(max(map(len, plan.stdout.splitlines())), 80)
+        self.assertIn("command line: model.depth = 21", self.refused(
+            "plan", deck, small, "model.depth=21"))
+        self.assertIn("command line: model.stem = \"imagenet\"", self.refused(
+            "plan", deck, small, "model.stem=imagenet"))
+        self.assertIn("44 pieces", self.refused("plan", deck, small, "parallel.stages=99"))
+        self.assertIn("leaves batch_norm bn1 a single value per channel",
+                      self.refused("plan", deck, point, "train.micro_batch_size=1"))
 
     def test_inspect_and_version(self):
         result = self.run_carousel("inspect", pathlib.Path(INPUTS) / "digits.h5")

@@ -128,6 +128,8 @@ TEST(RunConfig, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(config.parallel.slack, parallel.slack);
   const TrainConfig train;
   EXPECT_EQ(config.train.evaluate_every, train.evaluate_every);
+  EXPECT_EQ(config.train.label_smoothing, train.label_smoothing);
+  EXPECT_EQ(config.train.optimizer.decay_norm_and_bias, train.optimizer.decay_norm_and_bias);
   EXPECT_EQ(config.train.optimizer.learning_rate, train.optimizer.learning_rate);
   EXPECT_EQ(config.train.optimizer.momentum, train.optimizer.momentum);
   EXPECT_EQ(config.train.schedule.kind, train.schedule.kind);
@@ -226,6 +228,42 @@ TEST(RunConfig, RefusesKeysWithoutEffect) {
   EXPECT_THAT(
       refusal_of(dp, {"parallel.rule=dp", "parallel.placement=single", "parallel.reduction=fast"}),
       HasSubstr("one device"));
+}
+
+TEST(RunConfig, ReadsResidualNetworks) {
+  const std::string resnet =
+      std::string(digits).replace(std::string(digits).find("widths = [64, 32, 10]"), 21,
+                                  "name = \"resnet\"\ndepth = 18\nstem = \"imagenet\"");
+  const auto load_resnet = [&](const std::vector<std::string>& overrides) {
+    return parse_run_config(resnet, "inputs/x.toml", overrides);
+  };
+  const RunConfig config =
+      load_resnet({"train.label_smoothing=0.1", "train.optimizer.decay_norm_and_bias=false"});
+  EXPECT_EQ(config.model.depth, 18);
+  EXPECT_EQ(config.model.stem, Stem::imagenet);
+  EXPECT_EQ(config.train.label_smoothing, 0.1);
+  EXPECT_FALSE(config.train.optimizer.decay_norm_and_bias);
+  EXPECT_EQ(load_resnet({"model.depth=20", "model.stem=cifar"}).model.stem, Stem::cifar);
+
+  EXPECT_EQ(
+      refusal_of(resnet, {"model.depth=20"}),
+      "inputs/x.toml:8:1: model.stem = \"imagenet\" is not for model.depth = 20, a network for "
+      "small images; use \"cifar\"");
+  EXPECT_THAT(refusal_of(resnet, {"model.depth=19"}),
+              AllOf(StartsWith("command line: model.depth = 19"), HasSubstr("18, 34, 50")));
+  EXPECT_THAT(refusal_of(resnet, {"model.widths=[1,2]"}),
+              HasSubstr("no effect with model.name = \"resnet\""));
+  EXPECT_THAT(refusal({"model.depth=18"}), HasSubstr("no effect with model.name = \"mlp\""));
+  EXPECT_THAT(refusal({"model.stem=cifar"}), HasSubstr("no effect with model.name = \"mlp\""));
+  EXPECT_THAT(refusal({"model.name=resnet"}), HasSubstr("model.widths has no effect"));
+  EXPECT_THAT(refusal("widths = [64, 32, 10]", "name = \"resnet\"\nstem = \"cifar\""),
+              HasSubstr("model.depth is missing"));
+  EXPECT_THAT(refusal("widths = [64, 32, 10]", "name = \"resnet\"\ndepth = 18"),
+              HasSubstr("model.stem is missing"));
+  EXPECT_THAT(refusal({"train.label_smoothing=1.1"}), HasSubstr("0 to 1"));
+  EXPECT_THAT(
+      refusal({"train.optimizer.weight_decay=0", "train.optimizer.decay_norm_and_bias=false"}),
+      HasSubstr("decay_norm_and_bias has no effect without weight_decay"));
 }
 
 TEST(RunConfig, RefusesBadSlices) {
