@@ -32,6 +32,25 @@ void eval_command(const std::string& checkpoint, const std::string& dataset,
 void plan_command(const std::string& deck, const std::vector<std::string>& overrides);
 void print_plan(const RunConfig& config);
 
+struct ImportArguments {
+  std::string weights;
+  std::string deck;
+  std::string checkpoint;              // to be written
+  std::vector<std::string> overrides;  // section.key=value
+  bool overwrite = false;
+};
+
+struct ExportArguments {
+  std::string checkpoint;
+  std::string weights;  // to be written
+  bool overwrite = false;
+};
+
+/// Makes a checkpoint of a deck's model from a file with the tensors of PyTorch's state_dict.
+void import_weights_command(const ImportArguments& arguments, const Launcher& launcher);
+/// Writes the tensors of a checkpoint into such a file.
+void export_weights_command(const ExportArguments& arguments, const Launcher& launcher);
+
 /// Prints what files or run folders hold; more than one are compared.
 void inspect_command(const std::vector<std::string>& paths);
 

@@ -13,6 +13,7 @@
 
 #include "app/engine.hpp"
 #include "app/prepared_run.hpp"
+#include "app/provenance.hpp"
 #include "app/run_observer.hpp"
 #include "comm/local_transport.hpp"
 #include "core/io/checkpoint.hpp"

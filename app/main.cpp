@@ -33,6 +33,8 @@ struct CommandLine {
   std::string verified;
   std::string run_a;
   std::string run_b;
+  ImportArguments imported;
+  ExportArguments exported;
   std::string topic;
 };
 
@@ -55,6 +57,26 @@ std::string version() {
   const BuildInfo& build = build_info();
   return fmt::format("carousel {} ({}), {}, {}, {}\n{}", build.version, build.git_hash,
                      build.compiler, build.build_type, build.precision, build.libraries());
+}
+
+/// `import weights` and `export weights`; there is more to import, and a word for each.
+void add_weights_commands(CLI::App& app, CommandLine& line) {
+  constexpr const char* overwrite = "Replace an earlier file";
+  CLI::App* in = app.add_subcommand("import", "Make a checkpoint of weights from elsewhere");
+  in->require_subcommand(1);
+  in = in->add_subcommand("weights", "Weights by PyTorch's names, one HDF5 dataset each");
+  in->add_option("FILE", line.imported.weights, "HDF5 file, as a state_dict")->required();
+  in->add_option("DECK", line.imported.deck, "TOML file that names model and data")->required();
+  in->add_option("CHECKPOINT", line.imported.checkpoint, "HDF5 file to write")->required();
+  add_overrides(in, line.imported.overrides);
+  in->add_flag("--overwrite", line.imported.overwrite, overwrite);
+
+  CLI::App* out = app.add_subcommand("export", "Write the weights of a checkpoint for elsewhere");
+  out->require_subcommand(1);
+  out = out->add_subcommand("weights", "Weights by PyTorch's names, one HDF5 dataset each");
+  out->add_option("CHECKPOINT", line.exported.checkpoint, "HDF5 file")->required();
+  out->add_option("FILE", line.exported.weights, "HDF5 file to write")->required();
+  out->add_flag("--overwrite", line.exported.overwrite, overwrite);
 }
 
 void add_commands(CLI::App& app, CommandLine& line) {
@@ -93,6 +115,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
   diff->add_option("OTHER", line.run_b, "Run folder")->required();
   diff->footer("Exit code 0: both made the same updates, bit for bit; 3: they differ.");
 
+  add_weights_commands(app, line);
+
   CLI::App* help = app.add_subcommand("help", "Help on carousel, or on the keys of a deck");
   help->add_option("TOPIC", line.topic, "deck, or the name of a command");
 }
@@ -106,7 +130,8 @@ void print_help(const CLI::App& app, const std::string& topic) {
   const std::vector<const CLI::App*> commands = app.get_subcommands(named);
   if (!topic.empty() && commands.empty())
     fail(ExitCode::usage,
-         "no help on {}; topics are deck, train, plan, eval, inspect, verify, diff", topic);
+         "no help on {}; topics are deck, train, plan, eval, import, export, inspect, verify, diff",
+         topic);
   const CLI::App* command = topic.empty() ? &app : commands.front();
   const std::string name = topic.empty() ? "carousel" : "carousel " + topic;
   fmt::print("{}", app.get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal));
@@ -114,13 +139,16 @@ void print_help(const CLI::App& app, const std::string& topic) {
 
 ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launcher) {
   if (app.get_subcommands().empty())
-    fail(ExitCode::usage, "which command? train, plan, eval, inspect, verify, diff or help");
+    fail(ExitCode::usage,
+         "which command? train, plan, eval, import, export, inspect, verify, diff or help");
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "train") train_command(line.train, launcher);
   if (command == "plan") plan_command(line.plan_deck, line.plan_overrides);
   if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
   if (command == "inspect") inspect_command(line.inspected);
   if (command == "verify") verify_command(line.verified);
+  if (command == "import") import_weights_command(line.imported, launcher);
+  if (command == "export") export_weights_command(line.exported, launcher);
   if (command == "diff") return diff_command(line.run_a, line.run_b);
   if (command == "help") print_help(app, line.topic);
   return ExitCode::done;

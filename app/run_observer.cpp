@@ -6,20 +6,10 @@
 
 #include <algorithm>
 
-#include "core/base/version.hpp"
+#include "app/provenance.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
-
-RunInfo provenance(const RunConfig& config) {
-  const BuildInfo& build = build_info();
-  return {.program_version = build.version,
-          .git_hash = build.git_hash,
-          .libraries = build.libraries(),
-          .start_time = utc_now(),
-          .seed = config.run.seed,
-          .deck = resolved_deck(config)};
-}
 
 RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
                          const std::vector<int>& devices)

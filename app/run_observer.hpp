@@ -21,9 +21,6 @@
 
 namespace carousel {
 
-/// What the files of a run say about themselves.
-[[nodiscard]] RunInfo provenance(const RunConfig& config);
-
 class RunObserver final : public TrainingObserver {
  public:
   /// `devices` are those of this process; with device 0 among them it also keeps run.h5, metrics

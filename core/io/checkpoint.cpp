@@ -72,13 +72,18 @@ void save_checkpoint(const fs::path& run_folder, const RunInfo& info, const Chec
   const fs::path folder = run_folder / "checkpoints";
   const std::string name = fmt::format("step-{:08}.h5", place.step);
   const std::string path = (folder / name).string();
-  replace_file(path, build_image(path, info, place, tensors), Durability::machine);
+  write_checkpoint(path, info, place, tensors);
   replace_link(folder / "last.h5", name);
   const std::vector<fs::path> files = checkpoint_files(folder);
   for (std::size_t k = kept; k < files.size(); ++k) {
     std::error_code ignored;  // one file too many harms nobody
     fs::remove(files[k], ignored);
   }
+}
+
+void write_checkpoint(const std::string& path, const RunInfo& info, const CheckpointPlace& place,
+                      std::span<const NamedTensor> tensors) {
+  replace_file(path, build_image(path, info, place, tensors), Durability::machine);
 }
 
 Checkpoint::Checkpoint(const std::string& path) : path_(path) {

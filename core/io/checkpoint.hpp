@@ -39,6 +39,10 @@ struct CheckpointPlace {
 void save_checkpoint(const std::filesystem::path& run_folder, const RunInfo& info,
                      const CheckpointPlace& place, std::span<const NamedTensor> tensors);
 
+/// Writes one such file, which replaces another at once or leaves it as it is.
+void write_checkpoint(const std::string& path, const RunInfo& info, const CheckpointPlace& place,
+                      std::span<const NamedTensor> tensors);
+
 /// A checkpoint in memory.
 class Checkpoint {
  public:

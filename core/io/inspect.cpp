@@ -129,6 +129,11 @@ std::string inspect_dataset(const std::string& path) {
   return text;
 }
 
+template <class Shape>
+void tell_tensor(std::string& text, const std::string& name, const Shape& shape) {
+  text += fmt::format("    {:<44} [{}]\n", name, fmt::join(shape, ", "));
+}
+
 std::string inspect_checkpoint(const std::string& path) {
   const Checkpoint checkpoint(path);
   const CheckpointPlace& place = checkpoint.place();
@@ -138,7 +143,16 @@ std::string inspect_checkpoint(const std::string& path) {
   tell_info(text, checkpoint.info());
   text += "  tensors\n";
   for (const NamedTensor& tensor : checkpoint.tensors())
-    text += fmt::format("    {:<44} [{}]\n", tensor.name, fmt::join(tensor.shape, ", "));
+    tell_tensor(text, tensor.name, tensor.shape);
+  return text;
+}
+
+std::string inspect_weights(const std::string& path) {
+  const hdf5::File file = hdf5::File::open(path);
+  std::string text = fmt::format("Weights {}: by PyTorch's names\n", path);
+  line(text, "place", "{} steps done", file.integer("/", "step"));
+  text += "  tensors\n";
+  for (const std::string& name : file.children("/")) tell_tensor(text, name, file.info(name).shape);
   return text;
 }
 
@@ -160,6 +174,7 @@ std::string inspect(const std::string& path) {
   if (format == "carousel run") return inspect_run(path);
   if (format == "carousel dataset") return inspect_dataset(path);
   if (format == "carousel checkpoint") return inspect_checkpoint(path);
+  if (format == "carousel weights") return inspect_weights(path);
   if (format == "carousel rank")
     fail(ExitCode::bad_data, "{}: the part of one rank; inspect the run folder it lies in", path);
   fail(ExitCode::bad_data, "{}: '{}' is not a format this program knows", path, format);

@@ -107,16 +107,17 @@ void publish(const hdf5::File& file) {
 
 }  // namespace
 
-void write_info(hdf5::File& file, std::string_view format, const RunInfo& info) {
-  file.create_group("/info");
-  file.set("/info", "format", format);
-  file.set("/info", "format_version", format_version);
-  file.set("/info", "program_version", info.program_version);
-  file.set("/info", "git_hash", info.git_hash);
-  file.set("/info", "libraries", info.libraries);
-  file.set("/info", "start_time", info.start_time);
-  file.set("/info", "seed", info.seed);
-  file.set("/info", "deck", info.deck);
+void write_info(hdf5::File& file, std::string_view format, const RunInfo& info,
+                const std::string& group) {
+  file.create_group(group);
+  file.set(group, "format", format);
+  file.set(group, "format_version", format_version);
+  file.set(group, "program_version", info.program_version);
+  file.set(group, "git_hash", info.git_hash);
+  file.set(group, "libraries", info.libraries);
+  file.set(group, "start_time", info.start_time);
+  file.set(group, "seed", info.seed);
+  file.set(group, "deck", info.deck);
 }
 
 RunInfo read_info(const hdf5::File& file, std::string_view format) {

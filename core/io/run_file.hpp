@@ -32,8 +32,10 @@ struct RunInfo {
   std::string deck;  // resolved: every key with its value
 };
 
-/// Writes /info with `format`, such as "carousel run", and this program's version of it.
-void write_info(hdf5::File& file, std::string_view format, const RunInfo& info);
+/// Writes `format`, such as "carousel run", this program's version of it and `info` as attributes
+/// of a group.
+void write_info(hdf5::File& file, std::string_view format, const RunInfo& info,
+                const std::string& group = "/info");
 /// Reads /info; Error(bad_data) when the file is of another format or version.
 [[nodiscard]] RunInfo read_info(const hdf5::File& file, std::string_view format);
 

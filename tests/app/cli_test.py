@@ -15,8 +15,7 @@ import tempfile
 import time
 import unittest
 
-import h5py
-import numpy
+from dataset import write_dataset
 
 CAROUSEL, COMPILER, INPUTS = sys.argv[1:4]
 
@@ -67,7 +66,8 @@ class CommandLine(unittest.TestCase):
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["train", "--help"],
                       ["train", "--help-deck"], ["inspect", "--help"], ["help", "verify"],
-                      ["diff", "--help"]):
+                      ["diff", "--help"], ["help", "import"], ["import", "weights", "--help"],
+                      ["export", "weights", "--help"]):
             result = self.run_carousel(*words)
             self.assertEqual(result.returncode, 0, words)
             self.assertEqual(result.stderr, "")
@@ -80,6 +80,8 @@ class CommandLine(unittest.TestCase):
         self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
         self.assertIn("section.key=value", self.refused("plan", "x.toml", "frob"))
         self.assertIn("topics", self.refused("help", "frob"))
+        self.assertIn("subcommand is required", self.refused("import"))
+        self.assertIn("DECK", self.refused("import", "weights", "a.h5"))
 
     def test_wrong_decks(self):
         self.assertIn("No such file", self.refused("plan", "none.toml"))
@@ -90,17 +92,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("bad.toml:13:1: unknown key train.stpes", self.refused("plan", "bad.toml"))
 
     def add_dataset(self, name, *shape):
-        """A data set of noise, of 128 images of ten classes."""
-        with h5py.File(self.folder / name, "w") as file:
-            for split in ("train", "test"):
-                file[f"{split}/images"] = numpy.zeros((128, *shape), numpy.uint8)
-                file[f"{split}/labels"] = numpy.arange(128) % 10
-            file.attrs["format"] = numpy.bytes_("carousel dataset")
-            file.attrs["format_version"] = 1
-            file.attrs["class_names"] = numpy.array([str(k) for k in range(10)], dtype="S")
-            file.attrs["mean"] = numpy.full(shape[0], 0.5)
-            file.attrs["std"] = numpy.full(shape[0], 0.25)
-            file.attrs["source"] = file.attrs["licence"] = numpy.bytes_("none")
+        write_dataset(self.folder / name, shape)
         return f"data.file={name}"
 
     def test_every_deck_is_valid_without_engine_and_launcher(self):

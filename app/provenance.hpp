@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What every file that this program writes says about where it comes from. It writes none itself.
+
+#include "app/run_config.hpp"
+#include "core/io/run_file.hpp"
+
+namespace carousel {
+
+/// Program, libraries, the time now, the seed and the resolved deck.
+[[nodiscard]] RunInfo provenance(const RunConfig& config);
+
+}  // namespace carousel

@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Weights in and out of checkpoints, with the very lines of README, and what is refused.
+
+Usage: weights_test.py CAROUSEL PROJECT. No engine is needed, and no PyTorch: modules of its names
+stand in for it, and tests/reference/torchvision_names.json knows what a state_dict holds.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import h5py
+import numpy
+
+from dataset import write_dataset
+
+CAROUSEL, PROJECT = sys.argv[1], pathlib.Path(sys.argv[2])
+
+DECK = """[run]
+name = "a"
+output = "runs/a"
+[model]
+name = "resnet"
+depth = 8
+stem = "cifar"
+[data]
+file = "data.h5"
+[train]
+micro_batch_size = 2
+steps = 5
+[train.optimizer]
+momentum = 0.9
+"""
+
+# A model with random numbers of both signs and all sizes, which loads only what it gave away.
+TORCH = """import numpy
+
+class Tensor:
+    def __init__(self, values): self.values = values
+    def numpy(self): return self.values
+
+from_numpy = Tensor
+
+class Model:
+    def __init__(self, tensors):
+        random = numpy.random.default_rng(1)
+        self.tensors = {name: random.standard_normal(shape).astype(numpy.float32)
+                        for name, shape in tensors.items()}
+    def state_dict(self):
+        counter = {"bn1.num_batches_tracked": numpy.array(7)}
+        return {name: Tensor(values) for name, values in (self.tensors | counter).items()}
+    def load_state_dict(self, given):
+        assert given.keys() == self.tensors.keys()
+        for name, values in self.tensors.items():
+            assert given[name].numpy().dtype == values.dtype, name
+            assert given[name].numpy().tobytes() == values.tobytes(), name
+        print("all the same")
+"""
+TORCHVISION = """import json, torch
+
+class models:
+    @staticmethod
+    def resnet18(weights):
+        return torch.Model(json.load(open(%r))["resnet18 imagenet"])
+"""
+
+
+class Weights(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        (self.folder / "x.toml").write_text(DECK)
+        write_dataset(self.folder / "data.h5", (3, 32, 32))
+
+    def carousel(self, *words, code=0):
+        result = subprocess.run([CAROUSEL, *map(str, words)], cwd=self.folder, text=True,
+                                capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
+    def refused(self, code, *words):
+        line = self.carousel(*words, code=code).stderr
+        self.assertEqual(line.count("\n"), 1, line)
+        return line
+
+    def weights(self, name="w.h5", dtype=numpy.float32):
+        """Random weights of the deck's network, in a file and as a dictionary."""
+        names = json.loads((PROJECT / "tests/reference/torchvision_names.json").read_text())
+        random = numpy.random.default_rng(2)
+        tensors = {key: random.standard_normal(shape).astype(dtype)
+                   for key, shape in names["resnet8 cifar"].items()}
+        with h5py.File(self.folder / name, "w") as file:
+            for key, values in tensors.items():
+                file[key] = values
+        return tensors
+
+    def exported(self, checkpoint):
+        self.carousel("export", "weights", checkpoint, "out.h5", "--overwrite")
+        with h5py.File(self.folder / "out.h5") as file:
+            return {key: values[()] for key, values in file.items()}
+
+    def assert_same(self, given, expected):
+        self.assertEqual(given.keys(), expected.keys())
+        for key, values in expected.items():
+            numpy.testing.assert_array_equal(given[key], values, key)
+
+    def test_readme_moves_weights_both_ways(self):
+        write_dataset(self.folder / "data.h5", (3, 64, 64), 4, 1000)
+        stand_in = self.folder / "stand_in"
+        stand_in.mkdir()
+        (stand_in / "torch.py").write_text(TORCH)
+        names = str(PROJECT / "tests/reference/torchvision_names.json")
+        (stand_in / "torchvision.py").write_text(TORCHVISION % names)
+        section = (PROJECT / "README.md").read_text().split("## Weights in and out")[1]
+        write, read = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[:2]
+        commands = re.findall(r"^    carousel ((?:import|export) .*)$", section, re.MULTILINE)
+        self.assertEqual(len(commands), 2)
+        deck = DECK.replace("depth = 8", "depth = 18").replace('"cifar"', '"imagenet"')
+        (self.folder / "DECK").write_text(deck)
+
+        def python(program):
+            path = f"import sys; sys.path.insert(0, {str(stand_in)!r})\n"
+            result = subprocess.run([sys.executable, "-c", path + program], cwd=self.folder,
+                                    text=True, capture_output=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stdout
+
+        python(write)
+        for command in commands:
+            self.carousel(*command.split())
+        self.assertEqual(python(write + read), "all the same\n")
+
+    def test_a_checkpoint_is_whole(self):
+        weights = self.weights()
+        said = self.carousel("import", "weights", "w.h5", "x.toml", "c.h5").stdout
+        self.assertIn(f"resnet8 with {len(weights)} tensors", said)
+        self.assertIn("0 steps done", self.carousel("inspect", "c.h5").stdout)
+        with h5py.File(self.folder / "c.h5") as file:
+            for key, values in weights.items():
+                group = "buffers" if "running" in key else "parameters"
+                numpy.testing.assert_array_equal(file[group][key], values)
+                if group == "parameters":
+                    numpy.testing.assert_array_equal(file["previous"][key], values)
+                    self.assertFalse(file["optimizer/momentum"][key][()].any())
+            self.assertEqual({*file["parameters"], *file["buffers"]}, weights.keys())
+        self.assert_same(self.exported("c.h5"), weights)
+        self.assertIn("layer3.0.downsample.1.running_var", self.carousel("inspect", "out.h5").stdout)
+        self.carousel("import", "weights", "w.h5", "x.toml", "d.h5", "parallel.rule=dp",
+                      "train.optimizer.momentum=0")
+        with h5py.File(self.folder / "d.h5") as file:
+            self.assertEqual({*file}, {"info", "parameters", "buffers"})
+
+    def test_double_precision_and_groups(self):
+        weights = self.weights(dtype=numpy.float64)
+        with h5py.File(self.folder / "w.h5", "r+") as file:
+            file.move("layer1.0.bn1.weight", "layer1/0/bn1/weight")
+            file["bn1.num_batches_tracked"] = 5
+        self.carousel("import", "weights", "w.h5", "x.toml", "c.h5")
+        found = self.exported("c.h5")
+        precision = found["conv1.weight"].dtype
+        self.assert_same(found, {key: values.astype(precision) for key, values in weights.items()})
+
+    def test_what_does_not_fit_is_named(self):
+        def refused(change):
+            self.weights()
+            with h5py.File(self.folder / "w.h5", "r+") as file:
+                change(file)
+            line = self.refused(65, "import", "weights", "w.h5", "x.toml", "c.h5")
+            self.assertFalse((self.folder / "c.h5").exists())
+            self.assertTrue(line.startswith("carousel: w.h5: "), line)
+            return line
+
+        def replace(file, key, values):
+            del file[key]
+            file[key] = values
+
+        self.assertIn("layer2.0.bn2.running_var [32] of resnet8 is missing\n",
+                      refused(lambda f: f.pop("layer2.0.bn2.running_var")))
+        self.assertIn("conv1.weight [16, 3, 3, 3] of resnet8 is missing; the file has "
+                      "module.conv1.weight, which is unknown",
+                      refused(lambda f: f.move("conv1.weight", "module.conv1.weight")))
+        self.assertIn("layer4.0.conv1.weight is no tensor of resnet8",
+                      refused(lambda f: f.create_dataset("layer4.0.conv1.weight", data=[1.0])))
+        self.assertIn("fc.weight has shape [1000, 64], the model needs [10, 64]",
+                      refused(lambda f: replace(f, "fc.weight", numpy.zeros((1000, 64)))))
+        self.assertIn("bn1.bias holds int64",
+                      refused(lambda f: replace(f, "bn1.bias", numpy.arange(16))))
+        self.assertIn("number 3 of bn1.bias is not finite", refused(
+            lambda f: replace(f, "bn1.bias", numpy.where(numpy.arange(16) == 3, numpy.nan, 0))))
+        self.assertIn("/bn1/bias and /bn1.bias are the same tensor",
+                      refused(lambda f: f.copy("bn1.bias", "bn1/bias")))
+        (self.folder / "w.h5").write_text("no HDF5")
+        self.refused(65, "import", "weights", "w.h5", "x.toml", "c.h5")
+
+    def test_files(self):
+        self.weights()
+        words = ("weights", "w.h5", "x.toml", "c.h5")
+        self.assertIn("none.h5", self.refused(74, "import", "weights", "none.h5", "x.toml", "c.h5"))
+        self.assertIn("model.depth = 9", self.refused(2, "import", *words, "model.depth=9"))
+        self.refused(74, "import", *words[:3], "none/c.h5")
+        self.carousel("import", *words)
+        self.assertIn("--overwrite", self.refused(2, "import", *words))
+        self.carousel("import", *words, "--overwrite")
+        self.assertIn("--overwrite", self.refused(2, "export", "weights", "c.h5", "w.h5"))
+        self.refused(65, "export", "weights", "w.h5", "out.h5")
+        self.refused(74, "export", "weights", "none.h5", "out.h5")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
