@@ -107,6 +107,15 @@ class Training(Run):
         words = self.carousel("eval", "run/checkpoints/last.h5", PROJECT / "inputs/digits.h5").stdout
         self.assertIn(f"loss {loss:.6f}, accuracy {accuracy:.4f}", words)
 
+    def test_weights_come_back_as_they_went(self):
+        self.train("run", "train.epochs=2")
+        last, data = "run/checkpoints/last.h5", PROJECT / "inputs/digits.h5"
+        self.carousel("export", "weights", last, "weights.h5")
+        self.carousel("import", "weights", "weights.h5", DECK, "start.h5")
+        told = [self.carousel("eval", checkpoint, data).stdout.split("samples")[1]
+                for checkpoint in (last, "start.h5")]
+        self.assertEqual(told[0], told[1])
+
     def test_metrics_are_lines_of_json(self):
         self.train("run", "train.steps=30")
         lines = [json.loads(l) for l in (self.folder / "run/metrics.jsonl").read_text().splitlines()]

@@ -121,7 +121,8 @@ class Weights(unittest.TestCase):
         write, read = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[:2]
         commands = re.findall(r"^    carousel ((?:import|export) .*)$", section, re.MULTILINE)
         self.assertEqual(len(commands), 2)
-        deck = DECK.replace("depth = 8", "depth = 18").replace('"cifar"', '"imagenet"')
+        deck = DECK.replace("depth = 8", "depth = 18").replace('"cifar"', '"imagenet"').replace(
+            "[train]", '[parallel]\nrule = "dp"\n[train]').replace("momentum = 0.9", "")
         (self.folder / "DECK").write_text(deck)
 
         def python(program):
