@@ -6,6 +6,7 @@
 #include "layers/add.hpp"
 #include "layers/batch_norm.hpp"
 #include "layers/convolution.hpp"
+#include "layers/dropout.hpp"
 #include "layers/flatten.hpp"
 #include "layers/linear.hpp"
 #include "layers/pool.hpp"
@@ -35,7 +36,7 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec) {
     case LayerKind::convolution:
       return std::make_unique<Convolution>(spec);
     case LayerKind::dropout:
-      break;
+      return std::make_unique<Dropout>(spec);
   }
   fail(ExitCode::internal, "layer {}: no kernels for kind {}", spec.name,
        static_cast<int>(spec.kind));

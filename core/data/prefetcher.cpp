@@ -57,6 +57,7 @@ Prefetcher::Prefetcher(const Dataset& dataset, std::uint64_t seed, int largest_b
       ring_(static_cast<std::size_t>(buffers)) {
   CAROUSEL_CHECK(largest_batch >= 1 && buffers >= 1, "{} buffers of {}", buffers, largest_batch);
   labels_.resize(ring_.size() * static_cast<std::size_t>(largest_batch));
+  samples_.resize(labels_.size());
   images_.resize(labels_.size() * sample_.size());
   thread_ = std::thread(&Prefetcher::run, this);
 }
@@ -73,7 +74,7 @@ Prefetcher::~Prefetcher() {
 std::int64_t Prefetcher::bytes() const {
   const std::size_t numbers = images_.size() + normalised_.size();
   const std::size_t indices =
-      labels_.size() + 2 * static_cast<std::size_t>(dataset_.train().samples());
+      labels_.size() + samples_.size() + 2 * static_cast<std::size_t>(dataset_.train().samples());
   return static_cast<std::int64_t>(numbers * sizeof(real) + indices * sizeof(int) + sample_.size());
 }
 
@@ -82,7 +83,7 @@ std::int64_t Prefetcher::planned_bytes(const SampleShape& shape, std::int64_t sa
   const std::int64_t staged = static_cast<std::int64_t>(buffers) * largest_batch;
   const std::int64_t sample = shape.size();
   const std::int64_t numbers = staged * sample + 256LL * shape.channels;
-  const std::int64_t indices = staged + 2 * samples;
+  const std::int64_t indices = 2 * staged + 2 * samples;
   return numbers * std::int64_t{sizeof(real)} + indices * std::int64_t{sizeof(int)} + sample;
 }
 
@@ -167,17 +168,20 @@ void Prefetcher::fill(std::size_t number, const BatchRequest& request) {
   const std::size_t entry = number % ring_.size() * static_cast<std::size_t>(largest_batch_);
   real* const images = images_.data() + entry * sample_.size();
   int* const labels = labels_.data() + entry;
+  int* const samples = samples_.data() + entry;
   const std::size_t plane = sample_.size() / dataset_.mean().size();  // h * w
   for (std::size_t k = 0; k < count; ++k) {
     const auto position = static_cast<std::size_t>(request.first) + k;
     const std::size_t index = training ? static_cast<std::size_t>(order[position]) : position;
     split.read(static_cast<std::int64_t>(index), sample_);
     labels[k] = split.labels()[index];
+    samples[k] = static_cast<int>(index);
     real* const image = images + k * sample_.size();
     for (std::size_t x = 0; x < sample_.size(); ++x)
       image[x] = normalised_[x / plane * levels + sample_[x]];
   }
-  ring_[number % ring_.size()] = {request, {images, count * sample_.size()}, {labels, count}};
+  ring_[number % ring_.size()] = {
+      request, {images, count * sample_.size()}, {labels, count}, {samples, count}};
 }
 
 }  // namespace carousel

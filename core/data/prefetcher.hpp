@@ -41,6 +41,7 @@ struct Batch {
   BatchRequest request;
   std::span<const real> images;  // [count, c, h, w]
   std::span<const int> labels;   // [count]
+  std::span<const int> samples;  // [count], their numbers in the data set
 };
 
 [[nodiscard]] BatchRequest training_request(const TrainingOrder& order, std::int64_t step,
@@ -87,6 +88,7 @@ class Prefetcher {
   std::vector<std::uint8_t> sample_;  // [c, h, w], as stored
   std::vector<real> images_;          // [buffers, largest batch, c, h, w]
   std::vector<int> labels_;           // [buffers, largest batch]
+  std::vector<int> samples_;          // [buffers, largest batch]
   std::vector<Batch> ring_;           // [buffers]; batch k of a segment lies in k % buffers
 
   std::mutex mutex_;               // guards everything below, and who owns a ring entry

@@ -81,6 +81,7 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     plan.images.push_back(
         offsets.take(Category::data, samples * spec.input.size() * std::int64_t{sizeof(real)}));
     plan.labels.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
+    plan.samples.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
   }
   plan.metrics = offsets.take(Category::data, schedule.rule().micro_batches() * metrics_bytes);
   const std::int64_t evaluated = device == 0

@@ -24,6 +24,7 @@ struct DeviceMemoryPlan {
   std::vector<std::vector<std::int64_t>> boundaries;  // [stage][buffer]
   std::vector<std::int64_t> images;                   // [input], in data
   std::vector<std::int64_t> labels;                   // [input], in data
+  std::vector<std::int64_t> samples;                  // [input], numbers of the samples, in data
   std::int64_t metrics = 0;                           // [N] of the training step, in data
   std::int64_t evaluation = 0;                        // [batches] of an evaluation, in data
   std::int64_t staging = 0;                           // what the prefetcher fills, in data

@@ -40,7 +40,8 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .on_step = std::move(hooks.on_step),
                        .on_update = std::move(hooks.on_update),
                        .seconds = spec.seconds,
-                       .micro_batch_size = spec.train.micro_batch_size}) {
+                       .micro_batch_size = spec.train.micro_batch_size,
+                       .seed = spec.seed}) {
   memory_.add_external(Category::data, prefetcher_.bytes());
   memory_.add_external(Category::communication, transport_->staging_bytes());
   // theta_{-1} = theta_0

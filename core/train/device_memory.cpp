@@ -80,6 +80,10 @@ int* DeviceMemory::labels(int input) const {
   return reinterpret_cast<int*>(at(Category::data, plan_.labels[input]));
 }
 
+int* DeviceMemory::samples(int input) const {
+  return reinterpret_cast<int*>(at(Category::data, plan_.samples[input]));
+}
+
 Metrics* DeviceMemory::metrics(int micro_batch) const {
   return reinterpret_cast<Metrics*>(at(Category::data, plan_.metrics)) + micro_batch;
 }

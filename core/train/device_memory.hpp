@@ -31,6 +31,7 @@ class DeviceMemory {
   [[nodiscard]] std::byte* scratch() const;
   [[nodiscard]] real* images(int input) const;
   [[nodiscard]] int* labels(int input) const;
+  [[nodiscard]] int* samples(int input) const;
   [[nodiscard]] Metrics* metrics(int micro_batch) const;
   [[nodiscard]] Metrics* evaluation(std::int64_t batch) const;
 

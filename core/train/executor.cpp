@@ -27,6 +27,7 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
       counts_(parts_.schedule.buffers(parts_.device)),
       collected_(parts_.stages.size()),
       frames_(parts_.stages.size()),
+      epochs_(counts_.inputs),
       digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), parts_.stages.size()) {
   pending_.reserve(parts_.schedule.period(parts_.device).size() + parts_.schedule.devices());
 }
@@ -153,6 +154,7 @@ StageArguments Executor::arguments(const Action& action) {
   result.scratch = memory.scratch();
   result.parameters = memory.parameters(j, action.version);
   result.training = training_;
+  result.draw = {parts_.seed, epochs_[input], memory.samples(input)};
   result.labels = memory.labels(input);
   result.metrics = training_ ? memory.metrics(action.micro_batch)
                              : memory.evaluation(action.micro_batch / parts_.schedule.devices());
@@ -165,6 +167,8 @@ void Executor::load(const Action& action) {
   const int input = turn(action, counts_.inputs);
   copy_to_device(exec_, parts_.memory.images(input), batch.images);
   copy_to_device(exec_, parts_.memory.labels(input), batch.labels);
+  copy_to_device(exec_, parts_.memory.samples(input), batch.samples);
+  epochs_[input] = batch.request.epoch;
   parts_.prefetcher.release();
 }
 

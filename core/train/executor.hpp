@@ -42,6 +42,7 @@ struct ExecutorParts {
   std::function<void(std::int64_t, int, const real*)> on_update;  // step, stage, theta_{step+1}
   Clock seconds;
   int micro_batch_size = 1;
+  std::uint64_t seed = 0;
 };
 
 class Executor {
@@ -97,7 +98,8 @@ class Executor {
   ExecutorParts parts_;
   const BufferCounts& counts_;
   std::vector<std::vector<real>> collected_;
-  std::vector<std::byte*> frames_;  // [S] of the micro-batch in hand
+  std::vector<std::byte*> frames_;    // [S] of the micro-batch in hand
+  std::vector<std::int64_t> epochs_;  // [input] of the micro-batch in it
   Kokkos::View<std::uint64_t*, MemorySpace> digest_;
   std::vector<Pending> pending_;
 

@@ -6,6 +6,7 @@
 // micro-batch on borrowed memory. A layer owns no memory and knows no stages, ranks or versions.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -35,6 +36,14 @@ struct Metrics {
   double samples = 0;     // samples counted; evaluation's last batch may be short
 };
 
+/// What random numbers of a micro-batch are drawn for, so that ranks, stages and the order of work
+/// change none of them.
+struct Draw {
+  std::uint64_t seed = 0;
+  std::int64_t epoch = 0;
+  const int* samples = nullptr;  // [n], numbers of the samples in the data set; device memory
+};
+
 struct ForwardArguments {
   ConstTensor input;                 // [n, c, h, w]
   Tensor output;                     // equals input.data for layers in place
@@ -45,6 +54,7 @@ struct ForwardArguments {
   real* saved = nullptr;             // spec.saved_size numbers for backward
   const real* buffers = nullptr;     // running statistics, in spec order; evaluation only
   bool training = true;              // not so in evaluation
+  Draw draw = {};                    // dropout, in training
 };
 
 struct BackwardArguments {
@@ -60,7 +70,8 @@ struct BackwardArguments {
   bool adds_input = false;       // d_input is added to what other layers left there
   bool adds_second = false;      // d_second likewise
   const real* saved = nullptr;   // by forward
-  real* statistics = nullptr;  // overwritten with the micro-batch's own, in the order of `buffers`
+  real* statistics = nullptr;  // of the micro-batch itself, overwritten, in the order of `buffers`
+  Draw draw = {};              // as in forward
 };
 
 /// Kernels of one layer. Both functions only enqueue work on `exec` and never allocate.

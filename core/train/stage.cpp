@@ -48,7 +48,8 @@ void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments,
                                .second = {at(places.inputs[1]), n, spec.input},
                                .saved = at(places.saved),
                                .buffers = arguments.parameters + memory_.buffer_offset[k],
-                               .training = arguments.training});
+                               .training = arguments.training,
+                               .draw = arguments.draw});
     transport.progress();
   }
 }
@@ -79,7 +80,8 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
                             .adds_input = places.adds[0],
                             .adds_second = places.adds[1],
                             .saved = at(places.saved),
-                            .statistics = arguments.d_parameters + memory_.buffer_offset[k]});
+                            .statistics = arguments.d_parameters + memory_.buffer_offset[k],
+                            .draw = arguments.draw});
     }
     transport.progress();
   }

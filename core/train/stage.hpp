@@ -28,6 +28,7 @@ struct StageArguments {
   const int* labels = nullptr;       // last stage only
   Metrics* metrics = nullptr;        // last stage, forward only
   bool training = true;
+  Draw draw = {};
 };
 
 class Stage {

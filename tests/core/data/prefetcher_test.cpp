@@ -26,6 +26,7 @@ class PrefetcherTest : public ::testing::Test {
   /// Checks a batch number by number against the formula of SmallDataset.
   static void expect_batch(const Batch& batch, std::span<const int> indices) {
     ASSERT_EQ(batch.labels.size(), indices.size());
+    EXPECT_TRUE(std::ranges::equal(batch.samples, indices));
     ASSERT_EQ(batch.images.size(), indices.size() * 24);
     for (std::size_t k = 0; k < indices.size(); ++k) {
       EXPECT_EQ(batch.labels[k], indices[k] % 3);

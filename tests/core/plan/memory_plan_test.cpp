@@ -110,7 +110,7 @@ TEST(MemoryPlan, OfTheDigitsModelIsAsWorkedOutByHand) {
   const std::int64_t hidden = 16 * 64 * r;
   const std::int64_t logits = 16 * 10 * r;
   const std::int64_t images = 16 * 64 * r;
-  const std::int64_t labels = 64;  // 16 int
+  const std::int64_t labels = 2 * 64;  // 16 int, and as many numbers of samples
   const std::int64_t momentum = 3 * (64 * 64 + 64) * r + align_up((64 * 10 + 10) * r);
   const Model model = build_mlp({64, 64, 64, 64, 10}, {1, 8, 8}, 10);
   const MemorySpec spec{.input = {1, 8, 8},
@@ -206,6 +206,7 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
   for (int k = 0; k < counts.inputs; ++k) {
     data.add(plan.images[k], spec.micro_batch_size * spec.input.size() * r);
     data.add(plan.labels[k], spec.micro_batch_size * 4);
+    data.add(plan.samples[k], spec.micro_batch_size * 4);
   }
   data.add(plan.metrics, planned.schedule.rule().micro_batches() * metrics_bytes);
   const std::int64_t batches = spec.evaluation_batches;

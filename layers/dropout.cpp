@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/dropout.hpp"
+
+#include "core/base/check.hpp"
+#include "core/base/random.hpp"
+#include "core/base/range.hpp"
+
+namespace carousel {
+
+Dropout::Dropout(const LayerSpec& spec)
+    : probability_(spec.probability), purpose_(random_key(0, "dropout " + spec.name)) {
+  CAROUSEL_CHECK(
+      spec.in_place && spec.input == spec.output && probability_ >= 0 && probability_ < 1,
+      "dropout {} with probability {}", spec.name, probability_);
+}
+
+void Dropout::drop(const ExecutionSpace& exec, const std::string& label, const Draw& draw,
+                   const Tensor& values) const {
+  const std::uint64_t key = draw.seed ^ purpose_;
+  const std::uint64_t epoch = static_cast<std::uint64_t>(draw.epoch) << 32;
+  const int* samples = draw.samples;
+  const double probability = probability_;
+  const auto scale = static_cast<real>(1 / (1 - probability_));
+  const std::int64_t size = values.shape.size();
+  real* y = values.data;
+  Kokkos::parallel_for(
+      label, range(exec, values.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const std::uint64_t stream = epoch + static_cast<std::uint64_t>(samples[i / size]);
+        const double u = uniform01(key, stream, static_cast<std::uint64_t>(i % size));
+        y[i] = u < probability ? real(0) : y[i] * scale;
+      });
+}
+
+void Dropout::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  static const std::string label = "carousel::layers::dropout_forward";
+  if (arguments.training) drop(exec, label, arguments.draw, arguments.output);
+}
+
+void Dropout::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::dropout_backward";
+  if (arguments.d_input.data != nullptr) drop(exec, label, arguments.draw, arguments.d_input);
+}
+
+}  // namespace carousel

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Dropout, torch.nn.Dropout (Srivastava et al. 2014), in place. Which numbers it drops is a pure
+// function of seed, epoch, sample and layer, so that backward draws them again and nothing is kept.
+
+#include "core/train/layer.hpp"
+
+namespace carousel {
+
+/// Drops feature k of a sample when u < probability, with u = uniform01(random_key(seed, "dropout
+/// NAME"), epoch 2^32 + sample, k) of core/base/random.hpp, and scales the others by
+/// 1 / (1 - probability).
+class Dropout final : public Layer {
+ public:
+  explicit Dropout(const LayerSpec& spec);
+
+  void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
+  void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  void drop(const ExecutionSpace& exec, const std::string& label, const Draw& draw,
+            const Tensor& values) const;
+
+  double probability_;
+  std::uint64_t purpose_;
+};
+
+}  // namespace carousel
