@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A multi-layer perceptron against the values PyTorch computed (tests/reference/make_fixtures.py).
 
-#include "core/train/initialise.hpp"
 #include "core/train/optimizer.hpp"
 #include "tests/layers/network.hpp"
 #include "tests/reference/fixtures.hpp"
+#include "tests/reference/initial_state.hpp"
 
 namespace carousel {
 namespace {
@@ -18,15 +18,8 @@ class PyTorch : public testing::Test {
         n_(fixture_.at("samples")),
         model_(build_mlp(widths_, {widths_.front()}, widths_.back())),
         network_(model_, n_) {
-    test::Numbers theta(model_.parameter_size());
-    std::span<real> rest(theta);
-    for (const LayerSpec& layer : model_.layers) {
-      for (const ParameterSpec& parameter : layer.parameters) {
-        initialise(parameter, fixture_.at("seed"), rest.first(parameter.size()));
-        rest = rest.subspan(parameter.size());
-      }
-    }
-    Kokkos::deep_copy(network_.parameters(), test::to_device(theta));
+    const reference::State initial = reference::initial_state(model_, fixture_.at("seed"));
+    Kokkos::deep_copy(network_.parameters(), test::to_device(initial.parameters));
   }
 
   void set_batch(test::Network& network, int step) {

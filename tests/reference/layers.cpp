@@ -51,7 +51,22 @@ Numbers relu_gradient(const Numbers& y, const Numbers& d_y) {
   return d_x;
 }
 
-Loss softmax_cross_entropy(const Numbers& logits, const std::vector<int>& labels) {
+Numbers add(const Numbers& a, const Numbers& b) {
+  Numbers sum(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) sum[i] = a[i] + b.at(i);
+  return sum;
+}
+
+namespace {
+
+double target(bool is_label, double smoothing, std::size_t classes) {
+  return (is_label ? 1 - smoothing : 0) + smoothing / static_cast<double>(classes);
+}
+
+}  // namespace
+
+Loss softmax_cross_entropy(const Numbers& logits, const std::vector<int>& labels,
+                           double smoothing) {
   const std::size_t n = labels.size();
   const std::size_t classes = logits.size() / n;
   Loss loss;
@@ -61,22 +76,28 @@ Loss softmax_cross_entropy(const Numbers& logits, const std::vector<int>& labels
     const real* largest = std::max_element(row, row + classes);  // the first of equals
     double sum = 0;
     for (std::size_t c = 0; c < classes; ++c) sum += std::exp(double{row[c]} - *largest);
-    for (std::size_t c = 0; c < classes; ++c)
-      loss.probabilities[i * classes + c] =
-          static_cast<real>(std::exp(double{row[c]} - *largest) / sum);
-    loss.mean += (std::log(sum) + *largest - row[labels[i]]) / static_cast<double>(n);
+    for (std::size_t c = 0; c < classes; ++c) {
+      const double above = double{row[c]} - *largest;
+      const bool is_label = static_cast<int>(c) == labels[i];
+      loss.probabilities[i * classes + c] = static_cast<real>(std::exp(above) / sum);
+      loss.mean +=
+          target(is_label, smoothing, classes) * (std::log(sum) - above) / static_cast<double>(n);
+    }
     loss.correct += largest - row == labels[i] ? 1 : 0;
   }
   return loss;
 }
 
-Numbers softmax_cross_entropy_gradient(const Numbers& probabilities,
-                                       const std::vector<int>& labels) {
+Numbers softmax_cross_entropy_gradient(const Numbers& probabilities, const std::vector<int>& labels,
+                                       double smoothing) {
   const std::size_t n = labels.size();
   const std::size_t classes = probabilities.size() / n;
-  Numbers gradient(probabilities);
-  for (std::size_t i = 0; i < n; ++i) gradient[i * classes + labels[i]] -= 1;
-  for (real& value : gradient) value /= static_cast<real>(n);
+  Numbers gradient(probabilities.size());
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const bool is_label = static_cast<int>(i % classes) == labels[i / classes];
+    gradient[i] = static_cast<real>((probabilities[i] - target(is_label, smoothing, classes)) /
+                                    static_cast<double>(n));
+  }
   return gradient;
 }
 

@@ -4,7 +4,7 @@
 """Writes tests/reference/pytorch.json: what PyTorch computes, for the tests to compare with.
 
 Needs torch (CPU). Inputs are not stored: both sides draw them from the generator of
-core/base/random.hpp, which the ten lines of uniform01() below repeat.
+core/base/random.hpp, which random_numbers.py repeats.
 """
 import json
 import math
@@ -13,31 +13,11 @@ import warnings
 
 import torch
 
-MASK32, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
-SEED = 7
-
-
-def hash_name(name):
-    value = 0xCBF29CE484222325
-    for byte in name.encode():
-        value = ((value ^ byte) * 0x100000001B3) & MASK64
-    return value
-
-
-def uniform01(purpose, stream, index):
-    key = SEED ^ hash_name(purpose)
-    c = [index & MASK32, index >> 32, stream & MASK32, stream >> 32]
-    k = [key & MASK32, key >> 32]
-    for _ in range(10):
-        p, q = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(q >> 32) ^ c[1] ^ k[0], q & MASK32, (p >> 32) ^ c[3] ^ k[1], p & MASK32]
-        k = [(k[0] + 0x9E3779B9) & MASK32, (k[1] + 0xBB67AE85) & MASK32]
-    return ((c[1] << 32 | c[0]) >> 11) * 2.0**-53
+from random_numbers import SEED, hash_name, uniform as uniform_array
 
 
 def uniform(purpose, stream, shape):
-    numbers = [uniform01(purpose, stream, k) for k in range(math.prod(shape))]
-    return torch.tensor(numbers, dtype=torch.float64).reshape(shape)
+    return torch.from_numpy(uniform_array(purpose, stream, shape))
 
 
 def make_mlp():

@@ -2,22 +2,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/reference/serial_trainer.hpp"
 
+#include <algorithm>
+
 #include "core/base/check.hpp"
 
 namespace carousel::reference {
 namespace {
 
-/// The weight and the bias of a linear layer, copied out of the parameters of the model.
-struct LinearParameters {
-  Numbers weight;
-  Numbers bias;
+/// One parameter in the flat vector of the model.
+struct Slice {
+  std::ptrdiff_t begin = 0;
+  std::ptrdiff_t end = 0;
+  int stage = 0;
+  bool decays = true;
+
+  [[nodiscard]] Numbers of(const Numbers& all) const {
+    return {all.begin() + begin, all.begin() + end};
+  }
 };
 
-LinearParameters linear_parameters(const LayerSpec& layer, const Numbers& all, std::int64_t at) {
-  const std::int64_t weights = layer.parameters.at(0).size();
-  const std::int64_t biases = layer.parameters.at(1).size();
-  return {{all.begin() + at, all.begin() + at + weights},
-          {all.begin() + at + weights, all.begin() + at + weights + biases}};
+std::vector<Slice> slices_of(const SerialTraining& training) {
+  std::vector<Slice> slices;
+  std::ptrdiff_t at = 0;
+  int stage = -1;
+  for (std::size_t l = 0; l < training.model.layers.size(); ++l) {
+    while (stage + 1 < training.rule.stages &&
+           training.stage_begin[stage + 1] == static_cast<int>(l))
+      ++stage;
+    for (const ParameterSpec& parameter : training.model.layers[l].parameters) {
+      const bool decays = training.optimizer.decay_norm_and_bias || parameter.shape.size() > 1;
+      slices.push_back({at, at + parameter.size(), stage, decays});
+      at = slices.back().end;
+    }
+  }
+  return slices;
+}
+
+/// running = 9/10 running + 1/10 of the mean over N micro-batches.
+void count(const Numbers& statistics_sum, int micro_batches, Numbers& running) {
+  for (std::size_t k = 0; k < running.size(); ++k)
+    running[k] = static_cast<real>(0.9 * running[k] + 0.1 * statistics_sum[k] / micro_batches);
+}
+
+void accumulate(Numbers& sum, const Numbers& terms) {
+  sum = sum.empty() ? terms : add(sum, terms);
 }
 
 }  // namespace
@@ -31,46 +59,6 @@ bool CyclicRule::reads_new(int i, int j) const {
   const int reads = start(i) + j;
   const int complete = start(micro_batches - 1) - 2 * stages + (2 * stages - j);
   return reads >= complete + 2 * slack;
-}
-
-ModelGradient gradient_of(const Model& model, const Numbers& parameters, const MicroBatch& batch) {
-  const auto n = static_cast<int>(batch.labels.size());
-  ModelGradient result;
-  result.gradient.resize(parameters.size());
-
-  std::vector<Numbers> inputs;  // of every layer
-  Numbers x = batch.images;
-  std::int64_t at = 0;
-  for (const LayerSpec& layer : model.layers) {
-    inputs.push_back(x);
-    if (layer.kind == LayerKind::linear) {
-      const LinearParameters p = linear_parameters(layer, parameters, at);
-      x = linear(x, p.weight, p.bias, n);
-    } else if (layer.kind == LayerKind::relu) {
-      x = relu(x);
-    }
-    at += layer.parameter_size();
-  }
-  result.logits = x;
-  const Loss loss = softmax_cross_entropy(x, batch.labels);
-  result.loss = loss.mean;
-
-  Numbers d = softmax_cross_entropy_gradient(loss.probabilities, batch.labels);
-  for (std::size_t l = model.layers.size(); l-- > 0;) {
-    const LayerSpec& layer = model.layers[l];
-    at -= layer.parameter_size();
-    if (layer.kind == LayerKind::relu) {
-      d = relu_gradient(relu(inputs[l]), d);
-    } else if (layer.kind == LayerKind::linear) {
-      const LinearParameters p = linear_parameters(layer, parameters, at);
-      const LinearGradients gradients = linear_gradients(inputs[l], p.weight, d, n);
-      std::copy(gradients.d_w.begin(), gradients.d_w.end(), result.gradient.begin() + at);
-      std::copy(gradients.d_b.begin(), gradients.d_b.end(),
-                result.gradient.begin() + at + static_cast<std::int64_t>(p.weight.size()));
-      d = gradients.d_x;
-    }
-  }
-  return result;
 }
 
 void sgd(const OptimizerConfig& config, double learning_rate, const Numbers& gradient,
@@ -88,39 +76,43 @@ void sgd(const OptimizerConfig& config, double learning_rate, const Numbers& gra
   }
 }
 
-SerialResult train_serially(const SerialTraining& training, const Numbers& initial,
+SerialResult train_serially(const SerialTraining& training, const State& initial,
                             std::int64_t steps) {
   const CyclicRule& rule = training.rule;
   CAROUSEL_CHECK(static_cast<int>(training.stage_begin.size()) == rule.stages,
                  "{} stage boundaries, S = {}", training.stage_begin.size(), rule.stages);
-  // The stage of every parameter.
-  std::vector<int> stage_of;
-  int stage = -1;
-  for (std::size_t l = 0; l < training.model.layers.size(); ++l) {
-    while (stage + 1 < rule.stages && training.stage_begin[stage + 1] == static_cast<int>(l))
-      ++stage;
-    stage_of.insert(stage_of.end(), training.model.layers[l].parameter_size(), stage);
-  }
+  const std::vector<Slice> slices = slices_of(training);
+  std::vector<Numbers> velocities(slices.size());
 
   SerialResult result{{initial}, {}};
-  Numbers current = initial;   // theta_t
-  Numbers previous = initial;  // theta_{t-1}
-  Numbers velocity;
+  State current = initial;                // theta_t
+  Numbers previous = initial.parameters;  // theta_{t-1}
   for (std::int64_t t = 0; t < steps; ++t) {
-    Numbers sum(initial.size());
+    Numbers gradient;
+    Numbers statistics;
     double loss = 0;
     for (int i = 0; i < rule.micro_batches; ++i) {
-      Numbers read(initial.size());  // theta_hat_{i,t}
-      for (std::size_t k = 0; k < read.size(); ++k)
-        read[k] = rule.reads_new(i, stage_of[k]) ? current[k] : previous[k];
+      Numbers read = previous;  // theta_hat_{i,t}
+      for (const Slice& slice : slices) {
+        if (rule.reads_new(i, slice.stage))
+          std::ranges::copy(slice.of(current.parameters), read.begin() + slice.begin);
+      }
       const ModelGradient g = gradient_of(training.model, read, training.micro_batch(t, i));
-      for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += g.gradient[k];
+      accumulate(gradient, g.gradient);
+      accumulate(statistics, g.statistics);
       loss += g.loss / rule.micro_batches;
     }
-    for (real& value : sum) value *= real{1} / static_cast<real>(rule.micro_batches);
-    previous = current;
-    sgd(training.optimizer, training.learning_rate(t), sum, velocity, current);
-    result.parameters.push_back(current);
+    for (real& value : gradient) value *= real{1} / static_cast<real>(rule.micro_batches);
+    previous = current.parameters;
+    for (std::size_t k = 0; k < slices.size(); ++k) {
+      OptimizerConfig optimizer = training.optimizer;
+      if (!slices[k].decays) optimizer.weight_decay = 0;
+      Numbers theta = slices[k].of(previous);
+      sgd(optimizer, training.learning_rate(t), slices[k].of(gradient), velocities[k], theta);
+      std::ranges::copy(theta, current.parameters.begin() + slices[k].begin);
+    }
+    count(statistics, rule.micro_batches, current.buffers);
+    result.states.push_back(current);
     result.losses.push_back(loss);
   }
   return result;

@@ -11,7 +11,7 @@
 
 #include "core/model/model.hpp"
 #include "core/train/config.hpp"
-#include "tests/reference/layers.hpp"
+#include "tests/reference/model_gradient.hpp"
 
 namespace carousel::reference {
 
@@ -26,11 +26,6 @@ struct CyclicRule {
   [[nodiscard]] bool reads_new(int i, int j) const;
 };
 
-struct MicroBatch {
-  Numbers images;           // [n, features]
-  std::vector<int> labels;  // [n]
-};
-
 struct SerialTraining {
   Model model;
   std::vector<int> stage_begin;  // first layer of every stage, S numbers
@@ -40,24 +35,21 @@ struct SerialTraining {
   std::function<MicroBatch(std::int64_t t, int i)> micro_batch;
 };
 
+/// All that a model has learned or counted, in layer order.
+struct State {
+  Numbers parameters;  // theta
+  Numbers buffers;     // running statistics
+};
+
 struct SerialResult {
-  std::vector<Numbers> parameters;  // theta_0 .. theta_steps, whole model, in layer order
-  std::vector<double> losses;       // mean over the micro-batches of every step
+  std::vector<State> states;   // theta_0 .. theta_steps
+  std::vector<double> losses;  // mean over the micro-batches of every step
 };
 
-/// Trains from theta_{-1} = theta_0 = `initial`.
-[[nodiscard]] SerialResult train_serially(const SerialTraining& training, const Numbers& initial,
+/// Trains from theta_{-1} = theta_0 = `initial`. Running statistics learn the mean over the
+/// micro-batches of a step of their batch statistics, whatever parameters these have read.
+[[nodiscard]] SerialResult train_serially(const SerialTraining& training, const State& initial,
                                           std::int64_t steps);
-
-struct ModelGradient {
-  Numbers gradient;  // of every parameter, in layer order
-  Numbers logits;    // [n, classes]
-  double loss = 0;
-};
-
-/// Forward and backward of one micro-batch through the whole model.
-[[nodiscard]] ModelGradient gradient_of(const Model& model, const Numbers& parameters,
-                                        const MicroBatch& batch);
 
 /// torch.optim.SGD on one vector; `velocity` is empty before the first update.
 void sgd(const OptimizerConfig& config, double learning_rate, const Numbers& gradient,

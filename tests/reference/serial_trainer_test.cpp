@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/train/initialise.hpp"
 #include "tests/layers/device.hpp"
 #include "tests/reference/fixtures.hpp"
+#include "tests/reference/initial_state.hpp"
 
 namespace carousel::reference {
 namespace {
@@ -55,21 +55,10 @@ SerialTraining training_of(const nlohmann::json& fixture) {
   return training;
 }
 
-Numbers initial_parameters(const Model& model, std::uint64_t seed) {
-  Numbers theta;
-  for (const LayerSpec& layer : model.layers) {
-    for (const ParameterSpec& parameter : layer.parameters) {
-      theta.resize(theta.size() + parameter.size());
-      initialise(parameter, seed, std::span(theta).last(parameter.size()));
-    }
-  }
-  return theta;
-}
-
 TEST(SerialTrainer, IsPyTorchForOneMicroBatch) {
   const auto fixture = reference::fixture("mlp");
   const SerialTraining training = training_of(fixture);
-  const Numbers initial = initial_parameters(training.model, fixture.at("seed"));
+  const State initial = initial_state(training.model, fixture.at("seed"));
   const SerialResult result = train_serially(training, initial, fixture.at("steps"));
   std::vector<double> expected;
   for (const LayerSpec& layer : training.model.layers) {
@@ -78,7 +67,8 @@ TEST(SerialTrainer, IsPyTorchForOneMicroBatch) {
       expected.insert(expected.end(), values.begin(), values.end());
     }
   }
-  EXPECT_LE(test::relative_difference(result.parameters.back(), expected), 20 * test::rounding);
+  EXPECT_LE(test::relative_difference(result.states.back().parameters, expected),
+            20 * test::rounding);
   EXPECT_LE(
       test::relative_difference(result.losses, fixture.at("losses").get<std::vector<double>>()),
       20 * test::rounding);
@@ -87,7 +77,7 @@ TEST(SerialTrainer, IsPyTorchForOneMicroBatch) {
 TEST(SerialTrainer, FirstStepOfAllRulesIsTheSame) {
   const auto fixture = reference::fixture("mlp");
   SerialTraining training = training_of(fixture);
-  const Numbers initial = initial_parameters(training.model, fixture.at("seed"));
+  const State initial = initial_state(training.model, fixture.at("seed"));
   training.stage_begin = {0, 2, 4};
   training.rule = {false, 3, 3, 0};
   const SerialResult dp = train_serially(training, initial, 2);
@@ -95,11 +85,11 @@ TEST(SerialTrainer, FirstStepOfAllRulesIsTheSame) {
   const SerialResult v2 = train_serially(training, initial, 2);
   training.rule = {true, 3, 3, 3};
   const SerialResult v1 = train_serially(training, initial, 2);
-  EXPECT_EQ(dp.parameters[1], v1.parameters[1]);
-  EXPECT_EQ(dp.parameters[1], v2.parameters[1]);
-  EXPECT_NE(dp.parameters[2], v1.parameters[2]);
-  EXPECT_NE(dp.parameters[2], v2.parameters[2]);
-  EXPECT_NE(v1.parameters[2], v2.parameters[2]);
+  EXPECT_EQ(dp.states[1].parameters, v1.states[1].parameters);
+  EXPECT_EQ(dp.states[1].parameters, v2.states[1].parameters);
+  EXPECT_NE(dp.states[2].parameters, v1.states[2].parameters);
+  EXPECT_NE(dp.states[2].parameters, v2.states[2].parameters);
+  EXPECT_NE(v1.states[2].parameters, v2.states[2].parameters);
 }
 
 }  // namespace

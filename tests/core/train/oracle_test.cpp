@@ -6,12 +6,11 @@
 
 #include <algorithm>
 
-#include "core/train/initialise.hpp"
 #include "core/train/learning_rate.hpp"
 #include "core/train/rider.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/device.hpp"
-#include "tests/reference/serial_trainer.hpp"
+#include "tests/reference/initial_state.hpp"
 
 namespace carousel::test {
 namespace {
@@ -19,17 +18,6 @@ namespace {
 /// max|d| / max|theta| of a tensor, for learning rates up to 0.05.
 constexpr double tolerance = sizeof(real) == 8 ? 1e-12 : 1e-5;
 constexpr std::uint64_t seed = 5;
-
-Numbers initial_parameters(const Model& model) {
-  Numbers theta;
-  for (const LayerSpec& layer : model.layers) {
-    for (const ParameterSpec& parameter : layer.parameters) {
-      theta.resize(theta.size() + parameter.size());
-      initialise(parameter, seed, std::span(theta).last(parameter.size()));
-    }
-  }
-  return theta;
-}
 
 /// The micro-batch of the sampler's order, from the numbers the data set was made of.
 reference::MicroBatch micro_batch_of(const TrainingOrder& order, Sampler& sampler, std::int64_t t,
@@ -66,7 +54,7 @@ reference::SerialResult oracle(const SmallRun& run, const ParallelConfig& parall
   training.micro_batch = [&](std::int64_t t, int i) {
     return micro_batch_of(order, sampler, t, i);
   };
-  return train_serially(training, initial_parameters(run.model()), deck.train.steps);
+  return train_serially(training, reference::initial_state(run.model(), seed), deck.train.steps);
 }
 
 /// The largest difference of any tensor.
@@ -117,7 +105,7 @@ TEST_P(Oracle, AgreesAfterEveryStep) {
     const reference::SerialResult expected = oracle(run, deck.parallel);
     for (std::size_t t = 0; t < thetas.size(); ++t) {
       const double difference =
-          largest_difference(run.model(), thetas[t], expected.parameters[t + 1]);
+          largest_difference(run.model(), thetas[t], expected.states[t + 1].parameters);
       EXPECT_LE(difference, tolerance) << "after step " << t;
       worst = std::max(worst, difference);
       // The rider is one number of the build's precision per sum.
@@ -135,9 +123,9 @@ TEST_P(Oracle, SeesOneMicroBatchWithTheWrongVersion) {
   SmallRun run(ExecutionSpace(), dataset_, deck);
   ParallelConfig other = deck.parallel;
   other.slack = 1;
-  EXPECT_GT(
-      largest_difference(run.model(), train(run).back(), oracle(run, other).parameters.back()),
-      100 * tolerance);
+  EXPECT_GT(largest_difference(run.model(), train(run).back(),
+                               oracle(run, other).states.back().parameters),
+            100 * tolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(N, Oracle, ::testing::Values(1, 2, 3, 4, 6, 8));

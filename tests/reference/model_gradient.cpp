@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/reference/model_gradient.hpp"
+
+#include "core/base/check.hpp"
+#include "tests/reference/image_layers.hpp"
+
+namespace carousel::reference {
+namespace {
+
+/// The weight of a layer, and the bias where there is one.
+struct LayerParameters {
+  Numbers weight;
+  Numbers bias;
+};
+
+class Walk {
+ public:
+  Walk(const Model& model, const Numbers& parameters, const MicroBatch& batch)
+      : model_(model),
+        parameters_(parameters),
+        batch_(batch),
+        n_(static_cast<int>(batch.labels.size())),
+        d_outputs_(model.layers.size()) {}
+
+  ModelGradient run() {
+    const int layers = static_cast<int>(model_.layers.size());
+    std::int64_t at = 0;
+    for (int l = 0; l < layers; ++l) {
+      parameters_at_.push_back(at);
+      at += model_.layers[l].parameter_size();
+      outputs_.push_back(forward(l));
+    }
+    result_.gradient.resize(parameters_.size());
+    for (int l = layers; l-- > 0;) backward(l);
+    return result_;
+  }
+
+ private:
+  /// The first or second input of a layer.
+  [[nodiscard]] const Numbers& input(int l, int i = 0) const {
+    const int from = input_layers(model_, l).at(i);
+    return from < 0 ? batch_.images : outputs_[from];
+  }
+  [[nodiscard]] Windows windows(const LayerSpec& layer) const {
+    return {n_, layer.input, layer.output, layer.window};
+  }
+
+  [[nodiscard]] LayerParameters parameters_of(int l) const {
+    const std::vector<ParameterSpec>& specs = model_.layers[l].parameters;
+    const auto begin = parameters_.begin() + parameters_at_[l];
+    const auto middle = begin + specs.at(0).size();
+    const auto end = specs.size() > 1 ? middle + specs[1].size() : middle;
+    return {{begin, middle}, {middle, end}};
+  }
+
+  Numbers forward(int l) {
+    const LayerSpec& layer = model_.layers[l];
+    const Numbers& x = input(l);
+    switch (layer.kind) {
+      case LayerKind::flatten:
+        return x;
+      case LayerKind::linear: {
+        const auto [w, b] = parameters_of(l);
+        return linear(x, w, b, n_);
+      }
+      case LayerKind::relu:
+        return relu(x);
+      case LayerKind::convolution: {
+        const auto [w, b] = parameters_of(l);
+        return convolution(windows(layer), x, w, b);
+      }
+      case LayerKind::batch_norm: {
+        const auto [w, b] = parameters_of(l);
+        const Statistics of_x = statistics(n_, layer.input, x);
+        Numbers& all = result_.statistics;
+        all.insert(all.end(), of_x.mean.begin(), of_x.mean.end());
+        all.insert(all.end(), of_x.unbiased.begin(), of_x.unbiased.end());
+        return batch_norm(n_, layer.input, x, of_x, w, b);
+      }
+      case LayerKind::max_pool:
+        return max_pool(windows(layer), x);
+      case LayerKind::average_pool:
+        return average_pool(windows(layer), x);
+      case LayerKind::add:
+        return add(x, input(l, 1));
+      case LayerKind::softmax_cross_entropy: {
+        Loss loss = softmax_cross_entropy(x, batch_.labels, layer.smoothing);
+        result_.logits = x;
+        result_.loss = loss.mean;
+        return loss.probabilities;
+      }
+      case LayerKind::dropout:
+        break;
+    }
+    fail(ExitCode::internal, "the oracle does not know the layer {}", layer.label());
+  }
+
+  /// Adds to the gradient of an input.
+  void give(int l, const Numbers& gradient, int i = 0) {
+    const int to = input_layers(model_, l).at(i);
+    if (to < 0) return;
+    d_outputs_[to] = d_outputs_[to].empty() ? gradient : add(d_outputs_[to], gradient);
+  }
+  void learn(int l, const Numbers& d_w, const Numbers& d_b) {
+    const auto at = result_.gradient.begin() + parameters_at_[l];
+    const auto middle = std::copy(d_w.begin(), d_w.end(), at);
+    if (model_.layers[l].parameters.size() > 1) std::copy(d_b.begin(), d_b.end(), middle);
+  }
+
+  void backward(int l) {
+    const LayerSpec& layer = model_.layers[l];
+    const Numbers& x = input(l);
+    const Numbers& d = d_outputs_[l];
+    switch (layer.kind) {
+      case LayerKind::flatten:
+        return give(l, d);
+      case LayerKind::linear: {
+        const LinearGradients gradients = linear_gradients(x, parameters_of(l).weight, d, n_);
+        learn(l, gradients.d_w, gradients.d_b);
+        return give(l, gradients.d_x);
+      }
+      case LayerKind::relu:
+        return give(l, relu_gradient(outputs_[l], d));
+      case LayerKind::convolution: {
+        const ConvolutionGradients gradients =
+            convolution_gradients(windows(layer), x, parameters_of(l).weight, d);
+        learn(l, gradients.d_w, gradients.d_b);
+        return give(l, gradients.d_x);
+      }
+      case LayerKind::batch_norm: {
+        const BatchNormGradients gradients =
+            batch_norm_gradients(n_, layer.input, x, parameters_of(l).weight, d);
+        learn(l, gradients.d_w, gradients.d_b);
+        return give(l, gradients.d_x);
+      }
+      case LayerKind::max_pool:
+        return give(l, max_pool_gradient(windows(layer), x, d));
+      case LayerKind::average_pool:
+        return give(l, average_pool_gradient(windows(layer), d));
+      case LayerKind::add:
+        give(l, d);
+        return give(l, d, 1);
+      case LayerKind::softmax_cross_entropy:
+        return give(l, softmax_cross_entropy_gradient(outputs_[l], batch_.labels, layer.smoothing));
+      case LayerKind::dropout:
+        break;
+    }
+  }
+
+  const Model& model_;
+  const Numbers& parameters_;
+  const MicroBatch& batch_;
+  int n_;
+  std::vector<std::int64_t> parameters_at_;  // [layer]
+  std::vector<Numbers> outputs_;             // [layer]
+  std::vector<Numbers> d_outputs_;           // [layer]
+  ModelGradient result_;
+};
+
+}  // namespace
+
+ModelGradient gradient_of(const Model& model, const Numbers& parameters, const MicroBatch& batch) {
+  return Walk(model, parameters, batch).run();
+}
+
+}  // namespace carousel::reference
