@@ -18,12 +18,14 @@ struct Computed {
   Metrics metrics;
 };
 
-Computed compute(const Numbers& logits, const std::vector<int>& labels) {
+Computed compute(const Numbers& logits, const std::vector<int>& labels, double smoothing = 0,
+                 bool training = true) {
   const auto n = static_cast<int>(labels.size());
   const SampleShape classes = {static_cast<int>(logits.size()) / n};
   LayerSpec spec;
   spec.kind = LayerKind::softmax_cross_entropy;
   spec.input = spec.output = classes;
+  spec.smoothing = smoothing;
   const auto scores = test::to_device(logits);
   const auto device_labels = test::to_device(labels);
   const test::Device<Metrics> metrics("carousel::test::metrics", 1);
@@ -31,7 +33,8 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels) {
   layer.forward(ExecutionSpace(), {.input = {scores.data(), n, classes},
                                    .output = {scores.data(), n, classes},
                                    .labels = device_labels.data(),
-                                   .metrics = metrics.data()});
+                                   .metrics = metrics.data(),
+                                   .training = training});
   Computed result{test::to_host(scores), {}, test::to_host(metrics)[0]};
   layer.backward(ExecutionSpace(), {.input = {},
                                     .output = {scores.data(), n, classes},
@@ -45,22 +48,24 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels) {
 struct Shape {
   int n;
   int classes;
+  double smoothing = 0;
 };
 
 class SoftmaxCrossEntropyLayer : public testing::TestWithParam<Shape> {};
 
 TEST_P(SoftmaxCrossEntropyLayer, EqualsPlainLoops) {
-  const auto [n, classes] = GetParam();
+  const auto [n, classes, smoothing] = GetParam();
   Numbers logits = test::random_numbers(std::size_t(n) * classes, "logits");
   for (real& value : logits) value *= 40;
   const std::vector<int> labels = test::random_labels(n, classes);
-  const Computed computed = compute(logits, labels);
-  const reference::Loss expected = reference::softmax_cross_entropy(logits, labels);
+  const Computed computed = compute(logits, labels, smoothing);
+  const reference::Loss expected = reference::softmax_cross_entropy(logits, labels, smoothing);
   EXPECT_LE(test::relative_difference(computed.probabilities, expected.probabilities),
             test::rounding);
-  EXPECT_LE(test::relative_difference(computed.gradient, reference::softmax_cross_entropy_gradient(
-                                                             expected.probabilities, labels)),
-            test::rounding);
+  EXPECT_LE(
+      test::relative_difference(computed.gradient, reference::softmax_cross_entropy_gradient(
+                                                       expected.probabilities, labels, smoothing)),
+      test::rounding);
   EXPECT_NEAR(computed.metrics.loss, expected.mean, test::rounding * (1 + expected.mean));
   EXPECT_EQ(computed.metrics.correct, expected.correct);
   EXPECT_EQ(computed.metrics.samples, n);
@@ -69,7 +74,16 @@ TEST_P(SoftmaxCrossEntropyLayer, EqualsPlainLoops) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, SoftmaxCrossEntropyLayer,
                          testing::Values(Shape{1, 1}, Shape{1, 10}, Shape{16, 10}, Shape{17, 3},
-                                         Shape{128, 1000}, Shape{301, 7}));
+                                         Shape{128, 1000}, Shape{301, 7}, Shape{1, 1, 0.3},
+                                         Shape{16, 10, 0.1}, Shape{17, 3, 1},
+                                         Shape{33, 1000, 0.1}));
+
+TEST(SoftmaxCrossEntropy, SmoothsNothingInEvaluation) {
+  const Numbers logits = test::random_numbers(7 * 5, "logits");
+  const std::vector<int> labels = test::random_labels(7, 5);
+  EXPECT_EQ(compute(logits, labels, 0.1, false).metrics.loss, compute(logits, labels).metrics.loss);
+  EXPECT_NE(compute(logits, labels, 0.1, true).metrics.loss, compute(logits, labels).metrics.loss);
+}
 
 TEST(SoftmaxCrossEntropy, CountsTheFirstOfEqualLogits) {
   EXPECT_EQ(compute({1, 2, 2, 0}, {1}).metrics.correct, 1);
