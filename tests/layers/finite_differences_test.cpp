@@ -3,18 +3,20 @@
 // Gradients of all layers against central differences of the loss. Needs the double preset: in
 // single precision the differences drown in rounding.
 
+#include "tests/layers/every_layer.hpp"
 #include "tests/layers/network.hpp"
 
 namespace carousel {
 namespace {
 
-TEST(FiniteDifferences, AgreeWithBackward) {
-  const Model model = build_mlp({6, 9, 7, 4}, {6}, 4);
-  constexpr int n = 5;
+constexpr int n = 5;
+
+/// max|d| / max|g| of backward's gradient and central differences at random parameters.
+double difference(const Model& model) {
   const ExecutionSpace exec;
   test::Network network(model, n);
-  const auto images = test::random_numbers(n * 6, "images");
-  const auto labels = test::random_labels(n, 4);
+  const auto images = test::random_numbers(n * model.input.size(), "images");
+  const auto labels = test::random_labels(n, model.classes);
   const auto theta = test::random_numbers(model.parameter_size(), "theta");
 
   const auto loss_at = [&](const std::vector<real>& parameters) {
@@ -36,7 +38,15 @@ TEST(FiniteDifferences, AgreeWithBackward) {
     moved[k] = theta[k] - step;
     differences.push_back((above - loss_at(moved)) / (2 * step));
   }
-  EXPECT_LE(test::relative_difference(gradient, differences), 1e-8);
+  return test::relative_difference(gradient, differences);
+}
+
+TEST(FiniteDifferences, AgreeInAPerceptron) {
+  EXPECT_LE(difference(build_mlp({6, 9, 7, 4}, {6}, 4)), 1e-8);
+}
+
+TEST(FiniteDifferences, AgreeInANetworkOfEveryLayer) {
+  EXPECT_LE(difference(test::every_layer()), 1e-8);
 }
 
 }  // namespace
