@@ -4,9 +4,10 @@
 #
 # The full matrix of runs that must agree: matrix.sh [PRESET]
 # Every rule, slack 0 and 1, N in {1, 2, 3, 4, 6, 8}, S in {1, 2, 4}, both kinds of momentum, 100
-# steps with a drop of the learning rate in the middle: one device against all devices in one
-# process, against one rank per device over MPI, and against the serial oracle. ctest runs the same
-# with 12 steps. Needs a built PRESET (release); ends with the number of runs compared.
+# steps with a drop of the learning rate in the middle; resnet8 with batch norm for N up to 4. One
+# device against all devices in one process, against one rank per device over MPI, and against the
+# serial oracle. ctest runs a part of it with 12 and 4 steps. Needs a built PRESET (release); ends
+# with the number of runs compared.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-release}

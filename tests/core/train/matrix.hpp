@@ -21,12 +21,21 @@ namespace carousel::test {
   return std::getenv("CAROUSEL_FULL_MATRIX") != nullptr;
 }
 
-/// Momentum, weight decay and a learning rate that drops in the middle of the run.
-[[nodiscard]] inline SmallDeck deck_of(const ParallelConfig& parallel, bool nesterov) {
+/// Momentum, weight decay and a learning rate that drops in the middle of the run. A residual
+/// network smooths labels, and with Nesterov's momentum it keeps decay from norms and biases.
+[[nodiscard]] inline SmallDeck deck_of(const ParallelConfig& parallel, bool nesterov,
+                                       bool resnet = false) {
   SmallDeck deck{.parallel = parallel};
   deck.train.steps = full_matrix() ? 100 : 12;
   deck.train.optimizer = {
       .learning_rate = 0.05, .momentum = 0.9, .weight_decay = 5e-4, .nesterov = nesterov};
+  if (resnet) {
+    deck.model = {.name = "resnet", .depth = 8, .stem = Stem::cifar};
+    if (!full_matrix()) deck.train.steps = 4;
+    deck.train.micro_batch_size = 2;
+    deck.train.label_smoothing = 0.1;
+    deck.train.optimizer.decay_norm_and_bias = !nesterov;
+  }
   const TrainingOrder order{RandomDataset::train_samples, parallel.micro_batches,
                             deck.train.micro_batch_size};
   const double middle = std::floor(static_cast<double>(deck.train.steps) / 2);
@@ -35,8 +44,8 @@ namespace carousel::test {
   return deck;
 }
 
-/// All rules for one N on one device; slack 0 and 1 of cdp-v2. Epochs, and so segments, end at
-/// another step for every N.
+/// Perceptrons: all rules for one N on one device, slack 0 and 1 of cdp-v2. Epochs, and so
+/// segments, end at another step for every N.
 [[nodiscard]] inline std::vector<SmallDeck> decks_for(int micro_batches) {
   std::vector<SmallDeck> decks;
   bool nesterov = false;
@@ -54,6 +63,32 @@ namespace carousel::test {
   return decks;
 }
 
+/// Residual networks with batch norm for one N on one device, cut inside their blocks; outside of
+/// the full matrix one S of each rule.
+[[nodiscard]] inline std::vector<SmallDeck> resnet_decks_for(int micro_batches) {
+  std::vector<SmallDeck> decks;
+  bool nesterov = false;
+  for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
+    for (const int stages : {1, 2, 4}) {
+      nesterov = !nesterov;
+      if (!full_matrix() && stages != (rule == RuleKind::cdp_v1 ? 2 : 4)) continue;
+      const ParallelConfig parallel{.rule = rule, .micro_batches = micro_batches, .stages = stages};
+      decks.push_back(deck_of(parallel, nesterov, true));
+    }
+  }
+  return decks;
+}
+
+/// Both; residual networks only as far as N = 4.
+[[nodiscard]] inline std::vector<SmallDeck> all_decks_for(int micro_batches) {
+  std::vector<SmallDeck> decks = decks_for(micro_batches);
+  if (micro_batches <= 4) {
+    const std::vector<SmallDeck> resnets = resnet_decks_for(micro_batches);
+    decks.insert(decks.end(), resnets.begin(), resnets.end());
+  }
+  return decks;
+}
+
 [[nodiscard]] inline SmallDeck placed(SmallDeck deck, Placement placement,
                                       Reduction reduction = Reduction::ordered) {
   deck.parallel.placement = placement;
@@ -61,11 +96,11 @@ namespace carousel::test {
   return deck;
 }
 
-/// All runs of one N that one process can make: decks_for() on one device and in a ring, and what
-/// dp alone can do.
+/// All runs of one N that one process can make: on one device and in a ring, and what dp alone can
+/// do.
 [[nodiscard]] inline std::vector<SmallDeck> local_decks(int micro_batches) {
   std::vector<SmallDeck> all;
-  for (const SmallDeck& deck : decks_for(micro_batches)) {
+  for (const SmallDeck& deck : all_decks_for(micro_batches)) {
     all.push_back(deck);
     all.push_back(placed(deck, Placement::replicated));
     if (deck.parallel.rule != RuleKind::dp) continue;
@@ -78,8 +113,8 @@ namespace carousel::test {
 
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
-  return fmt::format("{} {} {} N={} S={} slack={} nesterov={}", to_string(p.rule),
-                     to_string(p.placement),
+  return fmt::format("{} {} {} {} N={} S={} slack={} nesterov={}", deck.model.name,
+                     to_string(p.rule), to_string(p.placement),
                      to_string(p.placement == Placement::single ? Reduction::ordered : p.reduction),
                      p.micro_batches, p.stages, p.slack, deck.train.optimizer.nesterov);
 }

@@ -85,7 +85,7 @@ TEST_P(Memory, ComesFromKokkosUnderTheNameOfItsCategory) {
   }
 }
 
-/// Marks the words of every tensor that lies in a frame.
+/// Marks the words of every tensor that lies in a frame, and of what layers save besides.
 std::vector<bool> planned_words(const SmallRun& run, int device) {
   const DeviceMemoryPlan& plan = run.memory().devices[device];
   std::vector<bool> words(static_cast<std::size_t>(plan.bytes[activations]) / sizeof(real), false);
@@ -93,12 +93,14 @@ std::vector<bool> planned_words(const SmallRun& run, int device) {
     const StageMemory& stage = run.memory().stages[j];
     for (const std::int64_t frame : plan.frames[j]) {
       for (int k = 0; k < stage.layers; ++k) {
-        const Place& output = stage.places[k].output;
-        if (output.region != Region::frame) continue;
-        const auto first = (frame + output.offset) / std::int64_t{sizeof(real)};
-        const std::int64_t size =
-            run.deck().train.micro_batch_size * run.model().layers[stage.first + k].output.size();
-        std::fill_n(words.begin() + first, size, true);
+        const LayerSpec& layer = run.model().layers[stage.first + k];
+        const auto mark = [&](const Place& place, std::int64_t size) {
+          if (place.region != Region::frame || place.stage != static_cast<int>(j)) return;
+          const auto first = (frame + place.offset) / std::int64_t{sizeof(real)};
+          std::fill_n(words.begin() + first, size, true);
+        };
+        mark(stage.places[k].output, run.deck().train.micro_batch_size * layer.output.size());
+        mark(stage.places[k].saved, layer.saved_size);
       }
     }
   }

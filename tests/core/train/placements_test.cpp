@@ -27,7 +27,7 @@ void expect_close(const std::vector<HostTensor>& actual, const std::vector<HostT
 
 TEST_P(Placements, GiveTheSameBits) {
   int compared = 0;
-  for (const SmallDeck& deck : decks_for(GetParam())) {
+  for (const SmallDeck& deck : all_decks_for(GetParam())) {
     SCOPED_TRACE(name_of(deck));
     SmallRun single(exec_, dataset_, deck);
     EXPECT_EQ(single.trainer().run().steps, deck.train.steps);

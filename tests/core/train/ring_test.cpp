@@ -18,7 +18,7 @@ class Ring : public ::testing::Test {
   /// Decks of this world: the ring has one micro-batch per rank.
   static std::vector<SmallDeck> decks() {
     std::vector<SmallDeck> result;
-    for (const SmallDeck& deck : decks_for(session().size()))
+    for (const SmallDeck& deck : all_decks_for(session().size()))
       result.push_back(placed(deck, Placement::replicated));
     return result;
   }
@@ -213,6 +213,7 @@ TEST_F(Ring, AllocatesNothingThroughKokkos) {
 
 TEST_F(Ring, DivergesEverywhereAfterTheSameStep) {
   for (SmallDeck deck : decks()) {
+    if (deck.model.name != "mlp") continue;  // batch norm knows no scale, and so goes on
     SCOPED_TRACE(name_of(deck));
     deck.train.optimizer.learning_rate = 1e6;
     SmallRun local(exec_, dataset_, deck);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A whole training of a small perceptron in one test: how data, model, stages, schedule, memory and
+// A whole training of a small network in one test: how data, model, stages, schedule, memory and
 // transport come together in a trainer. It also keeps all that the trainer tells.
 
 #include <numeric>
@@ -15,12 +15,13 @@
 
 namespace carousel::test {
 
-/// What a test decides; the model has four linear layers of unlike size, so that S may be 1 to 4.
+/// What a test decides; the model has four linear layers of unlike size unless the test says
+/// otherwise, so that S may be 1 to 4.
 struct SmallDeck {
   ParallelConfig parallel;
   TrainConfig train = {.micro_batch_size = 5, .steps = 12, .optimizer = {}, .schedule = {}};
   ProfileConfig profile = {.steps = ""};
-  std::vector<int> widths = {64, 20, 17, 13, 10};
+  ModelConfig model = {.name = "mlp", .widths = {64, 20, 17, 13, 10}};
 };
 
 /// One device of the plan in this process, and how it reaches the others.
@@ -44,7 +45,7 @@ class SmallRun final : public TrainingObserver {
            const Process* process = nullptr)
       : first_here_(process == nullptr ? 0 : process->device),
         deck_(deck),
-        model_(build_mlp(deck.widths, dataset.shape(), dataset.classes())),
+        model_(model_of(deck, dataset)),
         partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
         stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
         schedule_({deck.parallel, message_bytes(stages_)}),
@@ -95,6 +96,12 @@ class SmallRun final : public TrainingObserver {
   }
 
  private:
+  static Model model_of(const SmallDeck& deck, const Dataset& dataset) {
+    Model model = build_model(deck.model, dataset.shape(), dataset.classes());
+    model.layers.back().smoothing = deck.train.label_smoothing;
+    return model;
+  }
+
   static std::vector<std::int64_t> message_bytes(const std::vector<StageMemory>& stages) {
     std::vector<std::int64_t> bytes;
     for (const StageMemory& stage : stages)
