@@ -44,6 +44,7 @@ ModelConfig model(const ResolvedDeck& deck) {
   if (deck.has("model.widths"))
     for (const double width : deck.numbers("model.widths"))
       config.widths.push_back(static_cast<int>(width));
+  if (deck.has("model.dropout")) config.dropout = deck.number("model.dropout");
   if (deck.has("model.depth")) config.depth = small(deck, "model.depth");
   if (deck.has("model.stem"))
     config.stem = choice(deck, "model.stem", {Stem::cifar, Stem::imagenet});

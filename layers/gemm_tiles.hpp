@@ -3,7 +3,7 @@
 #pragma once
 
 // The inside of layers/gemm.hpp: what one team does for its tile of a product, by packing blocks of
-// both factors into scratch memory and multiplying in registers. Nobody but gemm.hpp includes it.
+// both factors into scratch memory and multiplying in registers. Nobody but the kernel includes it.
 
 #include <cstddef>
 #include <cstdint>
@@ -99,6 +99,7 @@ class Accumulators {
   KOKKOS_FUNCTION Accumulators(int first_row, int first_column)
       : first_row_(first_row), first_column_(first_column) {}
 
+  [[nodiscard]] KOKKOS_FUNCTION int first_row() const { return first_row_; }
   [[nodiscard]] KOKKOS_FUNCTION int first_column() const { return first_column_; }
 
   /// Adds k products to every sum, one after the other: bits depend on nothing but k's order.

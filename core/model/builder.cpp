@@ -68,6 +68,13 @@ void ModelBuilder::relu(const std::string& name) {
   layer.in_place = true;
 }
 
+void ModelBuilder::dropout(const std::string& name, double probability) {
+  LayerSpec& layer = append(LayerKind::dropout, name);
+  layer.probability = probability;
+  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input.size());
+  layer.in_place = true;
+}
+
 /// He et al. 2015: the variance of the weights keeps that of the gradients, hence the fan of the
 /// output.
 void ModelBuilder::convolution(const std::string& name, int channels, const Window& window) {

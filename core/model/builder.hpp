@@ -26,6 +26,8 @@ class ModelBuilder {
   /// torch.nn.Linear
   void linear(const std::string& name, int features, Initial weight, Initial bias);
   void relu(const std::string& name);
+  /// torch.nn.Dropout
+  void dropout(const std::string& name, double probability);
   /// torch.nn.Conv2d without bias. Throws Error(usage) where nothing of the image would be left.
   void convolution(const std::string& name, int channels, const Window& window);
   /// torch.nn.BatchNorm2d

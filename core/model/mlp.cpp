@@ -8,7 +8,8 @@
 
 namespace carousel {
 
-Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes) {
+Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
+                double dropout) {
   if (widths.size() < 2)
     fail(ExitCode::usage, "model.widths needs at least two numbers, features and classes");
   if (widths.front() != input.size())
@@ -24,7 +25,9 @@ Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int cl
   for (std::size_t l = 1; l < widths.size(); ++l) {
     const std::size_t number = 3 * (l - 1);
     builder.linear(std::to_string(number), widths[l], Initial::kaiming_uniform, Initial::zeros);
-    if (l + 1 < widths.size()) builder.relu(std::to_string(number + 1));
+    if (l + 1 == widths.size()) break;
+    builder.relu(std::to_string(number + 1));
+    if (dropout > 0) builder.dropout(std::to_string(number + 2), dropout);
   }
   builder.softmax_cross_entropy();
   return builder.model();

@@ -84,7 +84,7 @@ void check_model(const ModelConfig& config) {
 Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
   check_model(config);
   if (config.name == "resnet") return build_resnet(config.depth, config.stem, input, classes);
-  return build_mlp(config.widths, input, classes);
+  return build_mlp(config.widths, input, classes, config.dropout);
 }
 
 const char* to_string(Stem stem) {

@@ -123,6 +123,7 @@ enum class Stem : std::uint8_t { cifar, imagenet };
 struct ModelConfig {
   std::string name = "mlp";
   std::vector<int> widths = {};  // mlp: features of input, hidden layers and output
+  double dropout = 0;            // mlp: probability of a zero behind every hidden layer
   int depth = 0;                 // resnet
   Stem stem = Stem::imagenet;    // resnet
 };
@@ -134,10 +135,11 @@ void check_model(const ModelConfig& config);
 /// Throws Error(usage) when the configuration and the data do not fit together.
 [[nodiscard]] Model build_model(const ModelConfig& config, const SampleShape& input, int classes);
 
-/// Multi-layer perceptron: flatten, then linear and ReLU alternating, linear, loss. Parameters are
-/// named as torchvision.ops.MLP(widths[0], widths[1:]) names them.
-[[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input,
-                              int classes);
+/// Multi-layer perceptron: flatten, then linear, ReLU and, unless `dropout` is 0, dropout in turn,
+/// linear, loss. Parameters are named as torchvision.ops.MLP(widths[0], widths[1:]) names them,
+/// which drops logits, too.
+[[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
+                              double dropout = 0);
 
 /// Residual network with batch norm, named and initialised as torchvision.models.resnetDEPTH. Depth
 /// 18, 34 (basic blocks) and 50 (bottlenecks, v1.5: the stride is on the 3x3) have either stem.

@@ -54,6 +54,20 @@ TEST_P(Placements, GiveTheSameBits) {
   fmt::print("matrix: {} runs on several devices of one process, N = {}\n", compared, GetParam());
 }
 
+TEST_P(Placements, DropTheSameFeatures) {
+  SmallDeck deck = decks_for(GetParam()).back();
+  SmallRun without(exec_, dataset_, deck);
+  without.trainer().run();
+  deck.model.dropout = 0.3;
+  SmallRun single(exec_, dataset_, deck);
+  single.trainer().run();
+  SmallRun ring(exec_, dataset_, placed(deck, Placement::replicated));
+  ring.trainer().run();
+  expect_same(ring.trainer().snapshot(), single.trainer().snapshot());
+  expect_same(ring.story(), single.story());
+  EXPECT_NE(single.story().steps.back().loss, without.story().steps.back().loss);
+}
+
 TEST_P(Placements, ReceiptsAreDigestsOfTheParameters) {
   const SmallDeck deck = decks_for(GetParam()).back();
   SmallRun run(exec_, dataset_, deck);
