@@ -90,7 +90,7 @@ pack() {
   cp "$here"/inputs/digits.{toml,h5} "$pack/inputs/"
   cp "$here"/tests/gpu_or_skip.sh "$pack/tests/"
   cp "$here/tests/app/run_test.py" "$pack/tests/app/"
-  cp "$here/tests/reference/pytorch.json" "$pack/tests/reference/"
+  cp "$here"/tests/reference/{pytorch,resnets}.json "$pack/tests/reference/"
 
   local bytes
   tar -C "$pack" -czf "$archive" .
@@ -185,7 +185,7 @@ run() {
   mkdir "$pack"
   tar -C "$pack" -xzf "$archive"
   find_libraries
-  export OMP_NUM_THREADS=1 OMP_PROC_BIND=false CAROUSEL_FIXTURES=$pack/tests/reference/pytorch.json
+  export OMP_NUM_THREADS=1 OMP_PROC_BIND=false CAROUSEL_FIXTURES=$pack/tests/reference
   run_tests
   train
   echo

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A residual network trained step by step as tests/reference/make_resnet_fixtures.py does it in
+// PyTorch, from the same weights, images and labels. It compares nothing.
+
+#include "core/train/optimizer.hpp"
+#include "tests/layers/network.hpp"
+#include "tests/reference/fixtures.hpp"
+#include "tests/reference/initial_state.hpp"
+
+namespace carousel::test {
+
+/// Calls visit(parameter, values) for every parameter, or every buffer, of a flat vector of all.
+template <class Visit>
+void for_each_tensor(const Model& model, std::vector<ParameterSpec> LayerSpec::*tensors,
+                     const Numbers& flat, const Visit& visit) {
+  std::span<const real> rest(flat);
+  for (const LayerSpec& layer : model.layers) {
+    for (const ParameterSpec& tensor : layer.*tensors) {
+      visit(tensor, rest.first(tensor.size()));
+      rest = rest.subspan(tensor.size());
+    }
+  }
+  EXPECT_TRUE(rest.empty());
+}
+
+class ResnetTraining {
+ public:
+  explicit ResnetTraining(const nlohmann::json& fixture)
+      : n_(fixture.at("samples")),
+        stream_(fixture.at("stream")),
+        step_{.learning_rate = fixture.at("lr"),
+              .momentum = fixture.at("momentum"),
+              .weight_decay = fixture.at("weight_decay"),
+              .first = true},
+        model_(build_resnet(fixture.at("depth"),
+                            fixture.at("stem") == "cifar" ? Stem::cifar : Stem::imagenet,
+                            {3, fixture.at("image"), fixture.at("image")}, fixture.at("classes"))),
+        network_(model_, n_),
+        momentum_("carousel::test::momentum", model_.parameter_size()),
+        digest_("carousel::test::digest", 1) {
+    const reference::State initial = reference::initial_state(model_, fixture.at("seed"));
+    Kokkos::deep_copy(network_.parameters(), to_device(initial.parameters));
+    Kokkos::deep_copy(network_.buffers(), to_device(initial.buffers));
+  }
+
+  /// The logits of the first micro-batch; nothing is learned.
+  [[nodiscard]] Numbers first_logits() {
+    Network logits(without_loss(model_), n_);
+    Kokkos::deep_copy(logits.parameters(), network_.parameters());
+    set_batch(logits, 0);
+    logits.forward(exec_);
+    return logits.output();
+  }
+
+  /// Forward, backward and update number `t`.
+  void step(int t) {
+    set_batch(network_, t);
+    network_.forward(exec_);
+    network_.backward(exec_);
+    update(exec_, step_, network_.memory().parameter_ranges,
+           {.theta = network_.parameters().data(),
+            .gradient_sum = network_.gradient().data(),
+            .momentum = momentum_.data(),
+            .next = network_.parameters().data(),
+            .digest = digest_.data()});
+    update_statistics(exec_, model_.buffer_size(), network_.buffers().data(),
+                      network_.statistics().data(), 1, network_.buffers().data());
+    step_.first = false;
+  }
+
+  [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] double loss() const { return network_.metrics().loss; }
+  [[nodiscard]] Numbers gradient() const { return to_host(network_.gradient()); }
+  [[nodiscard]] Numbers parameters() const { return to_host(network_.parameters()); }
+  [[nodiscard]] Numbers buffers() const { return to_host(network_.buffers()); }
+
+ private:
+  void set_batch(Network& network, int t) const {
+    network.set_batch(random_numbers(n_ * model_.input.size(), "images", stream_ + t),
+                      random_labels(n_, model_.classes, t));
+  }
+
+  int n_;
+  std::uint64_t stream_;
+  SgdStep step_;
+  Model model_;
+  Network network_;
+  Device<real> momentum_;
+  Device<std::uint64_t> digest_;
+  ExecutionSpace exec_;
+};
+
+}  // namespace carousel::test

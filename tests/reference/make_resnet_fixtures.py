@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes tests/reference/resnets.json: what PyTorch computes with torchvision's residual networks.
+
+    make_resnet_fixtures.py                  writes the file
+    make_resnet_fixtures.py --compare FILE   compares with all numbers that resnet_numbers wrote
+
+Needs torch and torchvision (CPU); to compare, h5py as well. Weights, images and labels are not
+stored: both sides draw them from the generator of core/base/random.hpp. Neither are whole tensors:
+of each there are the largest magnitude, a sum in which every element has a random weight, a random
+sample of the elements, and how far PyTorch's own single precision is from its double precision.
+
+A gradient jumps where a rectifier is at its kink, and then rounding says nothing of the kernels.
+The images of a case with a margin are therefore drawn until the input of no rectifier is nearer to
+zero than so many errors of single precision; the largest network has too many of them.
+"""
+import argparse
+import json
+import math
+import pathlib
+
+import numpy as np
+import torch
+import torchvision
+from torchvision.models.resnet import BasicBlock
+
+from random_numbers import SEED, hash_name, normal, uniform, uniform01
+
+# Rates are small: in ten steps on random images, single precision should not lose its way.
+CASES = [dict(name="resnet20", depth=20, stem="cifar", image=32, classes=10, samples=4, lr=0.002,
+              margin=3),
+         dict(name="resnet18-cifar", depth=18, stem="cifar", image=16, classes=10, samples=4,
+              lr=0.001, margin=2),
+         dict(name="resnet50", depth=50, stem="imagenet", image=48, classes=100, samples=4,
+              lr=1e-5, margin=0)]
+STEPS = 10
+FILE = pathlib.Path(__file__).with_name("resnets.json")
+OPTIONS = dict(momentum=0.9, weight_decay=5e-4)
+GRADIENT_SAMPLE, STATE_SAMPLE = 64, 16
+
+
+class SmallResNet(torch.nn.Module):
+    """The networks of CIFAR of He et al. 2016, depth 6 n + 2, out of torchvision's blocks."""
+
+    def __init__(self, depth, classes):
+        super().__init__()
+        self.conv1 = torch.nn.Conv2d(3, 16, 3, padding=1, bias=False)
+        self.bn1 = torch.nn.BatchNorm2d(16)
+        self.relu = torch.nn.ReLU()
+        channels = 16
+        for group, width in enumerate((16, 32, 64), 1):
+            blocks = []
+            for block in range((depth - 2) // 6):
+                stride = 2 if group > 1 and block == 0 else 1
+                shortcut = torch.nn.Sequential(
+                    torch.nn.Conv2d(channels, width, 1, stride, bias=False),
+                    torch.nn.BatchNorm2d(width)) if stride > 1 else None
+                blocks.append(BasicBlock(channels, width, stride, shortcut))
+                channels = width
+            setattr(self, f"layer{group}", torch.nn.Sequential(*blocks))
+        self.fc = torch.nn.Linear(channels, classes)
+
+    def forward(self, x):
+        x = self.layer3(self.layer2(self.layer1(self.relu(self.bn1(self.conv1(x))))))
+        return self.fc(x.mean((2, 3)))
+
+
+def build(case):
+    if case["depth"] % 6 == 2 and case["depth"] not in (18, 34, 50):
+        return SmallResNet(case["depth"], case["classes"])
+    model = getattr(torchvision.models, f"resnet{case['depth']}")(num_classes=case["classes"])
+    if case["stem"] == "cifar":
+        model.conv1 = torch.nn.Conv2d(3, 64, 3, padding=1, bias=False)
+        model.maxpool = torch.nn.Identity()
+    return model
+
+
+@torch.no_grad()
+def initialise(model):
+    """As torchvision does, out of core/train/initialise.hpp's generator."""
+    for name, parameter in model.named_parameters():
+        shape = tuple(parameter.shape)
+        if len(shape) == 4:  # Kaiming, normal, by the fan of the outputs
+            deviation = math.sqrt(2 / (shape[0] * shape[2] * shape[3]))
+            values = deviation * normal("parameters", hash_name(name), shape)
+        elif name.startswith("fc."):
+            bound = 1 / math.sqrt(model.fc.in_features)
+            values = bound * (2 * uniform("parameters", hash_name(name), shape) - 1)
+        else:
+            values = np.full(shape, float(name.endswith("weight")))
+        parameter.copy_(torch.from_numpy(values))
+
+
+def prepared(case, dtype):
+    model = build(case).double()
+    initialise(model)
+    return model.to(dtype).train()
+
+
+def draw_images(case, stream, dtype):
+    shape = (case["samples"], 3, case["image"], case["image"])
+    return torch.from_numpy(uniform("images", stream, shape) - 0.5).to(dtype)
+
+
+class TooNear(Exception):
+    """A rectifier is at its kink."""
+
+
+class Rectified:
+    """What the rectifiers of a network are given in a forward pass."""
+
+    def __init__(self, case, dtype):
+        self.model = prepared(case, dtype)
+        for module in self.model.modules():
+            if isinstance(module, torch.nn.ReLU):
+                module.register_forward_pre_hook(lambda _, inputs: self.see(inputs[0].double()))
+
+    def forward(self, images, see):
+        self.see = see
+        with torch.no_grad():
+            self.model(images)
+
+
+def first_stream(case):
+    """Of the images of the first step; the steps after it take those that follow."""
+    if case["margin"] == 0:
+        return 0
+    single, double = Rectified(case, torch.float32), Rectified(case, torch.float64)
+    for stream in range(0, 10**6, STEPS):
+        given = []
+        single.forward(draw_images(case, stream, torch.float32), lambda x: given.append(x.clone()))
+
+        def see(exact):
+            error = (given.pop(0) - exact).abs().max()
+            if exact.abs().min() < case["margin"] * error:
+                raise TooNear
+        try:
+            double.forward(draw_images(case, stream, torch.float64), see)
+            return stream
+        except TooNear:
+            pass
+
+
+def train(case, dtype, stream, steps=STEPS):
+    """Tensors by quantity and name, as arrays of double precision."""
+    model = prepared(case, dtype)
+    optimizer = torch.optim.SGD(model.parameters(), lr=case["lr"], **OPTIONS)
+
+    def arrays(tensors):
+        return {name: tensor.detach().double().numpy().copy() for name, tensor in tensors
+                if tensor.is_floating_point()}
+
+    result = {"losses": []}
+    for step in range(steps):
+        labels = uniform("labels", step, (case["samples"],)) * case["classes"]
+        labels = torch.from_numpy(labels.astype(int))
+        optimizer.zero_grad()
+        logits = model(draw_images(case, stream + step, dtype))
+        loss = torch.nn.functional.cross_entropy(logits, labels)
+        loss.backward()
+        result["losses"].append(loss.item())
+        if step == 0:
+            result["logits"] = {"": logits.detach().double().numpy()}
+            result["gradients"] = arrays((name, parameter.grad)
+                                         for name, parameter in model.named_parameters())
+            result["buffers_after_1"] = arrays(model.named_buffers())
+        optimizer.step()
+    if steps == STEPS:
+        result["parameters_after_10"] = arrays(model.named_parameters())
+        result["buffers_after_10"] = arrays(model.named_buffers())
+    return result
+
+
+def short(number):
+    """Enough digits for comparisons to 1e-13."""
+    return float(f"{number:.14g}")
+
+
+def positions(name, size, count):
+    """Of the sampled elements; all of a small tensor."""
+    if size <= count:
+        return np.arange(size)
+    return (uniform01("sample", hash_name(name), count) * size).astype(int)
+
+
+def distance(actual, expected):
+    return float(np.abs(actual - expected).max() / np.abs(expected).max())
+
+
+def describe(name, exact, count, single=None):
+    flat = exact.reshape(-1)
+    weights = uniform01("weights", hash_name(name), flat.size) - 0.5
+    result = {"size": flat.size, "largest": short(np.abs(flat).max()),
+              "checksum": short(flat @ weights)}
+    if single is not None:
+        result["distance"] = float(f"{distance(single, exact):.3g}")
+    return {**result, "sample": [short(flat[k]) for k in positions(name, flat.size, count)]}
+
+
+def fixture(case):
+    stream = first_stream(case)
+    exact, single = train(case, torch.float64, stream), train(case, torch.float32, stream, 1)
+    result = {**case, "seed": SEED, "stream": stream, "steps": STEPS, **OPTIONS,
+              "losses": exact["losses"]}
+    for quantity, tensors in exact.items():
+        if quantity == "losses":
+            continue
+        count = {"logits": 1000, "gradients": GRADIENT_SAMPLE}.get(quantity, STATE_SAMPLE)
+        others = single.get(quantity, {})
+        result[quantity] = {name: describe(name, tensor, count, others.get(name))
+                            for name, tensor in tensors.items()}
+        if others:
+            furthest = max(tensor["distance"] for tensor in result[quantity].values())
+            print(f"{case['name']:15} {quantity:20} float32 is off by up to {furthest:.1e}")
+    return result
+
+
+def text(fixtures):
+    """JSON with one tensor per line."""
+    def lines(value, depth):
+        if isinstance(value, dict) and "sample" not in value:
+            body = ",\n".join(f"{' ' * depth}{json.dumps(key)}: {lines(part, depth + 1)}"
+                              for key, part in value.items())
+            return f"{{\n{body}\n{' ' * (depth - 1)}}}"
+        return json.dumps(value, separators=(",", ":"))
+    return lines(fixtures, 1) + "\n"
+
+
+def compare(path):
+    """Every element of every tensor; the measure is max|d| / max|expected| of a tensor."""
+    import h5py
+    fixtures = json.loads(FILE.read_text())
+    with h5py.File(path) as file:
+        for case in CASES:
+            stream = fixtures["models"][case["name"]]["stream"]
+            exact, single = train(case, torch.float64, stream), train(case, torch.float32, stream, 1)
+            for quantity in ("gradients", "parameters_after_10", "buffers_after_10"):
+                off, ratio = {}, {}
+                for name, tensor in exact[quantity].items():
+                    ours = file[f"{case['name']}/{quantity}/{name}"][...]
+                    off[name] = distance(ours.reshape(tensor.shape), tensor)
+                    if quantity in single:
+                        ratio[name] = off[name] / distance(single[quantity][name], tensor)
+                worst = max(off, key=off.get)
+                print(f"{case['name']:15} {quantity:20} {len(off):4} tensors, "
+                      f"{sum(tensor.size for tensor in exact[quantity].values()):9} numbers: "
+                      f"off by up to {off[worst]:.1e} in {worst}")
+                if ratio:
+                    worst = max(ratio, key=ratio.get)
+                    print(f"{'':37}at most {ratio[worst]:.2g} times as far as PyTorch's float32, "
+                          f"in {worst}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--compare", metavar="FILE", help="HDF5, as resnet_numbers writes it")
+    arguments = parser.parse_args()
+    if arguments.compare:
+        compare(arguments.compare)
+        return
+    fixtures = {"torch": torch.__version__.split("+")[0],
+                "torchvision": torchvision.__version__.split("+")[0],
+                "models": {case["name"]: fixture(case) for case in CASES}}
+    FILE.write_text(text(fixtures))
+
+
+if __name__ == "__main__":
+    main()
