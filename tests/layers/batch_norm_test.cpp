@@ -109,7 +109,8 @@ std::string name_of(const testing::TestParamInfo<Case>& instance) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNormLayer,
-                         testing::Values(Case{2, {1, 1, 1}}, Case{1, {3, 2, 1}}, Case{4, {7, 1, 1}},
+                         // Of two values the gradient vanishes, and only rounding is left.
+                         testing::Values(Case{3, {1, 1, 1}}, Case{1, {3, 2, 1}}, Case{4, {7, 1, 1}},
                                          Case{1, {5, 3, 3}}, Case{3, {1, 5, 7}},
                                          Case{2, {17, 4, 4}}, Case{5, {6, 7, 5}},
                                          Case{16, {16, 8, 8}}, Case{33, {3, 9, 11}}),
