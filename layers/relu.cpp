@@ -13,8 +13,10 @@ void Relu::forward(const ExecutionSpace& exec, const ForwardArguments& arguments
   const real* x = arguments.input.data;
   real* y = arguments.output.data;
   Kokkos::parallel_for(
-      label, range(exec, arguments.input.size()),
-      KOKKOS_LAMBDA(std::int64_t i) { y[i] = x[i] < 0 ? real(0) : x[i]; });
+      label, range(exec, arguments.input.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const real value = x[i];
+        y[i] = value < 0 ? real(0) : value;
+      });
 }
 
 void Relu::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
@@ -24,8 +26,10 @@ void Relu::backward(const ExecutionSpace& exec, const BackwardArguments& argumen
   const real* d_y = arguments.d_output.data;
   real* d_x = arguments.d_input.data;
   Kokkos::parallel_for(
-      label, range(exec, arguments.output.size()),
-      KOKKOS_LAMBDA(std::int64_t i) { d_x[i] = y[i] <= 0 ? real(0) : d_y[i]; });
+      label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const real d = d_y[i];  // read in any case, so that nothing branches on the data
+        d_x[i] = y[i] <= 0 ? real(0) : d;
+      });
 }
 
 }  // namespace carousel

@@ -33,8 +33,7 @@ struct Windows {
     const Window at = find_window(window);
     const Tap t = find_tap(tap);
     const real* row = row_of(at, t);
-    if (row == nullptr) return 0;
-    return pixel(row, at.x * multiply + offset + t.s * step);
+    return row == nullptr ? real(0) : pixel(row, at.x * multiply + offset + t.s * step);
   }
   [[nodiscard]] KOKKOS_FUNCTION bool vectors_first() const { return true; }
 
@@ -45,8 +44,12 @@ struct Windows {
       const Window at = find_window(v0 + v);
       const int run = Kokkos::min(count - v, planes_w - at.x);
       Tap tap = find_tap(k0);
-      for (int l = 0; l < k; ++l, next(tap))
-        copy_run<1, Width>(at, tap, run, panel + l * Width + v);
+      const real* row = row_of(at, tap);
+      for (int l = 0; l < k; ++l) {
+        copy_run<1, Width>(row, at.x * multiply + offset + tap.s * step, run,
+                           panel + l * Width + v);
+        if (next(tap)) row = row_of(at, tap);
+      }
       v += run;
     }
   }
@@ -58,8 +61,12 @@ struct Windows {
       const Window at = find_window(k0 + l);
       const int run = Kokkos::min(k - l, planes_w - at.x);
       Tap tap = find_tap(v0);
-      for (int v = 0; v < count; ++v, next(tap))
-        copy_run<Width, 0>(at, tap, run, panel + l * Width + v);
+      const real* row = row_of(at, tap);
+      for (int v = 0; v < count; ++v) {
+        copy_run<Width, 0>(row, at.x * multiply + offset + tap.s * step, run,
+                           panel + l * Width + v);
+        if (next(tap)) row = row_of(at, tap);
+      }
       l += run;
     }
   }
@@ -84,45 +91,50 @@ struct Windows {
     const int row = number / kernel;
     return {row / kernel, row % kernel, number % kernel};
   }
-  KOKKOS_FUNCTION void next(Tap& tap) const {
-    if (++tap.s < kernel) return;
+  /// Returns whether the next tap meets another row.
+  KOKKOS_FUNCTION bool next(Tap& tap) const {
+    if (++tap.s < kernel) return false;
     tap.s = 0;
-    if (++tap.r < kernel) return;
-    tap.r = 0;
-    ++tap.c;
+    if (++tap.r == kernel) {
+      tap.r = 0;
+      ++tap.c;
+    }
+    return true;
   }
 
+  /// Where a number of the other grid lies, or -1: most divide by 1, which costs no division.
+  [[nodiscard]] KOKKOS_FUNCTION int divided(int number) const {
+    if (divide == 1 || number < 0) return number;
+    return number % divide == 0 ? number / divide : -1;
+  }
   /// The row of the image that a tap meets; null outside.
   [[nodiscard]] KOKKOS_FUNCTION const real* row_of(const Window& at, const Tap& tap) const {
-    const int y = at.y * multiply + offset + tap.r * step;
-    if (y < 0 || y % divide != 0 || y / divide >= h) return nullptr;
-    return at.image + (std::int64_t{tap.c} * h + y / divide) * w;
+    const int y = divided(at.y * multiply + offset + tap.r * step);
+    if (y < 0 || y >= h) return nullptr;
+    return at.image + (std::int64_t{tap.c} * h + y) * w;
   }
-  [[nodiscard]] KOKKOS_FUNCTION real pixel(const real* row, int x) const {
-    return x < 0 || x % divide != 0 || x / divide >= w ? real(0) : row[x / divide];
+  [[nodiscard]] KOKKOS_FUNCTION real pixel(const real* row, int number) const {
+    const int x = divided(number);
+    return x < 0 || x >= w ? real(0) : row[x];
   }
 
-  /// What `run` neighbouring windows of one row find at a tap, to every Stride-th number from `to`
-  /// on. A run of Whole windows is copied without a loop.
+  /// What `run` neighbouring windows find in a row from x on, to every Stride-th number from `to`
+  /// on. A run of Whole windows is copied without branches.
   template <int Stride, int Whole>
-  KOKKOS_FUNCTION void copy_run(const Window& at, const Tap& tap, int run, real* to) const {
-    const real* row = row_of(at, tap);
-    const int x = at.x * multiply + offset + tap.s * step;
+  KOKKOS_FUNCTION void copy_run(const real* row, int x, int run, real* to) const {
     if (row == nullptr) {
       for (int i = 0; i < run; ++i) to[i * Stride] = 0;
-    } else if (multiply == 1 && divide == 1) {
-      const real* source = row + x;
+    } else if (multiply != 1 || divide != 1) {
+      for (int i = 0; i < run; ++i) to[i * Stride] = pixel(row, x + i * multiply);
+    } else if (Whole > 0 && run == Whole) {
+      for (int i = 0; i < Whole; ++i)
+        to[i * Stride] = static_cast<unsigned>(x + i) < static_cast<unsigned>(w) ? row[x + i] : 0;
+    } else {
       const int begin = Kokkos::min(Kokkos::max(-x, 0), run);
       const int end = Kokkos::max(Kokkos::min(w - x, run), begin);
-      if (Whole > 0 && begin == 0 && end == Whole) {
-        for (int i = 0; i < Whole; ++i) to[i * Stride] = source[i];
-        return;
-      }
       for (int i = 0; i < begin; ++i) to[i * Stride] = 0;
-      for (int i = begin; i < end; ++i) to[i * Stride] = source[i];
+      for (int i = begin; i < end; ++i) to[i * Stride] = row[x + i];
       for (int i = end; i < run; ++i) to[i * Stride] = 0;
-    } else {
-      for (int i = 0; i < run; ++i) to[i * Stride] = pixel(row, x + i * multiply);
     }
   }
 };
