@@ -22,8 +22,15 @@ Descriptor::Descriptor(std::string path, int flags) : path_(std::move(path)) {
   if (fd_ < 0) failed("open", errno);
 }
 
+// Waits for no writer of a pipe, and hands out nothing that has no size and no offsets.
 Descriptor Descriptor::open(const std::string& path) {
-  return {path, O_RDONLY};
+  Descriptor file(path, O_RDONLY | O_NONBLOCK);
+  struct stat status = {};
+  if (::fstat(file.fd_, &status) != 0) file.failed("stat", errno);
+  if (S_ISDIR(status.st_mode)) file.failed("open", EISDIR);
+  if (!S_ISREG(status.st_mode))
+    fail(ExitCode::input_output, "{}: cannot open: it is a pipe or device; give a file", path);
+  return file;
 }
 
 Descriptor Descriptor::create(const std::string& path) {

@@ -16,7 +16,7 @@ namespace carousel {
 /// Move-only. All errors are Error(input_output) and name the path.
 class Descriptor {
  public:
-  /// Opens an existing file to read.
+  /// Opens an existing file to read; what is no regular file is refused.
   static Descriptor open(const std::string& path);
   /// Makes an empty file to write, replacing one of that name.
   static Descriptor create(const std::string& path);
@@ -56,10 +56,10 @@ enum class Durability : std::uint8_t { process, machine };
 /// ones. Throws Error(input_output), for example on a full disk, and leaves the former ones.
 void replace_file(const std::string& path, std::span<const std::byte> bytes, Durability durability);
 
-/// All bytes of a file.
 /// Writes out what was printed; Error(input_output) when standard output cannot take it.
 void flush_output();
 
+/// All bytes of a file.
 [[nodiscard]] std::vector<std::byte> read_file(const std::string& path);
 
 }  // namespace carousel
