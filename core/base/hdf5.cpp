@@ -6,7 +6,10 @@
 
 #include "core/base/hdf5.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -25,9 +28,13 @@ hid_t native_type() {
   if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
 }
 
+/// As large as can be where the product is larger, so that no damaged shape looks small.
 std::size_t elements(const Shape& shape) {
   std::size_t count = 1;
-  for (const hsize_t extent : shape) count *= extent;
+  for (const hsize_t extent : shape) {
+    if (__builtin_mul_overflow(count, extent, &count))
+      count = std::numeric_limits<std::size_t>::max();
+  }
   return count;
 }
 
@@ -162,6 +169,20 @@ void File::link(const std::string& object, const std::string& target_file,
         "H5Lcreate_external", object);
 }
 
+std::string File::link_target(const std::string& object) const {
+  H5L_info_t info = {};
+  if (H5Lget_info(id_.get(), object.c_str(), &info, H5P_DEFAULT) < 0) return "";
+  if (info.type != H5L_TYPE_EXTERNAL) return "";
+  std::vector<char> value(info.u.val_size);
+  check(H5Lget_val(id_.get(), object.c_str(), value.data(), value.size(), H5P_DEFAULT),
+        "H5Lget_val", object);
+  const char* file = nullptr;
+  const char* target = nullptr;
+  check(H5Lunpack_elink_val(value.data(), value.size(), nullptr, &file, &target),
+        "H5Lunpack_elink_val", object);
+  return fmt::format("{}:{}", file, target);
+}
+
 Handle File::open_dataset(const std::string& dataset) const {
   return {check(H5Dopen2(id_.get(), dataset.c_str(), H5P_DEFAULT), "H5Dopen", dataset), H5Dclose};
 }
@@ -191,6 +212,20 @@ DatasetInfo File::info(const std::string& dataset) const {
   if (const haddr_t offset = H5Dget_offset(set.get()); info.contiguous && offset != HADDR_UNDEF)
     info.offset = static_cast<std::int64_t>(offset);
   return info;
+}
+
+// What was never written takes no room in a file, so that a damaged shape may claim anything.
+std::size_t File::plausible_size(hid_t set, std::size_t bytes, const std::string& dataset) const {
+  const std::size_t count = elements(info(dataset).shape);
+  const Handle file(check(H5Iget_file_id(set), "H5Iget_file_id", dataset), H5Fclose);
+  hsize_t file_bytes = 0;  // of the file that a link may have led to
+  check(H5Fget_filesize(file.get(), &file_bytes), "H5Fget_filesize", dataset);
+  constexpr hsize_t densest = 4096;  // deflate makes zeros smaller by 1030
+  const hsize_t most = densest * std::min(H5Dget_storage_size(set), file_bytes);
+  if (count > most / std::max<std::size_t>(1, bytes))
+    fail(ExitCode::bad_data, "{}: {} is [{}], far more than is stored; the file is damaged", path_,
+         dataset, fmt::join(info(dataset).shape, ", "));
+  return count;
 }
 
 void File::write_raw(const std::string& dataset, hid_t type, const void* data, const Shape& shape,
@@ -268,8 +303,8 @@ std::vector<T> File::read(const std::string& dataset) const {
   if (integers != std::is_integral_v<T> || found.type == "string" || found.type == "other")
     fail(ExitCode::bad_data, "{}: {} holds {}, not {}", path_, dataset, found.type,
          std::is_integral_v<T> ? "integers" : "floating-point numbers");
-  std::vector<T> values(elements(found.shape));
   const Handle set = open_dataset(dataset);
+  std::vector<T> values(plausible_size(set.get(), sizeof(T), dataset));
   if (!values.empty())
     check(H5Dread(set.get(), native_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
           "H5Dread", dataset);

@@ -83,6 +83,9 @@ class File {
   void create_group(const std::string& group);
   /// Makes `object` stand for `target` of another file, whose path is relative to this file.
   void link(const std::string& object, const std::string& target_file, const std::string& target);
+  /// What link() made of `object`, as "FILE:TARGET", whether it leads anywhere or not; empty when
+  /// it is no such link.
+  [[nodiscard]] std::string link_target(const std::string& object) const;
 
   [[nodiscard]] DatasetInfo info(const std::string& dataset) const;
   template <class T>
@@ -132,6 +135,8 @@ class File {
 
   Handle open_dataset(const std::string& dataset) const;
   Handle open_attribute(const std::string& object, const std::string& name) const;
+  /// How many values of `bytes` each a dataset has; Error(bad_data) when that cannot be true.
+  std::size_t plausible_size(hid_t set, std::size_t bytes, const std::string& dataset) const;
   Handle create_dataset(const std::string& dataset, hid_t type, hid_t space, hid_t properties);
   void write_raw(const std::string& dataset, hid_t type, const void* data, const Shape& shape,
                  Layout layout);

@@ -66,14 +66,16 @@ std::vector<std::string> File::read_string_values(hid_t id, bool attribute,
   const Handle space(attribute ? H5Aget_space(id) : H5Dget_space(id), H5Sclose);
   if (H5Tget_class(type.get()) != H5T_STRING)
     fail(ExitCode::bad_data, "{}: {} is not text", path_, object);
-  const auto count = static_cast<std::size_t>(
-      check(H5Sget_simple_extent_npoints(space.get()), "H5Sget_simple_extent_npoints", object));
   if (H5Tis_variable_str(type.get()) > 0)
     fail(ExitCode::bad_data,
          "{}: {} is text of variable length, which HDF5 keeps without checksum; write it with a "
          "fixed length (h5py: numpy.bytes_)",
          path_, object);
   const std::size_t size = H5Tget_size(type.get());
+  const std::size_t count =
+      attribute ? static_cast<std::size_t>(check(H5Sget_simple_extent_npoints(space.get()),
+                                                 "H5Sget_simple_extent_npoints", object))
+                : plausible_size(id, size, object);
   std::vector<char> cells(count * size);
   check(attribute ? H5Aread(id, type.get(), cells.data())
                   : H5Dread(id, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, cells.data()),

@@ -7,9 +7,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <utility>
 
+#include "core/base/descriptor.hpp"
 #include "tests/core/support.hpp"
 
 namespace carousel {
@@ -86,6 +88,81 @@ TEST(Hdf5, FollowsLinksToOtherFiles) {
   EXPECT_TRUE(file.contains("/ranks/0000"));
   EXPECT_FALSE(file.contains("/ranks/0001"));
   EXPECT_FALSE(file.contains("/ranks/0001/values"));
+}
+
+TEST(Hdf5, TellsWhereALinkLeads) {
+  const TemporaryFolder folder;
+  hdf5::File file = hdf5::File::create(folder / "run.h5");
+  file.link("/receipts/0", "ranks/0003.h5", "/receipts/0");
+  file.write("/values", std::vector<int>{3});
+  EXPECT_EQ(file.link_target("/receipts/0"), "ranks/0003.h5:/receipts/0");
+  for (const char* other : {"/receipts", "/values", "/receipts/1", "/none/0"})
+    EXPECT_EQ(file.link_target(other), "") << other;
+}
+
+/// Makes a dataset in chunks, none of which is written.
+void claim(const std::string& path, const hdf5::Shape& shape, hid_t type) {
+  const hdf5::Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                          H5Fclose);
+  const int rank = static_cast<int>(shape.size());
+  const hdf5::Handle space(H5Screate_simple(rank, shape.data(), nullptr), H5Sclose);
+  const hdf5::Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  const hdf5::Shape chunk(shape.size(), 3);
+  H5Pset_chunk(properties.get(), rank, chunk.data());
+  const hdf5::Handle set(H5Dcreate2(file.get(), "claim", type, space.get(), H5P_DEFAULT,
+                                    properties.get(), H5P_DEFAULT),
+                         H5Dclose);
+  ASSERT_GE(set.get(), 0);
+}
+
+TEST(Hdf5, ShapesBeyondWhatIsStoredAreRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  constexpr hsize_t one = 1;
+  // Products of 2^50, of 0 and of 2 in 64 bits.
+  for (const hdf5::Shape& shape : {hdf5::Shape{one << 50}, hdf5::Shape{one << 32, one << 32},
+                                   hdf5::Shape{3, 6148914691236517206}}) {
+    claim(path, shape, H5T_NATIVE_INT64);
+    EXPECT_THAT(failure(ExitCode::bad_data,
+                        [&] { (void)hdf5::File::open(path).read<std::int64_t>("/claim"); }),
+                HasSubstr("a.h5: /claim is ["));
+    const hdf5::Handle text(H5Tcopy(H5T_C_S1), H5Tclose);
+    claim(path, shape, text.get());
+    EXPECT_THAT(
+        failure(ExitCode::bad_data, [&] { (void)hdf5::File::open(path).read_strings("/claim"); }),
+        HasSubstr("far more than is stored"));
+  }
+}
+
+TEST(Hdf5, ZerosMayBeCompressed) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  const std::vector<std::uint8_t> zeros(1 << 22);
+  {
+    const hdf5::Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                            H5Fclose);
+    const hsize_t extent = zeros.size();
+    const hdf5::Handle space(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+    const hdf5::Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_chunk(properties.get(), 1, &extent);
+    if (H5Pset_deflate(properties.get(), 9) < 0) GTEST_SKIP() << "this HDF5 has no deflate";
+    const hdf5::Handle set(H5Dcreate2(file.get(), "zeros", H5T_NATIVE_UINT8, space.get(),
+                                      H5P_DEFAULT, properties.get(), H5P_DEFAULT),
+                           H5Dclose);
+    ASSERT_GE(H5Dwrite(set.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros.data()),
+              0);
+  }
+  EXPECT_EQ(hdf5::File::open(path).read<std::uint8_t>("/zeros"), zeros);
+}
+
+TEST(Descriptor, WaitsForNoWriterOfAPipe) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { (void)Descriptor::open(path); }),
+              HasSubstr("pipe: cannot open: it is a pipe or device"));
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { (void)read_file(folder.path().string()); }),
+              HasSubstr("Is a directory"));
 }
 
 TEST(Hdf5, LivesInMemoryAsOnDisk) {
