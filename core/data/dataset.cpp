@@ -36,6 +36,12 @@ hdf5::File open_file(const std::string& path) {
   return file;
 }
 
+std::vector<std::string> read_class_names(const hdf5::File& file) {
+  std::vector<std::string> names = file.strings("/", "class_names");
+  if (names.empty()) fail(ExitCode::bad_data, "{}: class_names is empty", file.path());
+  return names;
+}
+
 hdf5::DatasetInfo find(const hdf5::File& file, const std::string& dataset) {
   if (!file.contains(dataset)) fail(ExitCode::bad_data, "{}: {} is missing", file.path(), dataset);
   return file.info(dataset);
@@ -43,7 +49,7 @@ hdf5::DatasetInfo find(const hdf5::File& file, const std::string& dataset) {
 
 }  // namespace
 
-Split::Split(const hdf5::File& file, const std::string& group, SampleShape& shape) {
+Split::Split(const hdf5::File& file, const std::string& group, SampleShape& shape, int classes) {
   const std::string images = group + "/images";
   const hdf5::DatasetInfo info = find(file, images);
   if (info.type != "uint8" || info.shape.size() != 4)
@@ -68,7 +74,7 @@ Split::Split(const hdf5::File& file, const std::string& group, SampleShape& shap
   if (label_shape != hdf5::Shape{info.shape[0]})
     fail(ExitCode::bad_data, "{}: {} is {}, it must be [{}], one per image", file.path(), labels,
          to_text(label_shape), info.shape[0]);
-  labels_ = file.read<int>(labels);
+  read_labels(file, labels, classes);
   read_images(file, images, info);
 }
 
@@ -88,12 +94,15 @@ void Split::read_images(const hdf5::File& file, const std::string& images,
          images, end, file_.size());
 }
 
-void Split::check_labels(const std::string& path, const std::string& group, int classes) const {
-  for (std::int64_t k = 0; k < samples(); ++k) {
-    const int label = labels_[static_cast<std::size_t>(k)];
+/// In the widest type first: a number that is no label is told as it stands in the file.
+void Split::read_labels(const hdf5::File& file, const std::string& labels, int classes) {
+  const auto values = file.read<std::int64_t>(labels);
+  labels_.reserve(values.size());
+  for (const std::int64_t label : values) {
     if (label < 0 || label >= classes)
-      fail(ExitCode::bad_data, "{}: {}/labels[{}] = {} is outside 0..{}", path, group, k, label,
-           classes - 1);
+      fail(ExitCode::bad_data, "{}: {}[{}] = {} is outside 0..{}", file.path(), labels,
+           labels_.size(), label, classes - 1);
+    labels_.push_back(static_cast<int>(label));
   }
 }
 
@@ -111,14 +120,11 @@ Dataset::Dataset(const std::string& path) : Dataset(open_file(path)) {}
 
 Dataset::Dataset(const hdf5::File& file)
     : path_(file.path()),
-      class_names_(file.strings("/", "class_names")),
+      class_names_(read_class_names(file)),
       source_(file.string("/", "source")),
       licence_(file.string("/", "licence")),
-      train_(file, "/train", shape_),
-      test_(file, "/test", shape_) {
-  if (class_names_.empty()) fail(ExitCode::bad_data, "{}: class_names is empty", path_);
-  train_.check_labels(path_, "/train", classes());
-  test_.check_labels(path_, "/test", classes());
+      train_(file, "/train", shape_, classes()),
+      test_(file, "/test", shape_, classes()) {
   read_normalisation(file);
 }
 

@@ -30,10 +30,10 @@ class Split {
 
  private:
   friend class Dataset;
-  Split(const hdf5::File& file, const std::string& group, SampleShape& shape);
+  Split(const hdf5::File& file, const std::string& group, SampleShape& shape, int classes);
   void read_images(const hdf5::File& file, const std::string& images,
                    const hdf5::DatasetInfo& info);
-  void check_labels(const std::string& path, const std::string& group, int classes) const;
+  void read_labels(const hdf5::File& file, const std::string& labels, int classes);
 
   std::vector<int> labels_;
   Descriptor file_;          // own one: HDF5 calls are not thread-safe

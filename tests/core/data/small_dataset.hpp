@@ -23,7 +23,8 @@ struct SmallDataset {
   std::string format = "carousel dataset";
   std::int64_t version = 1;
   std::string wrong_type = {};  // dataset to store as float64 instead
-  std::int64_t bad_label = -1;  // index in /test/labels that gets label 3
+  std::int64_t bad_label = -1;  // index in /test/labels that gets this value:
+  std::int64_t bad_value = 3;
   bool with_mean = true;
   double std = 0.5;
 
@@ -49,10 +50,11 @@ struct SmallDataset {
     std::vector<std::uint8_t> bytes(size);
     for (std::size_t k = 0; k < size; ++k) bytes[k] = static_cast<std::uint8_t>(k / 24 + k % 24);
     store<std::uint8_t>(file, group + "/images", bytes, images);
-    std::vector<int> classes(labels[0]);
-    for (std::size_t k = 0; k < classes.size(); ++k) classes[k] = static_cast<int>(k % 3);
-    if (group == "/test" && bad_label >= 0) classes[static_cast<std::size_t>(bad_label)] = 3;
-    store<int>(file, group + "/labels", classes, labels);
+    std::vector<std::int64_t> classes(labels[0]);
+    for (std::size_t k = 0; k < classes.size(); ++k) classes[k] = static_cast<std::int64_t>(k % 3);
+    if (group == "/test" && bad_label >= 0)
+      classes[static_cast<std::size_t>(bad_label)] = bad_value;
+    store<std::int64_t>(file, group + "/labels", classes, labels);
   }
 
   template <class T>
