@@ -14,10 +14,11 @@ namespace carousel {
 std::int64_t TrainingOrder::steps_per_epoch() const {
   const std::int64_t step = static_cast<std::int64_t>(micro_batches) * micro_batch_size;
   if (samples < step)
-    fail(ExitCode::usage,
-         "a step takes {} x {} = {} samples, but training has {}; lower "
-         "parallel.micro_batches or train.micro_batch_size",
-         micro_batches, micro_batch_size, step, samples);
+    fail(
+        ExitCode::usage,
+        "train.micro_batch_size = {} in parallel.micro_batches = {} makes steps of {} samples, but "
+        "the data set has {} to train with; lower one of them",
+        micro_batch_size, micro_batches, step, samples);
   return samples / step;
 }
 
