@@ -9,6 +9,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
+#include "core/io/run_folder.hpp"
 
 namespace carousel {
 namespace {
@@ -24,7 +25,7 @@ std::vector<fs::path> checkpoint_files(const fs::path& folder) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("step-") && name.ends_with(".h5")) files.push_back(entry.path());
+    if (is_checkpoint_file_name(name)) files.push_back(entry.path());
   }
   if (error) fail(ExitCode::input_output, "{}: cannot list: {}", folder.string(), error.message());
   // Longer names are later steps: numbers of more than eight digits have no leading zeros.
@@ -70,7 +71,7 @@ std::vector<std::byte> build_image(const std::string& path, const RunInfo& info,
 void save_checkpoint(const fs::path& run_folder, const RunInfo& info, const CheckpointPlace& place,
                      std::span<const NamedTensor> tensors) {
   const fs::path folder = run_folder / "checkpoints";
-  const std::string name = fmt::format("step-{:08}.h5", place.step);
+  const std::string name = checkpoint_file_name(place.step);
   const std::string path = (folder / name).string();
   write_checkpoint(path, info, place, tensors);
   replace_link(folder / "last.h5", name);

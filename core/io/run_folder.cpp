@@ -6,15 +6,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cmath>
 #include <csignal>
 #include <ctime>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <sstream>
 #include <system_error>
+#include <vector>
 
 #include "core/base/check.hpp"
 
@@ -23,16 +27,80 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array run_files{"run.h5", "metrics.jsonl", "status.json", "trace.json", "run.log"};
+constexpr std::array run_files{
+    "run.h5",         "metrics.jsonl",       "status.json",       "trace.json",
+    "run.h5.partial", "status.json.partial", "trace.json.partial"};
 constexpr std::array run_folders{"ranks", "checkpoints"};
 
-/// Removes the files of a run inside one of its folders, then the folder if nothing else is in it.
-void remove_run_folder(const fs::path& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string extension = entry.path().extension().string();
-    if (extension == ".h5" || extension == ".partial") fs::remove(entry.path());
+/// Whether a name is `prefix`, at least so many digits, and ".h5".
+bool is_numbered(std::string_view name, std::string_view prefix, std::size_t digits) {
+  constexpr std::string_view end = ".h5";
+  if (!name.starts_with(prefix) || !name.ends_with(end)) return false;
+  name.remove_prefix(prefix.size());
+  return name.size() >= digits + end.size() &&
+         name.find_first_not_of("0123456789") == name.size() - end.size();
+}
+
+/// Whether a run writes files of this name into this folder of its own.
+bool is_written(std::string_view name, std::string_view folder) {
+  constexpr std::string_view partial = ".partial";  // while it was being replaced
+  if (name.ends_with(partial)) name.remove_suffix(partial.size());
+  if (folder == "ranks") return is_numbered(name, "", 4);
+  return name == "last.h5" || is_checkpoint_file_name(name);
+}
+
+/// All files that a run has left, or would replace.
+std::vector<fs::path> files_of_run(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const char* name : run_files) {
+    if (fs::exists(fs::symlink_status(folder / name))) files.push_back(folder / name);
   }
-  if (fs::is_empty(folder)) fs::remove(folder);
+  for (const char* inner : run_folders) {
+    if (!fs::is_directory(folder / inner)) continue;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder / inner)) {
+      const bool is_file = entry.is_symlink() || entry.is_regular_file();
+      if (is_file && is_written(entry.path().filename().native(), inner))
+        files.push_back(entry.path());
+    }
+  }
+  return files;
+}
+
+/// Runs `function`; what the system refuses it becomes an error that says what to do.
+template <class Function>
+auto on_run_folder(Function&& function) {
+  try {
+    return function();
+  } catch (const fs::filesystem_error& error) {
+    fail(ExitCode::input_output,
+         "{}: cannot make the run folder: {}; set run.output to a folder you may write to",
+         error.path1().string(), error.code().message());
+  }
+}
+
+/// When a process began, in ticks since its node did; 0 where the system does not say.
+std::int64_t start_of(std::int64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(file, text);
+  // The program's name, in parentheses, may hold anything; the start is the 20th word after it.
+  std::istringstream words(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string word;
+  for (int k = 0; k < 19; ++k) words >> word;
+  std::int64_t start = 0;
+  words >> start;
+  return start;
+}
+
+/// The process that is still writing a run; 0 when there is none.
+std::int64_t writer_of(const fs::path& folder) {
+  try {
+    const RunStatus status = read_status(folder);
+    const bool alive = status.state == RunState::running && life_of(status) == Life::alive;
+    return alive ? status.process : 0;
+  } catch (const Error&) {
+    return 0;  // a damaged status speaks for nobody
+  }
 }
 
 std::string host_name() {
@@ -82,49 +150,47 @@ std::string rank_file_name(int rank) {
   return fmt::format("ranks/{:04}.h5", rank);
 }
 
+std::string checkpoint_file_name(std::int64_t step) {
+  return fmt::format("step-{:08}.h5", step);
+}
+
+bool is_checkpoint_file_name(std::string_view name) {
+  return is_numbered(name, "step-", 8);
+}
+
 bool holds_run(const fs::path& folder) {
-  for (const char* name : run_files) {
-    if (fs::exists(folder / name)) return true;
-  }
-  return false;
+  return on_run_folder([&] { return !files_of_run(folder).empty(); });
 }
 
 void check_run_folder(const fs::path& folder, bool overwrite) {
-  if (!holds_run(folder)) return;
+  const std::vector<fs::path> files = on_run_folder([&] { return files_of_run(folder); });
+  if (files.empty()) return;
   if (!overwrite)
     fail(ExitCode::usage,
-         "{}: holds a run already; set run.output to another folder, or pass "
-         "--overwrite to replace that run",
-         folder.string());
-  if (!fs::exists(folder / "status.json")) return;
-  try {
-    const RunStatus status = read_status(folder);
-    if (status.state != RunState::running || life_of(status) != Life::alive) return;
-    fail(ExitCode::usage,
-         "{}: process {} is still writing this run; end it first, or set run.output "
-         "to another folder",
-         folder.string(), status.process);
-  } catch (const Error& error) {
-    if (error.code() == ExitCode::usage) throw;  // a damaged status speaks for nobody
+         "{}: holds a run already, {}; set run.output to another folder, or pass --overwrite to "
+         "replace that run",
+         folder.string(), files.front().lexically_relative(folder).string());
+  for (const fs::path& file : files) {
+    const fs::path inner = file.lexically_relative(folder).parent_path();
+    if (!inner.empty() && on_run_folder([&] { return fs::is_symlink(folder / inner); }))
+      fail(ExitCode::usage,
+           "{}: is a link, and --overwrite deletes nothing behind one; remove {} and what else is "
+           "of that run yourself, or set run.output to another folder",
+           (folder / inner).string(), file.filename().string());
   }
+  if (const std::int64_t process = writer_of(folder); process != 0)
+    fail(ExitCode::usage,
+         "{}: process {} is still writing this run; end it first, or set run.output to another "
+         "folder; if that process is not of Carousel, remove status.json",
+         folder.string(), process);
 }
 
 void create_run_folder(const fs::path& folder, bool overwrite) {
   check_run_folder(folder, overwrite);
-  try {
-    if (holds_run(folder)) {
-      for (const char* name : run_files) fs::remove(folder / name);
-      for (const char* name : run_folders) {
-        if (fs::is_directory(folder / name)) remove_run_folder(folder / name);
-      }
-    }
+  on_run_folder([&] {
+    for (const fs::path& file : files_of_run(folder)) fs::remove(file);
     for (const char* name : run_folders) fs::create_directories(folder / name);
-  } catch (const fs::filesystem_error& error) {
-    fail(ExitCode::input_output,
-         "{}: cannot make the run folder: {}; set run.output to a folder "
-         "you may write to",
-         error.path1().string(), error.code().message());
-  }
+  });
 }
 
 const char* to_string(RunState state) {
@@ -144,6 +210,7 @@ const char* to_string(RunState state) {
 void write_status(const fs::path& folder, RunStatus status) {
   status.host = host_name();
   status.process = getpid();
+  status.process_start = start_of(status.process);
   status.updated = utc_now();
   const nlohmann::ordered_json json{{"state", to_string(status.state)},
                                     {"exit_code", status.exit_code},
@@ -151,6 +218,7 @@ void write_status(const fs::path& folder, RunStatus status) {
                                     {"step", status.step},
                                     {"host", status.host},
                                     {"process", status.process},
+                                    {"process_start", status.process_start},
                                     {"updated", status.updated}};
   // A cause may quote any bytes of a user's file.
   const std::string text =
@@ -170,6 +238,7 @@ RunStatus read_status(const fs::path& folder) {
                      .step = json.at("step"),
                      .host = json.value("host", ""),
                      .process = json.value("process", std::int64_t{0}),
+                     .process_start = json.value("process_start", std::int64_t{0}),
                      .updated = json.value("updated", "")};
     for (const RunState state :
          {RunState::running, RunState::done, RunState::failed, RunState::diverged}) {
@@ -184,7 +253,9 @@ RunStatus read_status(const fs::path& folder) {
 Life life_of(const RunStatus& status) {
   if (status.host != host_name() || status.process <= 0) return Life::unknown;
   const bool exists = kill(static_cast<pid_t>(status.process), 0) == 0 || errno == EPERM;
-  return exists ? Life::alive : Life::gone;
+  const std::int64_t start = start_of(status.process);
+  const bool other = status.process_start != 0 && start != 0 && start != status.process_start;
+  return exists && !other ? Life::alive : Life::gone;
 }
 
 MetricsLog::MetricsLog(const fs::path& folder)

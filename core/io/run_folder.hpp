@@ -19,15 +19,19 @@ namespace carousel {
 [[nodiscard]] std::string utc_now();
 
 /// The file names of a run; `rank` is also the number of the plan's device.
-[[nodiscard]] std::string rank_file_name(int rank);  // "ranks/0003.h5"
+[[nodiscard]] std::string rank_file_name(int rank);                 // "ranks/0003.h5"
+[[nodiscard]] std::string checkpoint_file_name(std::int64_t step);  // "step-00000012.h5"
+[[nodiscard]] bool is_checkpoint_file_name(std::string_view name);
 
+/// Whether there is any file that a run would replace. Error(input_output) where nobody may look.
 [[nodiscard]] bool holds_run(const std::filesystem::path& folder);
 
-/// Refuses a folder that holds a run with Error(usage); with `overwrite` only one that is alive.
+/// Refuses a folder that holds a run with Error(usage); with `overwrite` only one that is alive, or
+/// whose files lie behind a link.
 void check_run_folder(const std::filesystem::path& folder, bool overwrite);
 
-/// Checks the folder and makes it with what a run needs in it. With `overwrite` it is freed of what
-/// an earlier run wrote and of nothing else.
+/// Checks the folder and makes it with what a run needs in it. With `overwrite` it is freed of the
+/// files whose names a run writes, and of nothing else.
 void create_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 enum class RunState : std::uint8_t { running, done, failed, diverged };
@@ -41,7 +45,8 @@ struct RunStatus {
   // Filled in when it is written:
   std::string host = {};
   std::int64_t process = 0;
-  std::string updated = {};  // UTC
+  std::int64_t process_start = 0;  // tells it from a later one of that number; 0: not known
+  std::string updated = {};        // UTC
 };
 
 /// Replaces status.json; whoever reads sees the former or the new one.

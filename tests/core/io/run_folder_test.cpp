@@ -43,6 +43,59 @@ TEST(RunFolder, RefusesAnEarlierRunAndReplacesItWhenTold) {
   EXPECT_TRUE(fs::exists(folder / "ranks/notes.txt"));
 }
 
+/// What overwriting a run makes of a file beside it.
+bool is_kept(const std::string& name) {
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary / "one";
+  testing::write_sample_run(folder, 7);
+  std::ofstream(folder / name) << "mine";
+  create_run_folder(folder, true);
+  return fs::exists(folder / name);
+}
+
+TEST(RunFolder, DeletesNoNameThatARunDoesNotWrite) {
+  for (const char* name :
+       {"run.log", "my.h5", "run.h5.bak", "ranks/mine.h5", "ranks/000.h5", "ranks/0000.h5.old",
+        "ranks/last.h5", "checkpoints/best.h5", "checkpoints/step-7.h5", "checkpoints/0000.h5",
+        "checkpoints/step-0000000x.h5", "checkpoints/.partial"})
+    EXPECT_TRUE(is_kept(name)) << name;
+  for (const char* name : {"trace.json", "status.json.partial", "ranks/0007.h5",
+                           "ranks/10000.h5.partial", "checkpoints/last.h5",
+                           "checkpoints/step-00000007.h5", "checkpoints/step-123456789.h5.partial"})
+    EXPECT_FALSE(is_kept(name)) << name;
+}
+
+TEST(RunFolder, FilesInItsFoldersAreARun) {
+  for (const char* name :
+       {"ranks/0000.h5", "checkpoints/last.h5", "checkpoints/step-00000001.h5"}) {
+    const TemporaryFolder temporary;
+    for (const char* inner : {"ranks", "checkpoints"}) fs::create_directory(temporary / inner);
+    EXPECT_FALSE(holds_run(temporary.path()));
+    std::ofstream(temporary / name) << "mine";
+    EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(temporary.path(), false); }),
+                HasSubstr(name));
+    EXPECT_TRUE(fs::exists(temporary / name));
+  }
+}
+
+TEST(RunFolder, DeletesNothingBehindALink) {
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary / "one", store = temporary / "store";
+  testing::write_sample_run(folder, 7);
+  fs::remove(folder / "checkpoints");
+  fs::create_directory(store);
+  fs::create_directory_symlink(store, folder / "checkpoints");
+  std::ofstream(store / "other-run.h5") << "mine";
+  create_run_folder(folder, true);
+  EXPECT_TRUE(fs::is_symlink(folder / "checkpoints"));
+  EXPECT_TRUE(fs::exists(store / "other-run.h5"));
+
+  std::ofstream(store / "step-00000003.h5") << "of another run, perhaps";
+  EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(folder, true); }),
+              HasSubstr("checkpoints: is a link"));
+  EXPECT_TRUE(fs::exists(store / "step-00000003.h5"));
+}
+
 TEST(RunFolder, TakesAnExistingFolderWithoutARun) {
   const TemporaryFolder temporary;
   std::ofstream(temporary / "notes.txt") << "mine";
@@ -56,6 +109,25 @@ TEST(RunFolder, UnwritablePlaceNamesTheReason) {
   EXPECT_THAT(
       failure(ExitCode::input_output, [&] { create_run_folder(temporary / "file/run", false); }),
       HasSubstr("file"));
+  const std::string name(300, 'x');
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { check_run_folder(temporary / name, false); }),
+              HasSubstr("File name too long; set run.output"));
+  fs::create_symlink("loop", temporary / "loop");
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { (void)holds_run(temporary / "loop/run"); }),
+              HasSubstr("cannot make the run folder"));
+}
+
+TEST(RunFolder, AProcessOfTheSameNumberIsNotThatOfTheRun) {
+  const TemporaryFolder temporary;
+  write_status(temporary.path(), {});
+  RunStatus status = read_status(temporary.path());
+  EXPECT_EQ(life_of(status), Life::alive);
+  EXPECT_THAT(failure(ExitCode::usage, [&] { check_run_folder(temporary.path(), true); }),
+              HasSubstr("is still writing this run"));
+  --status.process_start;
+  EXPECT_EQ(life_of(status), Life::gone);
+  status.process_start = 0;  // of a file that does not say
+  EXPECT_EQ(life_of(status), Life::alive);
 }
 
 TEST(RunFolder, StatusComesBack) {
