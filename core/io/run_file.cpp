@@ -91,6 +91,17 @@ void append_memory(hdf5::File& file, std::span<const MemoryRecord> memory) {
   }
 }
 
+void append_rows(hdf5::File& file, const RankSegment& segment) {
+  append_actions(file, segment.actions);
+  append_messages(file, segment.messages);
+  append_memory(file, segment.memory);
+  for (const StageReceipts& receipts : segment.receipts)
+    file.append<std::uint64_t>(fmt::format("/receipts/{}", receipts.stage), receipts.digests);
+  for (const AuditedParameter& parameter : segment.audit)
+    file.append<real>("/audit/parameters/" + parameter.name, parameter.values,
+                      {parameter.shape.begin(), parameter.shape.end()});
+}
+
 void write_measured(hdf5::File& file, const MeasuredRecord& measured) {
   file.create_group("/measured/peak_bytes");
   for (int c = 0; c < category_count; ++c)
@@ -193,18 +204,12 @@ RankFile::RankFile(const std::filesystem::path& folder, int rank, const RunInfo&
     : file_(hdf5::File::create_in_memory((folder / rank_file_name(rank)).string())) {
   write_info(file_, "carousel rank", info);
   file_.set("/info", "rank", std::int64_t{rank});
-  append({}, {});
+  append_rows(file_, {});
+  publish(file_);
 }
 
 void RankFile::append(const RankSegment& segment, const MeasuredRecord& measured) {
-  append_actions(file_, segment.actions);
-  append_messages(file_, segment.messages);
-  append_memory(file_, segment.memory);
-  for (const StageReceipts& receipts : segment.receipts)
-    file_.append<std::uint64_t>(fmt::format("/receipts/{}", receipts.stage), receipts.digests);
-  for (const AuditedParameter& parameter : segment.audit)
-    file_.append<real>("/audit/parameters/" + parameter.name, parameter.values,
-                       {parameter.shape.begin(), parameter.shape.end()});
+  append_rows(file_, segment);
   write_measured(file_, measured);
   publish(file_);
 }

@@ -92,7 +92,8 @@ struct RankSegment {
   std::span<const AuditedParameter> audit = {};
 };
 
-/// ranks/NNNN.h5; each rank writes its own, or one process all of them. The folder exists.
+/// ranks/NNNN.h5; each rank writes its own, or one process all of them. The folder exists. Until
+/// the first segment ends, a file has no /measured.
 class RankFile {
  public:
   RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info);
