@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -21,6 +22,11 @@ namespace carousel {
 
 [[nodiscard]] inline std::string human_bytes(std::int64_t bytes) {
   return human_bytes(static_cast<double>(bytes));
+}
+
+/// What is no number has a sign bit, too, which would print as "-nan" and says nothing.
+[[nodiscard]] inline double unsigned_nan(double value) {
+  return std::isnan(value) ? std::abs(value) : value;
 }
 
 }  // namespace carousel

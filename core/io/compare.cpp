@@ -68,6 +68,15 @@ std::string accuracy_of(const RunSummary& run) {
   return run.evaluations.empty() ? "-" : fmt::format("{:.4f}", run.evaluations.back().accuracy);
 }
 
+/// What all ranks measured together, where all of them tell.
+template <class Function>
+std::vector<std::string> measured_cells(const std::vector<RunSummary>& runs, Function&& cell) {
+  return cells(runs, [&](const RunSummary& run) {
+    if (!run.missing.empty()) return std::string("?");
+    return run.measured.empty() ? std::string("-") : cell(run);
+  });
+}
+
 /// A total over all ranks and the whole run, per training step.
 double per_step(const RunSummary& run, std::int64_t MeasuredRecord::*total) {
   std::int64_t sum = 0;
@@ -77,8 +86,8 @@ double per_step(const RunSummary& run, std::int64_t MeasuredRecord::*total) {
 
 bool comparable(const RunSummary& a, const RunSummary& b) {
   return a.plan && b.plan && a.plan->rule == b.plan->rule && !a.receipts.empty() &&
-         a.plan->micro_batches == b.plan->micro_batches && a.plan->stages == b.plan->stages &&
-         a.info.seed == b.info.seed;
+         a.missing.empty() && b.missing.empty() && a.plan->micro_batches == b.plan->micro_batches &&
+         a.plan->stages == b.plan->stages && a.info.seed == b.info.seed;
 }
 
 /// Which earlier run of the same rule, N, S and seed a run repeats bit by bit.
@@ -86,6 +95,7 @@ std::string same_bits(const std::vector<RunSummary>& runs, std::size_t k) {
   for (std::size_t earlier = 0; earlier < k; ++earlier) {
     if (!comparable(runs[earlier], runs[k])) continue;
     const Agreement agreement = compare_receipts(runs[earlier], runs[k]);
+    if (agreement.steps == 0 && !agreement.differ()) continue;  // no update to compare
     if (agreement.differ())
       return fmt::format("no: step {} stage {}", agreement.steps, agreement.stage);
     if (agreement.equal()) return "yes, as " + short_name(runs[earlier].folder);
@@ -111,8 +121,8 @@ std::string compare_runs(std::span<const std::string> paths) {
             plan_cells(runs, [](const PlanRecord& p) { return fmt::format("{}", p.devices); }));
   table.row("test accuracy", cells(runs, accuracy_of));
   table.row("peak activations, all devices", {});
-  table.row("  measured", cells(runs, [&](const RunSummary& run) {
-              return run.measured.empty() ? "-" : human_bytes(measured_bytes(run, category));
+  table.row("  measured", measured_cells(runs, [&](const RunSummary& run) {
+              return human_bytes(measured_bytes(run, category));
             }));
   table.row("  planned", plan_cells(runs, [&](const PlanRecord& plan) {
               return human_bytes(planned_bytes(plan, category));
@@ -123,14 +133,19 @@ std::string compare_runs(std::span<const std::string> paths) {
   table.row("  dp, accumulating (A)", plan_cells(runs, [](const PlanRecord& plan) {
               return human_bytes(plan.activation_bytes_accumulate);
             }));
-  table.row("messages sent per step", cells(runs, [](const RunSummary& run) {
+  table.row("messages sent per step", measured_cells(runs, [](const RunSummary& run) {
               return fmt::format("{:.1f}", per_step(run, &MeasuredRecord::messages_sent));
             }));
-  table.row("bytes sent per step", cells(runs, [](const RunSummary& run) {
+  table.row("bytes sent per step", measured_cells(runs, [](const RunSummary& run) {
               return human_bytes(per_step(run, &MeasuredRecord::bytes_sent));
             }));
   table.row("same bits after every update", bits);
-  return table.text();
+  std::string text = table.text();
+  for (const RunSummary& run : runs) {
+    if (!run.missing.empty())
+      text += fmt::format("{}: {}; copy the whole folder\n", run.folder, missing_files(run));
+  }
+  return text;
 }
 
 }  // namespace carousel

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "core/base/check.hpp"
 #include "core/base/text.hpp"
@@ -70,11 +71,11 @@ void tell_memory(std::string& text, const RunSummary& run) {
 void tell_results(std::string& text, const RunSummary& run) {
   if (run.steps > 0)
     line(text, "training", "{} steps, last loss {:.4g}, {:.0f} images/s (median)", run.steps,
-         run.losses.back(), run.images_per_second);
+         unsigned_nan(run.losses.back()), run.images_per_second);
   if (!run.evaluations.empty()) {
     const EvaluationRecord& last = run.evaluations.back();
     line(text, "evaluations", "{}; the last, after {} steps: accuracy {:.4f}, loss {:.4g}",
-         run.evaluations.size(), last.step, last.accuracy, last.loss);
+         run.evaluations.size(), last.step, last.accuracy, unsigned_nan(last.loss));
   }
   if (!run.receipts.empty() && !run.receipts.front().empty())
     line(text, "receipts", "{} stages, {} updates; stage 0 ends with {:016x}", run.receipts.size(),
@@ -108,6 +109,9 @@ std::string inspect_run(const std::string& path) {
   text += "\n";
   if (run.plan) tell_plan(text, *run.plan);
   tell_results(text, run);
+  if (!run.missing.empty())
+    line(text, "incomplete", "{}; copy the whole folder to see what all devices measured",
+         missing_files(run));
   if (!run.measured.empty()) tell_memory(text, run);
   tell_info(text, run.info);
   return text;
@@ -169,7 +173,8 @@ std::string format_of(const std::string& path) {
 }  // namespace
 
 std::string inspect(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return inspect_run(path);
+  std::error_code unknown;  // the file itself will tell
+  if (std::filesystem::is_directory(path, unknown)) return inspect_run(path);
   const std::string format = format_of(path);
   if (format == "carousel run") return inspect_run(path);
   if (format == "carousel dataset") return inspect_dataset(path);

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
+#include "core/base/hdf5.hpp"
 
 namespace carousel {
 namespace {
@@ -49,8 +51,8 @@ PlanRecord read_plan(const hdf5::File& file) {
   return plan;
 }
 
-MeasuredRecord read_measured(const hdf5::File& file, const std::string& rank) {
-  const std::string group = rank + "/measured";
+MeasuredRecord read_measured(const hdf5::File& file) {
+  const std::string group = "/measured";
   MeasuredRecord measured{.messages_sent = file.integer(group, "messages_sent"),
                           .bytes_sent = file.integer(group, "bytes_sent")};
   for (std::size_t c = 0; c < category_count; ++c)
@@ -87,40 +89,64 @@ void read_steps(const hdf5::File& file, RunSummary& run) {
   run.images_per_second = median(file.read<double>("/steps/images_per_second"));
 }
 
-/// Whatever the ranks wrote; a rank that died early may have left nothing.
-void read_ranks(const hdf5::File& file, RunSummary& run) {
-  if (file.contains("/ranks")) {
-    for (const std::string& rank : file.children("/ranks")) {
-      if (file.contains("/ranks/" + rank + "/measured"))
-        run.measured.push_back(read_measured(file, "/ranks/" + rank));
-    }
-  }
-  if (file.contains("/receipts")) {
-    run.receipts.resize(file.children("/receipts").size());
+void read_rank(const fs::path& path, RunSummary& run) {
+  const Descriptor readable = Descriptor::open(path.string());
+  const hdf5::File file = hdf5::File::open(path.string());
+  if (read_info(file, "carousel rank").deck != run.info.deck)
+    fail(ExitCode::bad_data, "{}: belongs to another run than {}", path.string(), run.file);
+  if (file.contains("/measured")) run.measured.push_back(read_measured(file));
+  if (!file.contains("/receipts")) return;
+  for (const std::string& stage : file.children("/receipts")) {
     for (std::size_t s = 0; s < run.receipts.size(); ++s) {
-      const std::string receipts = fmt::format("/receipts/{}", s);
-      if (file.contains(receipts)) run.receipts[s] = file.read<std::uint64_t>(receipts);
+      if (stage == std::to_string(s))
+        run.receipts[s] = file.read<std::uint64_t>("/receipts/" + stage);
     }
   }
+}
+
+/// By their names, not through the links of run.h5: where one leads nowhere, HDF5 looks for a file
+/// of that name in the current folder, which may be of another run.
+void read_ranks(const fs::path& folder, RunSummary& run) {
+  if (!run.plan) return;
+  run.receipts.resize(run.plan->stage_layers.size());
+  const auto ranks = static_cast<int>(run.plan->messages_per_step.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::error_code unknown;  // the file itself will tell
+    const fs::path path = folder / rank_file_name(rank);
+    if (fs::status(path, unknown).type() == fs::file_type::not_found)
+      run.missing.push_back(rank_file_name(rank));
+    else
+      read_rank(path, run);
+  }
+  if (std::ssize(run.measured) < ranks) run.measured.clear();
 }
 
 }  // namespace
 
 RunSummary read_run(const std::string& path) {
-  fs::path folder = fs::is_regular_file(path) ? fs::path(path).parent_path() : fs::path(path);
-  if (folder.empty()) folder = ".";
-  const std::string main = (folder / "run.h5").string();
-  const Descriptor readable = Descriptor::open(main);
-  const hdf5::File file = hdf5::File::open(main);
+  std::error_code unknown;  // the files themselves will tell
+  const fs::file_status status = fs::status(path, unknown);
+  const bool is_file = fs::exists(status) && !fs::is_directory(status);
   RunSummary run;
+  run.file = is_file ? path : (fs::path(path) / "run.h5").string();
+  fs::path folder = fs::path(run.file).parent_path();
+  if (folder.empty()) folder = ".";
   run.folder = folder.string();
+  const Descriptor readable = Descriptor::open(run.file);
+  const hdf5::File file = hdf5::File::open(run.file);
   run.info = read_info(file, "carousel run");
-  if (fs::exists(folder / "status.json")) run.status = read_status(folder);
+  if (fs::exists(folder / "status.json", unknown)) run.status = read_status(folder);
   if (file.contains("/plan")) run.plan = read_plan(file);
   read_steps(file, run);
   run.evaluations = read_evaluations(file);
-  read_ranks(file, run);
+  read_ranks(folder, run);
   return run;
+}
+
+std::string missing_files(const RunSummary& run) {
+  if (run.missing.empty()) return "";
+  if (run.missing.size() == 1) return run.missing.front() + " is missing";
+  return fmt::format("{} and {} more are missing", run.missing.front(), run.missing.size() - 1);
 }
 
 std::int64_t measured_bytes(const RunSummary& run, Category category) {

@@ -8,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "core/base/text.hpp"
@@ -23,6 +25,7 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using testing::failure;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TemporaryFolder;
 
 void expect_80_columns(const std::string& text) {
@@ -40,6 +43,29 @@ TEST(Inspect, TellsAboutARun) {
                             HasSubstr("activations"), HasSubstr("4.0 KiB"), HasSubstr("0123abc")));
     expect_80_columns(text);
   }
+}
+
+TEST(Inspect, TellsWhatIsMissing) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder / "one", 7);
+  testing::write_sample_run(folder / "two", 7);
+  std::filesystem::remove(folder / "one/ranks/0001.h5");
+  EXPECT_THAT(inspect(folder / "one"), AllOf(ContainsRegex("incomplete +ranks/0001.h5 is missing"),
+                                             Not(HasSubstr("peak bytes"))));
+  const std::vector<std::string> paths{folder / "one", folder / "two"};
+  EXPECT_THAT(compare_runs(paths),
+              AllOf(HasSubstr("one: ranks/0001.h5 is missing"), ContainsRegex("measured +[?] +4.0"),
+                    ContainsRegex("messages sent per step +[?] +6.0"),
+                    ContainsRegex("same bits after every update +- +-")));
+}
+
+TEST(CompareRuns, RunsWithoutAStepHaveNoBits) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder / "one", 7, 0);
+  testing::write_sample_run(folder / "two", 7, 0);
+  const std::vector<std::string> paths{folder / "one", folder / "two"};
+  EXPECT_THAT(compare_runs(paths), AllOf(ContainsRegex("same bits after every update +- +-"),
+                                         ContainsRegex("messages sent per step +- +-")));
 }
 
 TEST(Inspect, TellsWhyARunEnded) {
@@ -102,6 +128,12 @@ TEST(CompareRuns, RunsOfOtherLengthAreTheSameAsFarAsBothWent) {
   testing::write_sample_run(folder / "two", 7, 1);
   const std::vector<std::string> paths{folder / "one", folder / "two"};
   EXPECT_THAT(compare_runs(paths), ContainsRegex("- +same for 1 steps"));
+}
+
+TEST(UnsignedNan, HasNoSign) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(fmt::format("{}", unsigned_nan(std::copysign(nan, -1.0))), "nan");
+  EXPECT_EQ(unsigned_nan(-1.5), -1.5);
 }
 
 TEST(HumanBytes, UsesBinaryUnits) {

@@ -98,8 +98,68 @@ TEST(RunFile, MissingRunAndMissingRankAreNoSurprise) {
   testing::write_sample_run(folder / "a", 7);
   std::filesystem::remove(folder / "a/ranks/0001.h5");
   const RunSummary run = read_run(folder / "a");
-  EXPECT_EQ(run.measured.size(), 1U);
+  EXPECT_THAT(run.missing, ElementsAre("ranks/0001.h5"));
+  EXPECT_EQ(missing_files(run), "ranks/0001.h5 is missing");
+  EXPECT_TRUE(run.measured.empty());
   EXPECT_TRUE(run.receipts[0].empty());
+}
+
+/// Goes to a folder and comes back.
+class WorkingFolder {
+ public:
+  explicit WorkingFolder(const std::filesystem::path& folder) {
+    std::filesystem::current_path(folder);
+  }
+  WorkingFolder(const WorkingFolder&) = delete;
+  WorkingFolder& operator=(const WorkingFolder&) = delete;
+  ~WorkingFolder() { std::filesystem::current_path(former_); }
+
+ private:
+  std::filesystem::path former_ = std::filesystem::current_path();
+};
+
+TEST(RunFile, AMissingRankIsNotThatOfTheCurrentFolder) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder / "a", 7);
+  testing::write_sample_run(folder / "b", 8);
+  std::filesystem::remove(folder / "a/ranks/0000.h5");
+  const WorkingFolder inside(folder / "b");
+  const RunSummary run = read_run(folder / "a");
+  EXPECT_THAT(run.missing, ElementsAre("ranks/0000.h5"));
+  EXPECT_TRUE(run.receipts[1].empty());
+  EXPECT_EQ(run.receipts[0].size(), 2U);
+}
+
+TEST(RunFile, ReceiptsNeedNoLink) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  {
+    const hdf5::Handle file(H5Fopen((folder / "run.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT),
+                            H5Fclose);
+    ASSERT_GE(H5Ldelete(file.get(), "/receipts/0", H5P_DEFAULT), 0);
+  }
+  const RunSummary run = read_run(folder.path().string());
+  EXPECT_EQ(run.receipts.size(), 2U);
+  EXPECT_EQ(run.receipts[0].size(), 2U);
+}
+
+TEST(RunFile, ARankWithoutASegmentMeasuresNothing) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7, 0);
+  EXPECT_FALSE(hdf5::File::open(folder / "ranks/0000.h5").contains("/measured"));
+  const RunSummary run = read_run(folder.path().string());
+  EXPECT_TRUE(run.missing.empty());
+  EXPECT_TRUE(run.measured.empty());
+}
+
+TEST(RunFile, AGivenFileIsReadAndNoOther) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  const std::string digits = testing::input("digits.h5");
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)read_run(digits); }),
+              HasSubstr("digits.h5: has no /info"));
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)read_run(folder / "ranks/0000.h5"); }),
+              HasSubstr("0000.h5: this is a 'carousel rank'"));
 }
 
 TEST(RunFile, AnOpenReaderDoesNotDisturbTheRun) {
