@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include "core/base/digest.hpp"
 #include "core/io/checkpoint.hpp"
@@ -147,35 +148,55 @@ void verify_info(const JudgedFile& file, const RunInfo& info, const RunInfo& wan
   file.demand_attribute("/info", "git_hash", info.git_hash, wanted.git_hash);
 }
 
+/// run.h5 leads to the files of the ranks, so that others see one file.
+void verify_links(const JudgedFile& file, const Schedule& schedule) {
+  const auto verify = [&](const std::string& object, int rank, const std::string& target) {
+    const std::string wanted = fmt::format("{}:{}", rank_file_name(rank), target);
+    const std::string found = file.hdf5().link_target(object);
+    if (found.empty()) file.wrong("{} is missing", object);
+    if (found != wanted) file.wrong("{} leads to {}, should lead to {}", object, found, wanted);
+  };
+  for (int d = 0; d < schedule.devices(); ++d) verify(fmt::format("/ranks/{:04}", d), d, "/");
+  for (int j = 0; j < schedule.rule().stages(); ++j) {
+    const std::string receipts = fmt::format("/receipts/{}", j);
+    verify(receipts, schedule.owner(j), receipts);
+  }
+}
+
 /// Updates that a rank's file tells of. Ranks of a run that was killed may be an epoch apart.
 std::int64_t recorded_steps(const JudgedFile& file, const RunSummary& run,
                             const Expectation& expected, int device) {
   const RunState state = run.status ? run.status->state : RunState::running;
   if (state == RunState::done || state == RunState::diverged) return run.steps;
+  if (!file.hdf5().contains("/measured")) return 0;  // it did not come to the end of one segment
   std::int64_t steps = run.steps;
   const Traffic sent = traffic(expected.schedule, device);
   if (sent.messages > 0) steps = file.hdf5().integer("/measured", "messages_sent") / sent.messages;
   for (int j = 0; j < expected.schedule.rule().stages(); ++j) {
     const std::string receipts = fmt::format("/receipts/{}", j);
     if (expected.schedule.owner(j) == device)
-      steps = file.hdf5().contains(receipts)
-                  ? static_cast<std::int64_t>(file.hdf5().info(receipts).shape[0])
-                  : 0;
+      steps = file.hdf5().contains(receipts) ? std::ssize(file.hdf5().read<std::uint64_t>(receipts))
+                                             : 0;
   }
   return between_segments(expected, steps) ? steps : run.steps;
 }
 
-/// Every stage has a receipt per update, in the file of its owner and nowhere else.
+/// Digests of every stage after every update.
+using Receipts = std::vector<std::vector<std::uint64_t>>;  // [stage][step]
+
+/// Every stage has a receipt per update, in the file of its owner and nowhere else; adds those of
+/// one device.
 std::int64_t verify_receipts(const JudgedFile& file, const Expectation& expected, int device,
-                             std::int64_t steps) {
+                             std::int64_t steps, Receipts& receipts) {
   std::int64_t count = 0;
   for (int j = 0; j < expected.schedule.rule().stages(); ++j) {
     const std::string name = fmt::format("/receipts/{}", j);
     const bool owns = expected.schedule.owner(j) == device;
     if (!owns && file.hdf5().contains(name))
       file.wrong("{} should be in the file of device {} alone", name, expected.schedule.owner(j));
-    if (owns && (steps > 0 || file.hdf5().contains(name)))
-      count += std::ssize(file.column<std::uint64_t>(name, static_cast<std::size_t>(steps)));
+    if (!owns || (steps == 0 && !file.hdf5().contains(name))) continue;
+    receipts[j] = file.column<std::uint64_t>(name, static_cast<std::size_t>(steps));
+    count += steps;
   }
   return count;
 }
@@ -226,11 +247,13 @@ class Meetings {
   std::int64_t sent_ = 0;
 };
 
-/// The parameters of the newest checkpoint have the digests of their receipts; its step, or -1.
+/// The parameters of the newest checkpoint have the digests of their receipts, of which every
+/// stage has `steps`; the checkpoint's step, or -1.
 std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expected,
-                               std::int64_t steps) {
+                               const Receipts& receipts, std::int64_t steps) {
   const std::string path = run.folder + "/checkpoints/last.h5";
-  if (!fs::exists(path)) return -1;
+  std::error_code unknown;  // the file itself will tell
+  if (fs::status(path, unknown).type() == fs::file_type::not_found) return -1;
   const Checkpoint checkpoint(path);
   const std::int64_t step = checkpoint.place().step;
   if (step < 1 || step > steps)
@@ -246,7 +269,7 @@ std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expecte
       }
     }
     const std::uint64_t found = digest(std::span<const real>(flat));
-    const std::uint64_t receipt = run.receipts[j][static_cast<std::size_t>(step - 1)];
+    const std::uint64_t receipt = receipts[j][static_cast<std::size_t>(step - 1)];
     if (found != receipt)
       fail(ExitCode::bad_data,
            "{}/{}: /receipts/{} row {} is {}, should be {} as the parameters of {}", run.folder,
@@ -259,9 +282,10 @@ std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expecte
 }  // namespace
 
 Verified verify_run(const RunSummary& run, const Expectation& expected) {
-  const JudgedFile main(run.folder + "/run.h5");
+  const JudgedFile main(run.file);
   main.demand_attribute("/info", "seed", run.info.seed, expected.seed);
   verify_plan(main, *run.plan, expected.plan);
+  if (run.steps > 0) verify_links(main, expected.schedule);
   verify_steps(main, expected, run.steps);
   verify_end(main, run, expected);
   Verified result{.steps = run.steps, .evaluations = verify_evaluations(main, run, expected)};
@@ -269,19 +293,20 @@ Verified verify_run(const RunSummary& run, const Expectation& expected) {
     result.profiled_steps += expected.profiled(t) ? 1 : 0;
 
   Meetings meetings;
+  Receipts receipts(expected.memory.stages.size());
   std::int64_t common = run.steps;
   for (int d = 0; d < expected.schedule.devices(); ++d) {
     const JudgedFile file(fmt::format("{}/{}", run.folder, rank_file_name(d)));
     verify_info(file, read_info(file.hdf5(), "carousel rank"), run.info);
     const std::int64_t steps = recorded_steps(file, run, expected, d);
     const VerifiedRank rank = verify_rank(file, expected, d, segments_until(expected, steps));
-    result.receipts += verify_receipts(file, expected, d, steps);
+    result.receipts += verify_receipts(file, expected, d, steps, receipts);
     result.actions += rank.actions;
     for (std::size_t k = 0; k < rank.messages.size(); ++k) meetings.add(d, k, rank.messages[k]);
     common = std::min(common, steps);
   }
   result.messages = meetings.verify(run, common);
-  result.checkpoint_step = verify_checkpoint(run, expected, common);
+  result.checkpoint_step = verify_checkpoint(run, expected, receipts, common);
   return result;
 }
 
