@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what a picture needs from a run folder, through run.h5 and its links to the ranks' files.
+"""Reads what a picture needs from a run folder: run.h5 and the ranks' files beside it.
 
 All times are seconds since the start of the run, all sizes bytes. Nothing is computed here.
 """
@@ -79,25 +79,29 @@ def read_file(file, main):
               planned_activations=file["plan/bytes/activations"][:],
               steps=columns(file["steps"], "step", "loss", "accuracy"),
               evaluations=columns(file["evaluations"], "step", "loss", "accuracy"),
-              devices=[read_device(file, main, d) for d in range(plan["devices"])])
+              devices=[read_device(main.parent, d) for d in range(plan["devices"])])
     if not any(len(device.actions["step"]) for device in run.devices):
         raise Refusal(USAGE, f"{main}: no step was profiled; train again with, for example, "
                              "profile.steps=\"0:20\"")
     return run
 
 
-def read_device(file, main, number):
-    name = f"ranks/{number:04d}"
-    rank = file.get(name)  # None where the link leads nowhere
-    if rank is None:
-        raise Refusal(INPUT_OUTPUT, f"{main.parent / name}.h5: cannot open the file of device "
-                                    f"{number}")
-    return Device(
-        actions=columns(rank["actions"], "kind", "step", "micro_batch", "stage", "version",
-                        "begin", "end"),
-        messages=columns(rank["messages"], "kind", "direction", "step", "stage", "peer", "bytes",
-                         "posted", "completed"),
-        memory=columns(rank["memory"], "seconds", "activations"))
+def read_device(folder, number):
+    """By its name: where a link of run.h5 leads nowhere, HDF5 takes a file of the current folder."""
+    path = folder / f"ranks/{number:04d}.h5"
+    if not path.is_file():
+        raise Refusal(INPUT_OUTPUT, f"{path}: no such file; copy the whole folder of the run")
+    try:
+        rank = h5py.File(path, "r")
+    except OSError as error:
+        raise Refusal(BAD_DATA, f"{path}: cannot read it: {' '.join(str(error).split())}") from None
+    with rank:
+        return Device(
+            actions=columns(rank["actions"], "kind", "step", "micro_batch", "stage", "version",
+                            "begin", "end"),
+            messages=columns(rank["messages"], "kind", "direction", "step", "stage", "peer",
+                             "bytes", "posted", "completed"),
+            memory=columns(rank["memory"], "seconds", "activations"))
 
 
 def columns(group, *names):

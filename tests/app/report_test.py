@@ -51,8 +51,8 @@ def tearDownModule():
     shutil.rmtree(FOLDER)
 
 
-def report(*words):
-    return subprocess.run([sys.executable, "-B", REPORT, *map(str, words)], cwd=FOLDER, text=True,
+def report(*words, inside=FOLDER):
+    return subprocess.run([sys.executable, "-B", REPORT, *map(str, words)], cwd=inside, text=True,
                           capture_output=True, timeout=100)
 
 
@@ -219,8 +219,8 @@ class Computed(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    def refused(self, code, word, *words):
-        result = report(*words)
+    def refused(self, code, word, *words, **keywords):
+        result = report(*words, **keywords)
         self.assertEqual(result.returncode, code, result.stderr)
         self.assertEqual(result.stdout, "")
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
@@ -250,8 +250,11 @@ class Refusals(unittest.TestCase):
         with h5py.File(folder / "ranks/0001.h5", "a") as rank:
             del rank["actions/begin"]
         self.refused(65, "begin", folder)
+        (folder / "ranks/0001.h5").write_text("no HDF5")
+        self.refused(65, "0001.h5: cannot read it", folder)
         (folder / "ranks/0001.h5").unlink()
         self.refused(74, "0001.h5", folder)
+        self.refused(74, "0001.h5", folder, inside=FOLDER / "ring")
         with h5py.File(folder / "run.h5", "a") as run:
             del run["plan"]
         self.refused(65, "plan", folder)
