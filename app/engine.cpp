@@ -6,8 +6,10 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <string_view>
 
 namespace carousel {
 namespace {
@@ -18,6 +20,21 @@ int available_cores() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
+}
+
+/// A number of threads that the environment asks for, the first of a list; 0 when it does not ask.
+/// Kokkos would end the process over a word, and write out of bounds with more than `most`.
+int environment_threads(const char* name, bool list, int most) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return 0;
+  const std::string_view view(text);
+  int threads = 0;
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), threads);
+  const bool whole = end == view.data() + view.size() || (list && *end == ',');
+  if (error != std::errc{} || !whole || threads < 1 || threads > most)
+    fail(ExitCode::usage, "{}={}: must be a number of threads from 1 to {}; correct or unset it",
+         name, in_quotes(text), most);
+  return threads;
 }
 
 template <class Clock>
@@ -65,12 +82,17 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
   Kokkos::InitializationSettings settings;
   // Kokkos complains when threads are not bound; binding is the launcher's business.
   settings.set_disable_warnings(true);
+  const auto most = static_cast<int>(find_key("engine.threads")->range.max);
   int threads = config.threads;
-  if (threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr) {
+  // Kokkos reads its own variable in any case.
+  const int of_kokkos = environment_threads("KOKKOS_NUM_THREADS", false, most);
+  if (threads == 0) threads = of_kokkos;
+  if (threads == 0) threads = environment_threads("OMP_NUM_THREADS", true, most);
+  if (threads == 0) {
     const int ranks = session == nullptr ? 1 : session->ranks_on_node();
-    threads = std::max(1, available_cores() / ranks);
+    threads = std::clamp(available_cores() / ranks, 1, most);
   }
-  if (threads > 0) settings.set_num_threads(threads);
+  settings.set_num_threads(threads);
   return settings;
 }
 

@@ -12,9 +12,10 @@
 #include <exception>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/launcher.hpp"
 #include "comm/mpi_session.hpp"
@@ -23,12 +24,13 @@
 namespace carousel {
 namespace {
 
-/// One line on stderr; `rank` is named where more than one runs and only it knows of the error.
-void report(const std::string& text, const MpiSession* session) {
-  if (session != nullptr && session->size() > 1)
-    fmt::print(stderr, "carousel: rank {}: {}\n", session->rank(), text);
-  else
-    fmt::print(stderr, "carousel: {}\n", text);
+/// Says what went wrong and ends this rank, and with it all others, who know nothing of it. `rank`
+/// is named where more than one runs.
+int end(ExitCode code, const char* text, const std::optional<MpiSession>& session) {
+  const bool several = session && session->size() > 1;
+  complain(several ? fmt::format("rank {}: {}", session->rank(), text) : text);
+  if (several) session->abort(code);
+  return static_cast<int>(code);
 }
 
 int guarded_main(int argc, char** argv) {
@@ -50,16 +52,14 @@ int guarded_main(int argc, char** argv) {
     return static_cast<int>(code);
   } catch (const AgreedError& error) {
     // Every rank is here with the same error; one speaks and all end in order.
-    if (session->rank() == 0) fmt::print(stderr, "carousel: {}\n", error.what());
+    if (session->rank() == 0) complain(error.what());
     return static_cast<int>(error.code());
   } catch (const Error& error) {
-    report(error.what(), session ? &*session : nullptr);
-    if (session && session->size() > 1) session->abort(error.code());
-    return static_cast<int>(error.code());
+    return end(error.code(), error.what(), session);
+  } catch (const std::system_error& error) {
+    return end(ExitCode::input_output, error.what(), session);
   } catch (const std::exception& error) {
-    report(error.what(), session ? &*session : nullptr);
-    if (session && session->size() > 1) session->abort(ExitCode::internal);
-    return static_cast<int>(ExitCode::internal);
+    return end(ExitCode::internal, error.what(), session);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <system_error>
 
 #include "app/engine.hpp"
 #include "app/prepared_run.hpp"
@@ -26,10 +27,17 @@ namespace {
 /// Runs an action on all ranks and fails on all when one fails; alone, just runs it.
 template <class Action>
 void together(const MpiSession* session, Action&& action) {
+  const auto told = [&] {
+    try {
+      action();
+    } catch (const std::system_error& error) {
+      fail(ExitCode::input_output, "{}", error.what());
+    }
+  };
   if (session == nullptr)
-    action();
+    told();
   else
-    session->together(action);
+    session->together(told);
 }
 
 /// Sends and receives that all devices together may have pending.
@@ -137,7 +145,7 @@ void train_to_the_end(const RunConfig& config, const MpiSession* session, Traine
   trace(config, session);
   if (!first) return;
   write_status(config.run.output, {.state = RunState::done, .step = result.steps});
-  observer.say(fmt::format("done: {} steps, {}", result.steps, config.run.output));
+  observer.say(fmt::format("done: {} steps, {}", result.steps, printable(config.run.output)));
 }
 
 /// The last word of a run that failed, by rank 0 or by the rank that alone knows of it.
@@ -146,7 +154,7 @@ void write_failure(const RunConfig& config, ExitCode code, const char* cause, st
     write_status(config.run.output,
                  {.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
                   .exit_code = static_cast<int>(code),
-                  .cause = cause,
+                  .cause = printable(cause),
                   .step = step});
   } catch (const Error&) {
     // The cause itself is told on the terminal; a second failure would only hide it.
@@ -163,15 +171,17 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
   std::optional<Dataset> dataset;
   std::optional<PreparedRun> run;
+  Kokkos::InitializationSettings settings;
   together(session, [&] {
     dataset.emplace(config.data_file);
     run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
     check_processes(*run, session, local);
     if (first) check_run_folder(config.run.output, overwrite);
+    settings = kokkos_settings(config.engine, session);
   });
 
   // 2. The machine.
-  const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, session));
+  const Kokkos::ScopeGuard kokkos(settings);
   const ExecutionSpace exec;
 
   // 3. The devices of this process and where their messages meet.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/complaint.hpp"
 #include "app/launcher.hpp"
 #include "app/schema.hpp"
 #include "core/base/descriptor.hpp"
@@ -161,7 +162,7 @@ int report(const Error& error, const std::string& deck, const Launcher& launcher
   const bool everywhere = error.code() == ExitCode::usage && std::filesystem::exists(deck, unknown);
   if (everywhere ? launcher.first() : launcher.first_of_node()) {
     const std::string rank = launcher.first() ? "" : fmt::format("rank {}: ", launcher.rank);
-    fmt::print(stderr, "carousel: {}{}\n", rank, printable(error.what()));
+    complain(rank + error.what());
   }
   return static_cast<int>(error.code());
 }

@@ -7,6 +7,7 @@
 namespace carousel {
 namespace {
 
+constexpr double most_threads = 512;  // what Kokkos' OpenMP backend has room for
 // Bounds keep products of two of these, and the number of samples of a step, within 32 bits.
 constexpr Range counts = {.min = 1, .max = 4096};
 constexpr Range not_negative = {.min = 0};
@@ -281,7 +282,7 @@ std::vector<KeySpec> engine_keys() {
        .type = KeyType::integer,
        .doc = "Threads of one process; 0 is what the environment gives.",
        .standard = integer(0),
-       .range = {.min = 0, .max = 1024}},
+       .range = {.min = 0, .max = most_threads}},
   };
 }
 
