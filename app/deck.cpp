@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <tuple>
 
 #include "app/toml_text.hpp"
@@ -192,6 +194,10 @@ Deck parse_deck(std::string_view text, const std::string& path,
 
 Deck read_deck(const std::string& path, const std::vector<std::string>& overrides) {
   std::string text(max_deck_bytes + 1, '\0');  // never reads a device or a log to its end
+  // Front end and engine both read it, and a pipe holds it once at most.
+  std::error_code unknown;
+  if (std::filesystem::is_fifo(path, unknown))
+    fail(ExitCode::usage, "{}: the deck is a pipe; write it into a file", path);
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(ExitCode::usage, "{}: the deck cannot be opened: {}", path, std::strerror(errno));
