@@ -22,8 +22,8 @@ void add(std::string& report, const std::string& what, const std::string& a, con
 
 std::map<std::string, std::string> deck_of(const RunSummary& run) {
   std::map<std::string, std::string> keys;
-  for (const DeckEntry& entry : parse_deck(run.info.deck, run.folder + "/run.h5", {}).entries)
-    keys[entry.key] = to_toml(entry.value);
+  const Deck deck = as_bad_data([&] { return parse_deck(run.info.deck, run.file + ", deck", {}); });
+  for (const DeckEntry& entry : deck.entries) keys[entry.key] = to_toml(entry.value);
   // Names change no number.
   keys.erase("run.name");
   keys.erase("run.output");
@@ -100,9 +100,12 @@ std::string verdict(const RunSummary& a, const RunSummary& b, const Agreement& a
 
 RunSummary with_receipts(const std::string& path) {
   RunSummary run = read_run(path);
-  if (run.receipts.empty() || run.receipts.front().empty())
-    fail(ExitCode::bad_data,
-         "{}: has no receipts; not even one step was made, or its ranks/ is gone", run.folder);
+  if (!run.missing.empty())
+    fail(ExitCode::input_output, "{}: {}; copy the whole folder", run.folder, missing_files(run));
+  const auto is_empty = [](const std::vector<std::uint64_t>& stage) { return stage.empty(); };
+  if (run.receipts.empty() || std::ranges::any_of(run.receipts, is_empty))
+    fail(ExitCode::bad_data, "{}: has no receipts; its ranks did not make even one step together",
+         run.folder);
   return run;
 }
 

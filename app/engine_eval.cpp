@@ -29,7 +29,8 @@ class SilentObserver final : public TrainingObserver {
 
 /// The deck of the checkpoint, on one device whatever it was trained on.
 RunConfig evaluation_config(const Checkpoint& checkpoint, const std::string& dataset) {
-  RunConfig config = parse_run_config(checkpoint.info().deck, checkpoint.path(), {});
+  RunConfig config = as_bad_data(
+      [&] { return parse_run_config(checkpoint.info().deck, checkpoint.path() + ", deck", {}); });
   config.data_file = dataset;
   config.parallel = ParallelConfig{.rule = RuleKind::dp};
   config.train.optimizer.momentum = 0;

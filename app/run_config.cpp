@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/toml_text.hpp"
 #include "core/train/slices.hpp"
 
 namespace carousel {
@@ -229,7 +230,12 @@ const char* to_string(TransportKind transport) {
 }
 
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return make_run_config(read_deck(path, overrides));
+  RunConfig config = make_run_config(read_deck(path, overrides));
+  // What is written into files must be read from them again.
+  if (const std::size_t bytes = resolved_deck(config).size(); bytes > max_deck_bytes)
+    fail(ExitCode::usage, "{}: takes {} bytes with all defaults, and a deck may have {}", path,
+         bytes, max_deck_bytes);
+  return config;
 }
 
 RunConfig parse_run_config(std::string_view text, const std::string& path,

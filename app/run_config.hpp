@@ -63,6 +63,18 @@ struct RunConfig {
 /// Puts the place in the deck before a message that begins with the name of a key.
 [[nodiscard]] std::string located(const RunConfig& config, const std::string& message);
 
+/// Runs `function` on what a file has stored: what is a mistake of the user in a deck is a damaged
+/// file there, not one of whoever reads it. `prefix` comes before the message.
+template <class Function>
+auto as_bad_data(Function&& function, const std::string& prefix = "") {
+  try {
+    return std::forward<Function>(function)();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage) throw;
+    fail(ExitCode::bad_data, "{}{}", prefix, error.what());
+  }
+}
+
 /// Runs `function`; mistakes of the user that it reports get their place in the deck.
 template <class Function>
 decltype(auto) with_locations(const RunConfig& config, Function&& function) {

@@ -20,14 +20,13 @@ namespace {
 /// The plan of a run that can be planned here.
 PlanBasis basis_of(const RunSummary& run) {
   if (!run.plan)
-    fail(ExitCode::bad_data, "{}/run.h5: has no /plan; the run ended before it began", run.folder);
+    fail(ExitCode::bad_data, "{}: has no /plan; the run ended before it began", run.file);
   if (!run.plan->basis)
     fail(ExitCode::bad_data,
-         "{}/run.h5: has no /plan/basis, which an earlier Carousel did not write; train again",
-         run.folder);
+         "{}: has no /plan/basis, which an earlier Carousel did not write; train again", run.file);
   const PlanBasis& basis = *run.plan->basis;
   if (basis.real_bytes != 4 && basis.real_bytes != 8)
-    fail(ExitCode::bad_data, "{}/run.h5: attribute real_bytes of /plan/basis is {}", run.folder,
+    fail(ExitCode::bad_data, "{}: attribute real_bytes of /plan/basis is {}", run.file,
          basis.real_bytes);
   if (basis.real_bytes != int{sizeof(real)})
     fail(ExitCode::usage,
@@ -35,19 +34,6 @@ PlanBasis basis_of(const RunSummary& run) {
          "that precision",
          run.folder, basis.real_bytes, sizeof(real));
   return basis;
-}
-
-/// A deck that no longer reads, or no longer fits what is stored, is a damaged file, not a mistake
-/// of whoever runs the check.
-template <class Function>
-auto as_bad_data(const RunSummary& run, Function&& function) {
-  try {
-    return function();
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::usage) throw;
-    fail(ExitCode::bad_data, "{}/run.h5: attribute deck of /info or /plan/basis: {}", run.folder,
-         error.what());
-  }
 }
 
 std::string describe(const RunSummary& run, const PlanRecord& plan, const Verified& verified) {
@@ -83,8 +69,9 @@ void verify_command(const std::string& path) {
   const RunSummary run = read_run(path);
   const PlanBasis basis = basis_of(run);
   const RunConfig config =
-      as_bad_data(run, [&] { return parse_run_config(run.info.deck, run.folder + "/run.h5", {}); });
-  const PreparedRun prepared = as_bad_data(run, [&] { return prepare_run(config, basis); });
+      as_bad_data([&] { return parse_run_config(run.info.deck, run.file + ", deck", {}); });
+  const PreparedRun prepared =
+      as_bad_data([&] { return prepare_run(config, basis); }, run.file + ": deck or /plan/basis: ");
 
   const TrainConfig& train = config.train;
   const std::int64_t per_epoch =
