@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/base/text.hpp"
+
 namespace carousel {
 namespace {
 
@@ -80,7 +82,7 @@ void Terminal::step(const StepRecord& record) noexcept {
   Line line;  // written at once, so that it does not flicker
   if (style_.live) line.add("{}", erase_line);
   line.add("step {}/{}  epoch {}/{}  loss {:#.4g}  {:.0f} images/s", record.step + 1, length_.steps,
-           record.epoch + 1, length_.epochs, record.loss, record.images_per_second);
+           record.epoch + 1, length_.epochs, unsigned_nan(record.loss), record.images_per_second);
   if (const double left = seconds_left(record); left >= 0) {
     line.add("  ");
     add_duration(line, left);
@@ -98,7 +100,7 @@ void Terminal::step(const StepRecord& record) noexcept {
 void Terminal::evaluation(const EvaluationRecord& record) noexcept {
   Line line;
   line.add("epoch {}/{}  step {}  test loss {:#.4g}  test accuracy {:.4f}", record.epoch,
-           length_.epochs, record.step, record.loss, record.accuracy);
+           length_.epochs, record.step, unsigned_nan(record.loss), record.accuracy);
   message(line.text());
 }
 
