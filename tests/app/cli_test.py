@@ -8,12 +8,15 @@ arguments; INPUTS is the folder of the decks that come with Carousel.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+import h5py
 
 from dataset import write_dataset
 
@@ -115,6 +118,53 @@ class CommandLine(unittest.TestCase):
         self.assertIn("none.h5", self.refused("plan", deck, "data.file=none.h5", code=74))
         (self.folder / "bad.h5").write_text("no HDF5")
         self.assertIn("bad.h5", self.refused("plan", deck, "data.file=bad.h5", code=65))
+
+    def test_pipes_are_refused_at_once(self):
+        os.mkfifo(self.folder / "pipe")
+        deck, data = pathlib.Path(INPUTS) / "digits.toml", pathlib.Path(INPUTS) / "digits.h5"
+        self.add_engine()
+        self.assertIn("pipe: the deck is a pipe", self.refused("plan", "pipe"))
+        for words in (["inspect", "pipe"], ["plan", deck, "data.file=pipe"], ["verify", "pipe"],
+                      ["diff", "pipe", data]):
+            line = self.refused(*words, code=74)
+            self.assertIn("pipe: cannot open: it is a pipe or device", line)
+
+    def test_data_that_claims_more_than_is_stored(self):
+        deck = pathlib.Path(INPUTS) / "digits.toml"
+        with h5py.File(self.folder / "huge.h5", "w") as file:
+            for split in ("train", "test"):
+                file.create_dataset(f"{split}/images", (2**36, 1, 8, 8), "u1", chunks=(1, 1, 8, 8))
+                file.create_dataset(f"{split}/labels", (2**36,), "i8", chunks=(1,))
+            with h5py.File(pathlib.Path(INPUTS) / "digits.h5") as digits:
+                file.attrs.update(digits.attrs)
+        for words in (["inspect", "huge.h5"], ["plan", deck, "data.file=huge.h5"]):
+            self.assertIn("/train/labels is [68719476736], far more", self.refused(*words, code=65))
+
+    def test_a_run_folder_nobody_may_look_into(self):
+        deck = pathlib.Path(INPUTS) / "digits.toml"
+        os.symlink("loop", self.folder / "loop")
+        for name in ("x" * 300, "loop/run"):
+            self.assertIn("set run.output to a folder", self.refused(
+                "train", deck, f"run.output={name}", "--validate", code=74))
+
+    def test_only_named_files_are_complained_of(self):
+        data = str(pathlib.Path(INPUTS) / "digits.h5")
+        for words in (["verify", data], ["diff", data, data], ["inspect", data, data]):
+            self.assertIn("digits.h5: has no /info", self.refused(*words, code=65))
+
+    def test_decks_that_could_not_be_read_back(self):
+        text = (pathlib.Path(INPUTS) / "digits.toml").read_text()
+        wide = re.sub(r"widths = .*", f"widths = [64{',1' * 25000},10]", text)
+        (self.folder / "wide.toml").write_text(wide)
+        self.assertLess(len(wide), 65536)
+        self.assertRegex(self.refused("plan", "wide.toml"),
+                         r"wide.toml: takes \d+ bytes with all defaults, and a deck may have 65536")
+
+    def test_steps_larger_than_the_data(self):
+        deck = pathlib.Path(INPUTS) / "digits.toml"
+        self.assertIn("command line: train.micro_batch_size = 65536 in parallel.micro_batches = 4",
+                      self.refused("plan", deck, "train.micro_batch_size=65536"))
+        self.assertIn("0 to 512", self.refused("plan", deck, "engine.threads=513"))
 
     def test_residual_networks(self):
         deck = pathlib.Path(INPUTS) / "resnet20_cifar10.toml"

@@ -30,10 +30,10 @@ class Run(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def carousel(self, *words, ranks=1, code=0):
+    def carousel(self, *words, ranks=1, code=0, **variables):
         before = [MPIEXEC, "-n", str(ranks)] if ranks > 1 else []
         result = subprocess.run([*before, CAROUSEL, *map(str, words)], cwd=self.folder, text=True,
-                                capture_output=True, timeout=100)
+                                env={**os.environ, **variables}, capture_output=True, timeout=100)
         self.assertEqual(result.returncode, code, result.stderr)
         return result
 
@@ -42,6 +42,10 @@ class Run(unittest.TestCase):
 
     def refused(self, code, name, *words, **keywords):
         result = self.train(name, *words, code=code, **keywords)
+        return self.complaint(result)
+
+    def complaint(self, result):
+        """The one line that says what went wrong."""
         lines = [l for l in result.stderr.splitlines() if l.startswith("carousel: ")]
         self.assertEqual(len(lines), 1, result.stderr)
         return lines[0]
@@ -199,6 +203,54 @@ class Refusals(Run):
     def test_unwritable_folder(self):
         self.refused(74, "/proc/run")
         self.refused(74, "/proc/run", *RING, ranks=4)
+
+    def test_a_folder_nobody_may_look_into(self):
+        os.symlink("loop", self.folder / "loop")
+        for name in ("x" * 300, "loop/run"):
+            for ranks, words in ((1, ()), (4, RING)):
+                line = self.refused(74, name, *words, ranks=ranks)
+                self.assertIn("set run.output to a folder you may write to", line)
+
+    def test_files_of_others_are_kept(self):
+        for name in ("checkpoints/last.h5", "ranks/0000.h5"):
+            (self.folder / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / "run" / name).write_text("mine")
+        self.assertIn("--overwrite", self.refused(2, "run", "train.steps=1"))
+        self.assertEqual((self.folder / "run/checkpoints/last.h5").read_text(), "mine")
+        (self.folder / "run/checkpoints/best.h5").write_text("mine")
+        (self.folder / "run/checkpoints/step-best.h5").write_text("mine")
+        self.train("run", "train.steps=1", "--overwrite")
+        for name in ("best", "step-best"):
+            self.assertEqual((self.folder / f"run/checkpoints/{name}.h5").read_text(), "mine")
+
+    def test_threads_that_cannot_be(self):
+        for variables in ({"OMP_NUM_THREADS": "600"}, {"OMP_NUM_THREADS": "many"},
+                          {"KOKKOS_NUM_THREADS": "abc"}, {"KOKKOS_NUM_THREADS": "4,2"},
+                          {"KOKKOS_NUM_THREADS": "600"}):
+            for ranks, words in ((1, ()), (4, RING)):
+                line = self.refused(2, "run", *words, ranks=ranks, **variables)
+                self.assertIn("a number of threads from 1 to 512", line)
+        self.train("run", "train.steps=1", OMP_NUM_THREADS="2,1")
+        self.train("run", "train.steps=1", "--overwrite", "engine.threads=2", OMP_NUM_THREADS="600")
+
+    def test_an_error_is_one_line_whatever_it_quotes(self):
+        data = self.folder / "data.h5"
+        shutil.copy(PROJECT / "inputs/digits.h5", data)
+        with h5py.File(data, "r+") as file:
+            file.attrs["format"] = numpy.bytes_("x\ny")
+        self.assertIn("'x\\u000Ay'", self.refused(65, "run", f"data.file={data}"))
+        (self.folder / "two\nlines").mkdir()
+        (self.folder / "two\nlines/run.h5").touch()
+        self.assertIn("two\\u000Alines", self.refused(2, "two\nlines"))
+
+    def test_a_damaged_checkpoint_is_no_mistake_of_the_user(self):
+        self.train("run", "train.steps=1")
+        with h5py.File(self.folder / "run/checkpoints/last.h5", "r+") as file:
+            deck = file["info"].attrs["deck"].replace(b"[run]", b"[nur]")
+            file["info"].attrs["deck"] = numpy.bytes_(deck)
+        result = self.carousel("eval", "run/checkpoints/last.h5", PROJECT / "inputs/digits.h5",
+                               code=65)
+        self.assertIn("run/checkpoints/last.h5, deck:", self.complaint(result))
 
     def test_full_disk(self):
         result = subprocess.run(["bash", "-c", f"ulimit -f 40; exec {CAROUSEL} train {DECK} "

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import h5py
@@ -58,8 +59,8 @@ class Runs(unittest.TestCase):
                                 cwd=cls.folder, text=True, capture_output=True, timeout=100)
         assert result.returncode == code, result.stderr
 
-    def carousel(self, *words, code=0):
-        result = subprocess.run([CAROUSEL, *words], cwd=self.folder, text=True,
+    def carousel(self, *words, code=0, inside=None):
+        result = subprocess.run([CAROUSEL, *words], cwd=inside or self.folder, text=True,
                                 capture_output=True, timeout=100)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
@@ -131,6 +132,31 @@ class Verify(Runs):
             cut_to_first_epoch(rank)
         self.assertIn("failed after 44", self.carousel("verify", "copy").stdout)
 
+    def test_killed_in_the_first_epoch(self):
+        # Long steps, so that the kill comes before the first segment ends.
+        for name, words in (("early", ()), ("early-ring", RING)):
+            process = subprocess.Popen([CAROUSEL, "train", DECK, f"run.output={name}", *words,
+                                        "model.widths=[64,1500,1500,1500,10]"],
+                                       cwd=self.folder, stderr=subprocess.DEVNULL)
+            metrics = self.folder / name / "metrics.jsonl"
+            while not metrics.exists() or metrics.stat().st_size == 0:
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            process.kill()
+            process.wait()
+            self.assertIn("after 0 steps", self.carousel("verify", name).stdout)
+            self.assertNotIn("peak bytes", self.carousel("inspect", name).stdout)
+        # Of the other run, one rank had come to the end of its first segment, and one had not.
+        copy = self.copy("ring")
+        status = copy / "status.json"
+        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "failed"}))
+        shutil.rmtree(copy / "checkpoints")
+        with h5py.File(copy / "ranks/0002.h5", "r+") as rank:
+            cut_to_first_epoch(rank, steps=0)
+        self.assertIn("failed after 44", self.carousel("verify", "copy").stdout)
+        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "done"}))
+        self.assertIn("ranks/0002.h5", self.rejected("copy"))
+
     def test_every_mutation_is_rejected(self):
         chance = random.Random(1)
         counts = collections.Counter()
@@ -183,6 +209,15 @@ class Verify(Runs):
             ("run.h5", put("steps/learning_rate", 30, 0.04), "/steps/learning_rate row 30"),
             ("run.h5", put("steps/step", 7, 8), "/steps/step row 7"),
             ("run.h5", put("evaluations/step", 0, 21), "/evaluations/step row 0"),
+            ("run.h5", lambda f: f.pop("receipts/1"), "/receipts/1 is missing"),
+            ("run.h5", lambda f: f.pop("receipts"), "/receipts/0 is missing"),
+            ("run.h5", lambda f: f.pop("ranks"), "/ranks/0000 is missing"),
+            ("run.h5", lambda f: relink(f, "receipts/1", "ranks/0000.h5"),
+             "/receipts/1 leads to ranks/0000.h5:/receipts/1"),
+            ("run.h5", lambda f: claim(f, "steps/loss", "f8"), "/steps/loss is [1125899906842624]"),
+            ("run.h5", lambda f: claim(f, "plan/messages_per_step", "i8"),
+             "/plan/messages_per_step is [1125899906842624]"),
+            ("ranks/0002.h5", lambda f: f.pop("measured"), "/measured is missing"),
             ("run.h5", lambda f: f["steps/accuracy"].resize((43,)), "/steps/accuracy has 43"),
             ("ranks/0002.h5", lambda f: f["receipts/1"].resize((43,)), "/receipts/1 has 43 rows"),
             ("ranks/0002.h5", lambda f: f.pop("receipts/1"), "/receipts/1 is missing"),
@@ -260,8 +295,22 @@ class Diff(Runs):
     def test_what_has_no_receipts(self):
         self.assertIn("none", self.carousel("diff", "one", "none", code=74).stderr)
         self.train("bare")
-        shutil.rmtree(self.folder / "bare/ranks")
+        with h5py.File(self.folder / "bare/ranks/0000.h5", "r+") as rank:
+            del rank["receipts/1"]
         self.assertIn("no receipts", self.carousel("diff", "one", "bare", code=65).stderr)
+        shutil.rmtree(self.folder / "bare/ranks")
+        for inside in (self.folder, self.folder / "one"):
+            result = self.carousel("diff", self.folder / "bare", self.folder / "one", code=74,
+                                   inside=inside)
+            self.assertIn("bare: ranks/0000.h5 is missing", result.stderr)
+            self.assertIn("ranks/0000.h5 is missing",
+                          self.carousel("inspect", self.folder / "bare", inside=inside).stdout)
+
+    def test_unlinked_receipts_are_read_all_the_same(self):
+        self.train("unlinked")
+        with h5py.File(self.folder / "unlinked/run.h5", "r+") as run:
+            del run["receipts/1"]
+        self.assertIn("the same 44 updates", self.diff("unlinked", 0))
 
 
 def altered(chance, file, field, value):
@@ -283,14 +332,27 @@ def drop_last(group):
         column.resize((len(column) - 1,))
 
 
-def cut_to_first_epoch(rank):
-    """Takes away what a rank of the ring wrote after its first segment of 22 steps."""
-    steps = rank["actions/step"][:]
-    rows = int((steps < 22).sum())
+def relink(file, name, target):
+    del file[name]
+    file[name] = h5py.ExternalLink(target, "/" + name)
+
+
+def claim(file, name, kind):
+    """Puts a dataset there whose shape is far beyond what is stored."""
+    del file[name]
+    file.create_dataset(name, (2**50,), kind, chunks=(64,))
+
+
+def cut_to_first_epoch(rank, steps=22):
+    """Takes away what a rank of the ring wrote after its first segment of 22 steps, or all."""
+    rows = int((rank["actions/step"][:] < steps).sum())
     for group, length in (("actions", rows), ("memory", rows),
-                          ("messages", int((rank["messages/step"][:] < 22).sum()))):
+                          ("messages", int((rank["messages/step"][:] < steps).sum()))):
         for column in rank[group].values():
             column.resize((length,))
+    if steps == 0:
+        del rank["receipts"], rank["measured"]
+        return
     for receipts in rank["receipts"].values():
         receipts.resize((22,))
     for name in ("messages_sent", "bytes_sent"):
