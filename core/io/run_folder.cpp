@@ -78,7 +78,8 @@ auto on_run_folder(Function&& function) {
   }
 }
 
-/// When a process began, in ticks since its node did; 0 where the system does not say.
+/// When a process began, in ticks since its node did; 0 where the system does not say, -1 of one
+/// that has ended and that only its parent keeps in the list.
 std::int64_t start_of(std::int64_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   std::string text;
@@ -86,7 +87,10 @@ std::int64_t start_of(std::int64_t process) {
   // The program's name, in parentheses, may hold anything; the start is the 20th word after it.
   std::istringstream words(text.substr(std::min(text.size(), text.rfind(')') + 1)));
   std::string word;
-  for (int k = 0; k < 19; ++k) words >> word;
+  for (int k = 0; k < 19; ++k) {
+    words >> word;
+    if (k == 0 && word == "Z") return -1;
+  }
   std::int64_t start = 0;
   words >> start;
   return start;

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -128,6 +129,19 @@ TEST(RunFolder, AProcessOfTheSameNumberIsNotThatOfTheRun) {
   EXPECT_EQ(life_of(status), Life::gone);
   status.process_start = 0;  // of a file that does not say
   EXPECT_EQ(life_of(status), Life::alive);
+}
+
+TEST(RunFolder, AProcessThatHasEndedWritesNoMore) {
+  const TemporaryFolder temporary;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    write_status(temporary.path(), {});
+    ::_exit(0);
+  }
+  siginfo_t ended = {};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(life_of(read_status(temporary.path())), Life::gone);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(RunFolder, StatusComesBack) {
