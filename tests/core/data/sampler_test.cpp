@@ -98,7 +98,7 @@ TEST(TrainingOrder, StepsTileAnEpochAndDropTheIncompleteOne) {
 TEST(TrainingOrder, AStepLargerThanTheSetIsRefused) {
   const TrainingOrder order{.samples = 63, .micro_batches = 4, .micro_batch_size = 16};
   EXPECT_THAT(testing::failure(ExitCode::usage, [&] { (void)order.steps_per_epoch(); }),
-              HasSubstr("4 x 16 = 64 samples, but training has 63"));
+              HasSubstr("makes steps of 64 samples, but the data set has 63"));
 }
 
 }  // namespace
