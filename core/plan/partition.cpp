@@ -78,7 +78,7 @@ Partition partition_model(const Model& model, int stages, Balance balance) {
   const int pieces = static_cast<int>(firsts.size());
   if (stages > pieces)
     fail(ExitCode::usage,
-         "parallel.stages = {}, but model {} can be cut into {} at most; use fewer", stages,
+         "parallel.stages = {}, but model {} can be cut into at most {}; use fewer", stages,
          model.name, pieces);
 
   std::vector<double> prefix(pieces + 1, 0);

@@ -178,7 +178,7 @@ class CommandLine(unittest.TestCase):
             "plan", deck, small, "model.depth=21"))
         self.assertIn("command line: model.stem = \"imagenet\"", self.refused(
             "plan", deck, small, "model.stem=imagenet"))
-        self.assertIn("44 pieces", self.refused("plan", deck, small, "parallel.stages=99"))
+        self.assertIn("at most 44", self.refused("plan", deck, small, "parallel.stages=99"))
         self.assertIn("leaves batch_norm bn1 a single value per channel",
                       self.refused("plan", deck, point, "train.micro_batch_size=1"))
 
