@@ -91,8 +91,11 @@ TEST_P(ResnetOfPyTorch, ComputesAndLearnsTheSame) {
   compare("buffers_after_10", &LayerSpec::buffers, training_.buffers());
 }
 
+// So many rectifiers of the deepest network are at their kink that its single precision is compared
+// where batch norm moves what they are given away from zero.
 INSTANTIATE_TEST_SUITE_P(Models, ResnetOfPyTorch,
-                         testing::Values("resnet20", "resnet18-cifar", "resnet50"),
+                         testing::Values("resnet20", "resnet18-cifar",
+                                         is_double ? "resnet50" : "resnet50-shifted"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::erase(name, '-');

@@ -41,7 +41,8 @@ class ResnetTraining {
         network_(model_, n_),
         momentum_("carousel::test::momentum", model_.parameter_size()),
         digest_("carousel::test::digest", 1) {
-    const reference::State initial = reference::initial_state(model_, fixture.at("seed"));
+    reference::State initial = reference::initial_state(model_, fixture.at("seed"));
+    shift(fixture.at("norm_bias"), initial.parameters);
     Kokkos::deep_copy(network_.parameters(), to_device(initial.parameters));
     Kokkos::deep_copy(network_.buffers(), to_device(initial.buffers));
   }
@@ -78,6 +79,19 @@ class ResnetTraining {
   [[nodiscard]] Numbers buffers() const { return to_host(network_.buffers()); }
 
  private:
+  /// Puts a number, of every other channel its negative, in place of the zeros that biases of batch
+  /// norm start from.
+  void shift(real bias, Numbers& parameters) const {
+    std::int64_t at = 0;
+    for (const LayerSpec& layer : model_.layers) {
+      at += layer.parameter_size();
+      if (layer.kind != LayerKind::batch_norm) continue;
+      const std::int64_t first = at - layer.input.channels;
+      for (std::int64_t c = 0; first + c < at; ++c)
+        parameters[first + c] = c % 2 == 0 ? bias : -bias;
+    }
+  }
+
   void set_batch(Network& network, int t) const {
     network.set_batch(random_numbers(n_ * model_.input.size(), "images", stream_ + t),
                       random_labels(n_, model_.classes, t));

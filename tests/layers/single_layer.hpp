@@ -72,7 +72,7 @@ class SingleLayer {
 
  private:
   static Device<real> marked(std::int64_t size) {
-    const Device<real> numbers("carousel::test::marked", size);
+    Device<real> numbers("carousel::test::marked", size);
     Kokkos::deep_copy(numbers, mark);
     return numbers;
   }
