@@ -57,13 +57,13 @@ def draw_loss(axes, runs):
     else:
         axes.set_ylim(bottom=0)
     if len(runs) == 1:  # otherwise the lines leave no room, and Accuracy has the legend
-        axes.legend(loc="upper right")
+        axes.legend(loc="best")
 
 
 def draw_accuracy(axes, runs):
     draw_progress(axes, runs, "accuracy", "Accuracy")
     axes.set_ylim(0, 1.03)
-    axes.legend(loc="lower right")
+    axes.legend(loc="best")
 
 
 def draw_memory(axes, runs, windows):
