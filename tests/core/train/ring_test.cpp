@@ -93,7 +93,7 @@ TEST_F(Ring, SendsExactlyThePlansMessages) {
     SmallRun run(exec_, dataset_, deck, &process_);
     start_counting();
     (void)run.trainer().run();
-    const MessageCounts actual = counted();
+    const MessageCounts& actual = counted();
     const MessageCounts expected = planned_run(run);
     EXPECT_EQ(actual.sent, expected.sent);
     EXPECT_EQ(actual.posted, expected.posted);
