@@ -7,21 +7,14 @@
 #include "core/base/range.hpp"
 
 namespace carousel {
+namespace {
 
-Dropout::Dropout(const LayerSpec& spec)
-    : probability_(spec.probability), purpose_(random_key(0, "dropout " + spec.name)) {
-  CAROUSEL_CHECK(
-      spec.in_place && spec.input == spec.output && probability_ >= 0 && probability_ < 1,
-      "dropout {} with probability {}", spec.name, probability_);
-}
-
-void Dropout::drop(const ExecutionSpace& exec, const std::string& label, const Draw& draw,
-                   const Tensor& values) const {
-  const std::uint64_t key = draw.seed ^ purpose_;
+/// Sets numbers to zero with a probability, and scales the others.
+void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t key,
+          double probability, const Draw& draw, const Tensor& values) {
   const std::uint64_t epoch = static_cast<std::uint64_t>(draw.epoch) << 32;
   const int* samples = draw.samples;
-  const double probability = probability_;
-  const auto scale = static_cast<real>(1 / (1 - probability_));
+  const auto scale = static_cast<real>(1 / (1 - probability));
   const std::int64_t size = values.shape.size();
   real* y = values.data;
   Kokkos::parallel_for(
@@ -32,14 +25,26 @@ void Dropout::drop(const ExecutionSpace& exec, const std::string& label, const D
       });
 }
 
+}  // namespace
+
+Dropout::Dropout(const LayerSpec& spec)
+    : probability_(spec.probability), purpose_(random_key(0, "dropout " + spec.name)) {
+  CAROUSEL_CHECK(
+      spec.in_place && spec.input == spec.output && probability_ >= 0 && probability_ < 1,
+      "dropout {} with probability {}", spec.name, probability_);
+}
+
 void Dropout::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::dropout_forward";
-  if (arguments.training) drop(exec, label, arguments.draw, arguments.output);
+  if (!arguments.training) return;
+  drop(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw, arguments.output);
 }
 
 void Dropout::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::dropout_backward";
-  if (arguments.d_input.data != nullptr) drop(exec, label, arguments.draw, arguments.d_input);
+  if (arguments.d_input.data == nullptr) return;
+  drop(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw,
+       arguments.d_input);
 }
 
 }  // namespace carousel

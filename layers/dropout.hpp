@@ -20,9 +20,6 @@ class Dropout final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
-  void drop(const ExecutionSpace& exec, const std::string& label, const Draw& draw,
-            const Tensor& values) const;
-
   double probability_;
   std::uint64_t purpose_;
 };
