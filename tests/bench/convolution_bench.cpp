@@ -44,7 +44,7 @@ void convolution(benchmark::State& state) {
   Kokkos::deep_copy(w, 0.25);
   const auto layer = make_layer(spec);
   const bool both = state.range(0) == both_gradients;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     if (state.range(0) == forward)
       layer->forward(exec, {.input = {x.data(), n, spec.input},
                             .output = {y.data(), n, spec.output},

@@ -73,7 +73,7 @@ TEST(Sampler, EveryPlaceIsAboutEquallyLikely) {
     for (std::size_t k = 0; k < samples; ++k) ++count[k][order[k]];
   }
   for (const auto& row : count)
-    for (const int cell : row) EXPECT_NEAR(cell, epochs / samples, 5 * 21);
+    for (const int cell : row) EXPECT_NEAR(cell, 1.0 * epochs / samples, 5 * 21);
 }
 
 TEST(TrainingOrder, StepsTileAnEpochAndDropTheIncompleteOne) {
