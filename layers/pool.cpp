@@ -14,6 +14,17 @@ struct Interval {
   int end;
 };
 
+/// A pixel of one channel of one image, which is plane number `plane` of a tensor.
+struct Pixel {
+  std::int64_t plane;
+  int y;
+  int x;
+
+  /// Number i of the pixels of all planes of [h, w].
+  KOKKOS_FUNCTION Pixel(std::int64_t i, int h, int w)
+      : plane(i / w / h), y(static_cast<int>(i / w % h)), x(static_cast<int>(i % w)) {}
+};
+
 /// The planes of a pooling: input [h, w] and output [oh, ow] of one channel of one image.
 struct Planes {
   int h, w, oh, ow;
@@ -33,6 +44,15 @@ struct Planes {
   [[nodiscard]] KOKKOS_FUNCTION Interval pixels(int o, int kernel, int size) const {
     const int first = o * stride - padding;
     return {Kokkos::max(first, 0), Kokkos::min(first + kernel, size)};
+  }
+  /// Calls visit(oy, ox) for all windows in which input pixel (y, x) lies.
+  template <class Visit>
+  KOKKOS_FUNCTION void for_each_window(int y, int x, const Visit& visit) const {
+    const Interval rows = windows(y, kernel_h, oh);
+    const Interval columns = windows(x, kernel_w, ow);
+    for (int oy = rows.begin; oy < rows.end; ++oy) {
+      for (int ox = columns.begin; ox < columns.end; ++ox) visit(oy, ox);
+    }
   }
   /// Windows in which input row or column i lies.
   [[nodiscard]] KOKKOS_FUNCTION Interval windows(int i, int kernel, int count) const {
@@ -68,11 +88,9 @@ void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& argume
   real* y = arguments.output.data;
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const auto ox = static_cast<int>(i % planes.ow);
-        const auto oy = static_cast<int>(i / planes.ow % planes.oh);
-        const std::int64_t plane = i / planes.ow / planes.oh;
-        const real* pixels = x + plane * planes.h * planes.w;
-        y[i] = pixels[planes.largest(pixels, oy, ox)];
+        const Pixel at(i, planes.oh, planes.ow);
+        const real* pixels = x + at.plane * planes.h * planes.w;
+        y[i] = pixels[planes.largest(pixels, at.y, at.x)];
       });
 }
 
@@ -86,19 +104,14 @@ void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& argu
   const bool adds = arguments.adds_input;
   Kokkos::parallel_for(
       label, range(exec, arguments.input.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const auto ix = static_cast<int>(i % planes.w);
-        const auto iy = static_cast<int>(i / planes.w % planes.h);
-        const std::int64_t plane = i / planes.w / planes.h;
-        const real* pixels = x + plane * planes.h * planes.w;
-        const real* d = d_y + plane * planes.oh * planes.ow;
-        const Interval rows = planes.windows(iy, planes.kernel_h, planes.oh);
-        const Interval columns = planes.windows(ix, planes.kernel_w, planes.ow);
+        const Pixel at(i, planes.h, planes.w);
+        const real* pixels = x + at.plane * planes.h * planes.w;
+        const real* d = d_y + at.plane * planes.oh * planes.ow;
         real sum = adds ? d_x[i] : 0;
-        for (int oy = rows.begin; oy < rows.end; ++oy) {
-          for (int ox = columns.begin; ox < columns.end; ++ox) {
-            if (planes.largest(pixels, oy, ox) == iy * planes.w + ix) sum += d[oy * planes.ow + ox];
-          }
-        }
+        planes.for_each_window(at.y, at.x, [&](int oy, int ox) {
+          const bool wins = planes.largest(pixels, oy, ox) == at.y * planes.w + at.x;
+          if (wins) sum += d[oy * planes.ow + ox];
+        });
         d_x[i] = sum;
       });
 }
@@ -114,11 +127,9 @@ void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& ar
   real* y = arguments.output.data;
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const auto ox = static_cast<int>(i % planes.ow);
-        const auto oy = static_cast<int>(i / planes.ow % planes.oh);
-        const std::int64_t plane = i / planes.ow / planes.oh;
+        const Pixel at(i, planes.oh, planes.ow);
         const real* window =
-            x + (plane * planes.h + oy * planes.stride) * planes.w + ox * planes.stride;
+            x + (at.plane * planes.h + at.y * planes.stride) * planes.w + at.x * planes.stride;
         real sum = 0;
         for (int r = 0; r < planes.kernel_h; ++r) {
           for (int c = 0; c < planes.kernel_w; ++c) sum += window[r * planes.w + c];
@@ -136,15 +147,10 @@ void AveragePool::backward(const ExecutionSpace& exec, const BackwardArguments& 
   const bool adds = arguments.adds_input;
   Kokkos::parallel_for(
       label, range(exec, arguments.input.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const auto ix = static_cast<int>(i % planes.w);
-        const auto iy = static_cast<int>(i / planes.w % planes.h);
-        const real* d = d_y + i / planes.w / planes.h * planes.oh * planes.ow;
-        const Interval rows = planes.windows(iy, planes.kernel_h, planes.oh);
-        const Interval columns = planes.windows(ix, planes.kernel_w, planes.ow);
+        const Pixel at(i, planes.h, planes.w);
+        const real* d = d_y + at.plane * planes.oh * planes.ow;
         real sum = 0;
-        for (int oy = rows.begin; oy < rows.end; ++oy) {
-          for (int ox = columns.begin; ox < columns.end; ++ox) sum += d[oy * planes.ow + ox];
-        }
+        planes.for_each_window(at.y, at.x, [&](int oy, int ox) { sum += d[oy * planes.ow + ox]; });
         sum /= planes.kernel_h * planes.kernel_w;
         d_x[i] = adds ? d_x[i] + sum : sum;
       });
