@@ -77,10 +77,3 @@ BENCHMARK(convolution)
 
 }  // namespace
 }  // namespace carousel
-
-int main(int argc, char** argv) {
-  const Kokkos::ScopeGuard kokkos(argc, argv);
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}

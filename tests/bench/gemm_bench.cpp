@@ -58,10 +58,3 @@ BENCHMARK(product)
 
 }  // namespace
 }  // namespace carousel
-
-int main(int argc, char** argv) {
-  const Kokkos::ScopeGuard kokkos(argc, argv);
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}
