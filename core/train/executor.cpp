@@ -165,9 +165,13 @@ void Executor::load(const Action& action) {
   const Batch& batch = parts_.prefetcher.acquire(action.step, action.micro_batch);
   samples_ = batch.request.count;
   const int input = turn(action, counts_.inputs);
-  copy_to_device(exec_, parts_.memory.images(input), batch.images);
-  copy_to_device(exec_, parts_.memory.labels(input), batch.labels);
-  copy_to_device(exec_, parts_.memory.samples(input), batch.samples);
+  const auto bring = [&](void* to, const auto& from) {
+    copy<MemorySpace, HostSpace>(exec_, to, from.data(), from.size_bytes());
+  };
+  bring(parts_.memory.images(input), batch.images);
+  bring(parts_.memory.labels(input), batch.labels);
+  bring(parts_.memory.samples(input), batch.samples);
+  finish(exec_, "carousel::train::load");  // before the batch is filled again
   epochs_[input] = batch.request.epoch;
   parts_.prefetcher.release();
 }

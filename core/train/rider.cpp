@@ -10,12 +10,6 @@ namespace carousel {
 namespace {
 
 template <class T>
-void to_device(const ExecutionSpace& exec, T* to, std::span<const T> from) {
-  copy<MemorySpace, HostSpace>(exec, to, from.data(), from.size_bytes());
-  finish(exec, "carousel::train::copy_to_device");
-}
-
-template <class T>
 void to_host(const ExecutionSpace& exec, std::span<T> to, const T* from) {
   copy<HostSpace, MemorySpace>(exec, to.data(), from, to.size_bytes());
   finish(exec, "carousel::train::copy_to_host");
@@ -41,11 +35,8 @@ void copy_rider(const ExecutionSpace& exec, const real* from, real* to) {
 }
 
 void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> from) {
-  to_device(exec, to, from);
-}
-
-void copy_to_device(const ExecutionSpace& exec, int* to, std::span<const int> from) {
-  to_device(exec, to, from);
+  copy<MemorySpace, HostSpace>(exec, to, from.data(), from.size_bytes());
+  finish(exec, "carousel::train::copy_to_device");
 }
 
 void copy_to_host(const ExecutionSpace& exec, std::span<real> to, const real* from) {

@@ -3,7 +3,7 @@
 #pragma once
 
 // What rides behind every gradient and parameter vector: loss, correct, non-finite and samples, as
-// four numbers that are summed with the gradient. Also the copy of a loaded batch to the device.
+// four numbers that are summed with the gradient. Also copies between host and device.
 
 #include <span>
 
@@ -18,7 +18,6 @@ void copy_rider(const ExecutionSpace& exec, const real* from, real* to);
 
 /// Host to device; returns when the host buffer may be used again.
 void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> from);
-void copy_to_device(const ExecutionSpace& exec, int* to, std::span<const int> from);
 /// Device to host; returns when the numbers are there.
 void copy_to_host(const ExecutionSpace& exec, std::span<real> to, const real* from);
 void copy_to_host(const ExecutionSpace& exec, std::span<Metrics> to, const Metrics* from);
