@@ -145,10 +145,10 @@ void check_model(const ModelConfig& config);
 /// 18, 34 (basic blocks) and 50 (bottlenecks, v1.5: the stride is on the 3x3) have either stem.
 /// Depth 8, 20, 32 and 56 are the CIFAR family of He et al. 2016: three groups of 16, 32 and 64
 /// channels, with a convolution in the shortcut where the shape changes; layer1 to layer3, CIFAR's
-/// stem only. Throws Error(usage) for others (check_resnet does so without the data), and for
-/// images that are too small.
-void check_resnet(int depth, Stem stem);
+/// stem only. Throws Error(usage) for others, and for images that are too small.
 [[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes);
+/// What build_resnet() refuses whatever the images are.
+void check_resnet(int depth, Stem stem);
 
 /// A table of the layers for people.
 [[nodiscard]] std::string to_string(const Model& model);
