@@ -96,6 +96,15 @@ namespace carousel::test {
   return deck;
 }
 
+/// The deck with as many steps as runs that add in another order stay together. A residual network
+/// in single precision soon has a rectifier within rounding of its kink: measured, such runs are
+/// 1e-6 apart after two steps, 6e-3 after four and strangers after fifty; perceptrons and double
+/// precision stay together for all of them.
+[[nodiscard]] inline SmallDeck comparable(SmallDeck deck) {
+  if (sizeof(real) == 4 && deck.model.name == "resnet") deck.train.steps = 2;
+  return deck;
+}
+
 /// All runs of one N that one process can make: on one device and in a ring, and what dp alone can
 /// do.
 [[nodiscard]] inline std::vector<SmallDeck> local_decks(int micro_batches) {
