@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the planner has to know of a cluster: how fast a device computes and how fast two devices
+// exchange messages. It names no hardware and measures nothing.
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace carousel {
+
+/// The `[machine]` table of a deck. Device d is on node d / devices_per_node; every device has a
+/// link of its own, which sends and receives at the same time.
+struct Machine {
+  double flops = 0;              // of one device, FLOP/s
+  double memory_bandwidth = 0;   // of one device, bytes/s
+  double latency_inside = 0;     // of a message inside a node, seconds
+  double bandwidth_inside = 0;   // bytes/s in each direction
+  double latency_between = 0;    // of a message between nodes, seconds
+  double bandwidth_between = 0;  // bytes/s in each direction
+  int devices_per_node = 1;
+
+  bool operator==(const Machine&) const = default;
+
+  [[nodiscard]] bool same_node(int a, int b) const {
+    return a / devices_per_node == b / devices_per_node;
+  }
+  [[nodiscard]] double latency(int a, int b) const {
+    return same_node(a, b) ? latency_inside : latency_between;
+  }
+  [[nodiscard]] double bandwidth(int a, int b) const {
+    return same_node(a, b) ? bandwidth_inside : bandwidth_between;
+  }
+};
+
+/// The same devices with links that cost nothing.
+[[nodiscard]] inline Machine with_ideal_links(Machine machine) {
+  machine.latency_inside = machine.latency_between = 0;
+  machine.bandwidth_inside = machine.bandwidth_between = std::numeric_limits<double>::infinity();
+  return machine;
+}
+
+/// Seconds of a ring all-reduce of `bytes` over p devices in the order given: 2(p-1) hops of
+/// bytes / p, each as slow as the slowest link of the ring (Patarasuk & Yuan 2009, doi
+/// 10.1016/j.jpdc.2008.09.002).
+[[nodiscard]] double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
+                                        std::int64_t bytes);
+
+}  // namespace carousel

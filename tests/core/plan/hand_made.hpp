@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Actions written by hand, for tests of what reads lists that no schedule made. It tests nothing
+// itself.
+
+#include "core/plan/action.hpp"
+
+namespace carousel::testing {
+
+inline Action compute(ActionKind kind, int stage = 0, std::int64_t step = 0) {
+  return {.kind = kind, .step = step, .micro_batch = 0, .stage = stage};
+}
+
+inline Action send(int to, std::int64_t bytes, int stage = 0) {
+  return {.kind = ActionKind::send,
+          .payload = Payload::gradient,
+          .direction = Direction::send,
+          .stage = stage,
+          .peer = to,
+          .bytes = bytes};
+}
+
+inline Action post(int from, std::int64_t bytes, int stage = 0) {
+  return {.kind = ActionKind::post,
+          .payload = Payload::gradient,
+          .direction = Direction::receive,
+          .stage = stage,
+          .peer = from,
+          .bytes = bytes};
+}
+
+inline Action all_reduce(std::int64_t bytes, int stage = -1) {
+  return {
+      .kind = ActionKind::all_reduce, .payload = Payload::total, .stage = stage, .bytes = bytes};
+}
+
+/// For what the action has started.
+inline Action wait(Action action) {
+  action.kind = ActionKind::wait;
+  return action;
+}
+
+}  // namespace carousel::testing
