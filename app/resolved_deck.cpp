@@ -31,6 +31,12 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Whether the deck has the table, if only its name.
+bool names(const Deck& deck, const TableSpec& spec) {
+  return std::ranges::any_of(deck.tables,
+                             [&](const DeckTable& table) { return table.name == spec.name; });
+}
+
 /// Names of users may hold anything; plain ones are shown plainly.
 std::string shown(const std::string& name) {
   const bool plain = name.size() <= 60 && std::all_of(name.begin(), name.end(),
@@ -124,8 +130,11 @@ ResolvedDeck::ResolvedDeck(const Deck& deck) : path_(deck.path) {
   displace("train.epochs", "train.steps");
   for (const TableSpec& table : deck_tables())
     for (const KeySpec& spec : table.keys) drop_without_effect(spec);
-  for (const TableSpec& table : deck_tables())
-    for (const KeySpec& spec : table.keys) require(spec);
+  for (const TableSpec& table : deck_tables()) {
+    const bool used = !table.optional || has_table(table.name) || names(deck, table);
+    for (const KeySpec& spec : table.keys)
+      if (used) require(spec);
+  }
 }
 
 void ResolvedDeck::check_names(const Deck& deck) const {
@@ -175,6 +184,13 @@ void ResolvedDeck::require(const KeySpec& spec) const {
     if (!contains(condition.values, text(condition.key))) return;
   fail(ExitCode::usage, "{}: {} is missing; [{}] needs {} = {}", path_, spec.key(), spec.table,
        spec.name, allowed(spec));
+}
+
+bool ResolvedDeck::has_table(std::string_view name) const {
+  const auto of_table = [&](const KeySpec& spec) { return has(spec.key()); };
+  return std::ranges::any_of(deck_tables(), [&](const TableSpec& table) {
+    return table.name == name && std::ranges::any_of(table.keys, of_table);
+  });
 }
 
 bool ResolvedDeck::has(std::string_view key) const {
@@ -231,6 +247,7 @@ void ResolvedDeck::set_text(std::string_view key, const std::string& value) {
 std::string ResolvedDeck::to_toml(bool origins) const {
   std::string toml;
   for (const TableSpec& table : deck_tables()) {
+    if (table.optional && !has_table(table.name)) continue;
     toml += fmt::format("{}[{}]\n", toml.empty() ? "" : "\n", table.name);
     for (const KeySpec& spec : table.keys) {
       const auto found = items_.find(spec.key());

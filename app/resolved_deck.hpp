@@ -24,6 +24,8 @@ class ResolvedDeck {
 
   /// Whether the key has a value: given, or by default where it has an effect.
   [[nodiscard]] bool has(std::string_view key) const;
+  /// Whether an optional table is given.
+  [[nodiscard]] bool has_table(std::string_view name) const;
   /// Whether the deck or the command line gives it.
   [[nodiscard]] bool given(std::string_view key) const;
 

@@ -113,6 +113,17 @@ TrainConfig train(const ResolvedDeck& deck) {
   return config;
 }
 
+std::optional<Machine> machine(const ResolvedDeck& deck) {
+  if (!deck.has_table("machine")) return std::nullopt;
+  return Machine{.flops = deck.number("machine.flops"),
+                 .memory_bandwidth = deck.number("machine.memory_bandwidth"),
+                 .latency_inside = deck.number("machine.node_latency"),
+                 .bandwidth_inside = deck.number("machine.node_bandwidth"),
+                 .latency_between = deck.number("machine.network_latency"),
+                 .bandwidth_between = deck.number("machine.network_bandwidth"),
+                 .devices_per_node = small(deck, "machine.devices_per_node")};
+}
+
 /// A path is relative to where it is written.
 std::string data_file(const ResolvedDeck& deck) {
   const std::filesystem::path file = deck.text("data.file");
@@ -211,6 +222,7 @@ RunConfig make_run_config(const Deck& text) {
   config.train = train(deck);
   config.engine.threads = small(deck, "engine.threads");
   config.profile = {.steps = deck.text("profile.steps"), .audit = deck.flag("profile.audit")};
+  config.machine = machine(deck);
   CrossChecks(config).run();
   return config;
 }

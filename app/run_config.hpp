@@ -6,6 +6,7 @@
 // model fits the data or the plan fits the machine is not decided here.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "app/resolved_deck.hpp"
 #include "core/base/check.hpp"
 #include "core/model/model.hpp"
+#include "core/plan/machine.hpp"
 #include "core/plan/rule.hpp"
 #include "core/train/config.hpp"
 
@@ -42,7 +44,8 @@ struct RunConfig {
   TrainConfig train;
   EngineConfig engine;
   ProfileConfig profile;
-  ResolvedDeck deck;  // where all this comes from
+  std::optional<Machine> machine;  // to predict step times for
+  ResolvedDeck deck;               // where all this comes from
 };
 
 /// Reads and checks a deck with overrides `section.key=value`. Throws Error(usage) with the place

@@ -298,9 +298,49 @@ std::vector<KeySpec> profile_keys() {
   };
 }
 
+std::vector<KeySpec> machine_keys() {
+  const auto positive = [](const char* name, const char* doc, const char* unit) {
+    return KeySpec{.name = name,
+                   .type = KeyType::number,
+                   .doc = doc,
+                   .required = true,
+                   .range = {.min = 0, .open_min = true},
+                   .unit = unit};
+  };
+  const auto latency = [](const char* name, const char* doc) {
+    return KeySpec{.name = name,
+                   .type = KeyType::number,
+                   .doc = doc,
+                   .required = true,
+                   .range = not_negative,
+                   .unit = "seconds"};
+  };
+  return {
+      positive("flops", "What one device computes.", "FLOP/s"),
+      positive("memory_bandwidth", "What one device reads and writes in its memory.", "bytes/s"),
+      latency("node_latency", "Of a message between two devices of a node."),
+      positive("node_bandwidth", "From one device of a node to another, in each direction.",
+               "bytes/s"),
+      latency("network_latency", "Of a message between devices of two nodes."),
+      positive("network_bandwidth", "From a device to one of another node, in each direction.",
+               "bytes/s"),
+      {.name = "devices_per_node",
+       .type = KeyType::integer,
+       .doc = "Devices of a node, which have consecutive numbers.",
+       .required = true,
+       .range = counts},
+  };
+}
+
 TableSpec table(const char* name, const char* doc, std::vector<KeySpec> keys) {
   for (KeySpec& spec : keys) spec.table = name;
-  return {name, doc, std::move(keys)};
+  return {.name = name, .doc = doc, .keys = std::move(keys)};
+}
+
+TableSpec optional_table(const char* name, const char* doc, std::vector<KeySpec> keys) {
+  TableSpec spec = table(name, doc, std::move(keys));
+  spec.optional = true;
+  return spec;
 }
 
 }  // namespace
@@ -316,6 +356,7 @@ const std::vector<TableSpec>& deck_tables() {
       table("train.schedule", "how the learning rate changes", schedule_keys()),
       table("engine", "how it is computed", engine_keys()),
       table("profile", "what is recorded beyond losses", profile_keys()),
+      optional_table("machine", "what step times are predicted for; optional", machine_keys()),
   };
   return tables;
 }

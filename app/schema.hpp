@@ -52,6 +52,7 @@ struct TableSpec {
   std::string name;
   std::string doc;
   std::vector<KeySpec> keys;
+  bool optional = false;  // its keys have no effect, and none is required, unless one is given
 };
 
 [[nodiscard]] const std::vector<TableSpec>& deck_tables();

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* digits = R"([run]
@@ -264,6 +265,48 @@ TEST(RunConfig, ReadsResidualNetworks) {
   EXPECT_THAT(
       refusal({"train.optimizer.weight_decay=0", "train.optimizer.decay_norm_and_bias=false"}),
       HasSubstr("decay_norm_and_bias has no effect without weight_decay"));
+}
+
+constexpr const char* machine_table = R"([machine]
+flops = 1e13
+memory_bandwidth = 1e12
+node_latency = 2e-6
+node_bandwidth = 1e11
+network_latency = 5e-6
+network_bandwidth = 25_000_000_000
+devices_per_node = 8
+)";
+
+TEST(RunConfig, ReadsTheMachineIfThereIsOne) {
+  EXPECT_FALSE(load().machine.has_value());
+  EXPECT_THAT(resolved_deck(load()), Not(HasSubstr("[machine]")));
+  const RunConfig config = parse_run_config(std::string(digits) + machine_table, "x.toml", {});
+  const Machine expected = {.flops = 1e13,
+                            .memory_bandwidth = 1e12,
+                            .latency_inside = 2e-6,
+                            .bandwidth_inside = 1e11,
+                            .latency_between = 5e-6,
+                            .bandwidth_between = 2.5e10,
+                            .devices_per_node = 8};
+  EXPECT_EQ(config.machine, expected);
+  EXPECT_EQ(parse_run_config(resolved_deck(config), "y.toml", {}).machine, expected);
+}
+
+TEST(RunConfig, WantsTheWholeMachine) {
+  const std::string whole = std::string(digits) + machine_table;
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    return refusal_of(std::string(whole).replace(whole.find(from), from.size(), to), {});
+  };
+  EXPECT_EQ(refused("node_latency = 2e-6\n", ""),
+            "inputs/x.toml: machine.node_latency is missing; [machine] needs node_latency = a "
+            "number, at least 0 (seconds)");
+  EXPECT_THAT(refusal({"machine.flops=1e12"}), HasSubstr("machine.memory_bandwidth is missing"));
+  EXPECT_THAT(refusal_of(std::string(digits) + "[machine]\n", {}),
+              HasSubstr("machine.flops is missing"));
+  EXPECT_THAT(refused("1e13", "0"), HasSubstr("a number, above 0 (FLOP/s)"));
+  EXPECT_THAT(refused("2e-6", "-1"), HasSubstr("out of range"));
+  EXPECT_THAT(refused("1e11", "inf"), HasSubstr("not a finite number"));
+  EXPECT_THAT(refused("node = 8", "node = 0"), HasSubstr("1 to 4096"));
 }
 
 TEST(RunConfig, RefusesBadSlices) {
