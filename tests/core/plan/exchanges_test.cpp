@@ -16,9 +16,19 @@
 namespace carousel {
 namespace {
 
-using namespace carousel::testing;
+using testing::all_reduce;
+using testing::compute;
+using testing::describe;
 using ::testing::ElementsAre;
+using testing::failure;
 using ::testing::HasSubstr;
+using testing::Lists;
+using testing::lists_of;
+using testing::post;
+using testing::schedule_of;
+using testing::send;
+using testing::variants;
+using testing::wait;
 
 TEST(Exchanges, JoinsBothEndsAndTheirWaits) {
   const Lists lists = {

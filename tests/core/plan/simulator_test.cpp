@@ -21,8 +21,20 @@
 namespace carousel {
 namespace {
 
-using namespace carousel::testing;
+using testing::all_reduce;
+using testing::compute;
+using testing::computes;
+using testing::describe;
+using testing::failure;
 using ::testing::HasSubstr;
+using testing::Lists;
+using testing::lists_of;
+using testing::parallel;
+using testing::post;
+using testing::schedule_of;
+using testing::send;
+using testing::variants;
+using testing::wait;
 
 /// Powers of two make the sums exact.
 constexpr Machine machine = {.flops = 1,
