@@ -188,11 +188,15 @@ class Matcher {
       line.started = 0;
     }
     if (line.started == line.exchanges.size())
-      line.exchanges.push_back(
-          add({.from = result_.groups[group][0], .group = group, .bytes = a.bytes, .index = k}));
+      line.exchanges.push_back(add({.kind = a.kind,
+                                    .from = result_.groups[group][0],
+                                    .group = group,
+                                    .bytes = a.bytes,
+                                    .index = k}));
     const int started = line.exchanges[line.started++];
     Exchange& exchange = result_.all[started];
-    if (exchange.bytes != a.bytes) refuse(d, k, "meets another collective of the group");
+    if (exchange.kind != a.kind || exchange.bytes != a.bytes)
+      refuse(d, k, "meets another collective of the group");
     ++exchange.started;
     pending_.push_back({started, k});
     return started;

@@ -17,9 +17,10 @@ namespace carousel {
 
 /// One message or one collective.
 struct Exchange {
-  int from = -1;   // of a collective: its first participant
-  int to = -1;     // of a message
-  int group = -1;  // of a collective
+  ActionKind kind = ActionKind::send;  // otherwise that of the collective
+  int from = -1;                       // of a collective: its first participant
+  int to = -1;                         // of a message
+  int group = -1;                      // of a collective
   std::int64_t bytes = 0;
   int started = 0;        // devices whose lists start it: both ends, or all participants
   std::size_t index = 0;  // of the action that starts it, in the list of `from`

@@ -4,55 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "core/base/check.hpp"
 #include "core/base/random.hpp"
+#include "core/plan/event_queue.hpp"
 #include "core/plan/exchanges.hpp"
 
 namespace carousel {
 namespace {
 
-/// An exchange that may begin at `time`. Smaller is served first.
-struct Event {
-  double time = 0;
-  double ready = 0;  // all ends had started
-  int from = 0;
-  int index = 0;  // in the list of `from`
-  int exchange = 0;
-  int port = -1;  // that it queued for
-
-  [[nodiscard]] bool operator>(const Event& other) const {
-    return std::tie(time, ready, from, index, exchange) >
-           std::tie(other.time, other.ready, other.from, other.index, other.exchange);
-  }
-};
-
-/// A heap whose top is the smallest.
-class Queue {
- public:
-  [[nodiscard]] bool empty() const { return events_.empty(); }
-  [[nodiscard]] const Event& top() const { return events_.front(); }
-  void push(const Event& event) {
-    events_.push_back(event);
-    std::ranges::push_heap(events_, std::greater<>());
-  }
-  Event pop() {
-    std::ranges::pop_heap(events_, std::greater<>());
-    const Event event = events_.back();
-    events_.pop_back();
-    return event;
-  }
-
- private:
-  std::vector<Event> events_;
-};
-
 /// One direction of a device's link.
 struct Port {
-  double free = 0;  // from then on
-  Queue waiting;    // in the order of `ready`: their times are all 0
+  double free = 0;     // from then on
+  EventQueue waiting;  // in the order of `ready`: their times are all 0
 };
 
 constexpr double never = std::numeric_limits<double>::infinity();
@@ -166,10 +133,19 @@ class Simulator {
   }
 
   [[nodiscard]] double occupied_seconds(const Exchange& exchange) const {
-    if (exchange.group >= 0)
-      return all_reduce_seconds(input_.machine, exchanges_.groups[exchange.group], exchange.bytes);
+    if (exchange.group >= 0) return collective_seconds(exchange);
     return static_cast<double>(exchange.bytes) /
            input_.machine.bandwidth(exchange.from, exchange.to);
+  }
+
+  [[nodiscard]] double collective_seconds(const Exchange& exchange) const {
+    switch (exchange.kind) {
+      case ActionKind::all_reduce:
+        return all_reduce_seconds(input_.machine, exchanges_.groups[exchange.group],
+                                  exchange.bytes);
+      default:
+        fail(ExitCode::internal, "{} is no collective", to_string(exchange.kind));
+    }
   }
 
   /// Calls visit(device) for all who take part.
@@ -211,7 +187,7 @@ class Simulator {
       busiest = port;
     });
     if (busiest >= 0) {
-      Queue& queue = ports_[busiest].waiting;
+      EventQueue& queue = ports_[busiest].waiting;
       queue.push({0, event.ready, event.from, event.index, event.exchange, busiest});
       if (queue.top().exchange == event.exchange) announce(busiest, now);
       if (event.port >= 0) announce(event.port, now);
@@ -275,7 +251,7 @@ class Simulator {
   std::vector<State> states_;  // [exchange]
   std::vector<Place> places_;  // [device]
   std::vector<Port> ports_;
-  Queue events_;
+  EventQueue events_;
   std::vector<int> resumed_;  // devices whose wait is over
   std::map<std::int64_t, double> step_ends_;
   Simulation result_;

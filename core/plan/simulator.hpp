@@ -70,7 +70,9 @@ struct Simulation {
   std::vector<std::vector<Interval>> actions;  // [device][action], when kept
   std::vector<Transfer> transfers;             // in the order they begin, when kept
 
-  /// Mean seconds per training step from the end of step `first` to the end of step `last`.
+  /// Mean seconds per training step from the end of step `first` to the end of step `last`. The
+  /// steady state needs some steps to settle, and the last updates of a list come too early, since
+  /// they no longer wait for passes of later steps.
   [[nodiscard]] double seconds_per_step(std::int64_t first, std::int64_t last) const;
 };
 

@@ -92,7 +92,7 @@ TEST(Simulator, PingPongTakesLatencyAndBandwidth) {
       {post(0, 64), wait(post(0, 64)), send(0, 64), wait(send(0, 64))},
   };
   const Simulation simulation = simulate(input_of(lists));
-  EXPECT_EQ(simulation.seconds, 1 + 2 * (0.25 + 64 / 16));
+  EXPECT_EQ(simulation.seconds, 1 + 2 * (0.25 + 64.0 / 16));
   EXPECT_EQ(simulation.actions[1][1].begin, 0);
   EXPECT_EQ(simulation.actions[1][1].end, 5.25);
   EXPECT_EQ(simulation.devices[0].busy, 1);
@@ -112,9 +112,9 @@ TEST(Simulator, TellsNodesApart) {
     lists[to] = {post(from, 64), wait(post(from, 64))};
     return simulate(input_of(lists)).seconds;
   };
-  EXPECT_EQ(seconds(0, 3), 0.25 + 64 / 16);
-  EXPECT_EQ(seconds(3, 4), 1 + 64 / 4);
-  EXPECT_EQ(seconds(7, 4), 0.25 + 64 / 16);
+  EXPECT_EQ(seconds(0, 3), 0.25 + 64.0 / 16);
+  EXPECT_EQ(seconds(3, 4), 1 + 64.0 / 4);
+  EXPECT_EQ(seconds(7, 4), 0.25 + 64.0 / 16);
 }
 
 TEST(Simulator, TokensCostLatencyAndNeedNoPort) {
