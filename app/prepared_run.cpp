@@ -36,10 +36,7 @@ PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   Partition partition = partition_model(model, config.parallel.stages, config.parallel.balance);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
-  ScheduleSpec spec{config.parallel, {}};
-  for (const StageMemory& stage : stages)
-    spec.message_bytes.push_back(stage.message_size * std::int64_t{sizeof(real)});
-  Schedule schedule(spec);
+  Schedule schedule(schedule_spec(config.parallel, stages));
   check_schedule(schedule);
 
   // Throws when there is not a single training step in the data.
@@ -51,6 +48,8 @@ PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
                           .evaluation_batches = (basis.test_samples + batch - 1) / batch,
                           .staging_bytes = Prefetcher::planned_bytes(
                               basis.sample, basis.train_samples, batch, staged_batches),
+                          .label_staging_bytes = Prefetcher::planned_bytes({}, basis.train_samples,
+                                                                           batch, staged_batches),
                           .staged_messages = basis.staged_messages};
   MemoryPlan plan = plan_memory(memory, std::move(stages), schedule);
   return {basis, std::move(model), std::move(partition), std::move(schedule), std::move(plan)};

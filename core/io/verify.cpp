@@ -97,7 +97,7 @@ bool between_segments(const Expectation& expected, std::int64_t steps) {
   return steps == expected.total_steps || steps % expected.steps_per_epoch == 0;
 }
 
-/// How the run ended, its losses and its length agree: all devices stop two steps after the first
+/// How the run ended, its losses and its length agree: all devices stop three steps after the first
 /// loss that is not finite, or with the segment if that is earlier.
 void verify_end(const JudgedFile& file, const RunSummary& run, const Expectation& expected) {
   const RunState state = run.status ? run.status->state : RunState::running;
@@ -107,7 +107,7 @@ void verify_end(const JudgedFile& file, const RunSummary& run, const Expectation
   std::int64_t wanted = expected.total_steps;
   if (state == RunState::diverged) {
     if (t == run.steps) file.wrong("/steps/loss is finite in every row, but the run diverged");
-    wanted = std::min(segment_at(t, expected.steps_per_epoch, expected.total_steps).last, t + 2);
+    wanted = std::min(segment_at(t, expected.steps_per_epoch, expected.total_steps).last, t + 3);
   } else {
     if (t < run.steps)
       file.wrong("/steps/loss row {} is {}, but the run is {}", t, *first, to_string(state));

@@ -13,15 +13,11 @@ template <class Visit>
 void walk(const Schedule& schedule, std::span<const StageMemory> stages, int device,
           const Segment& segment, Visit&& visit) {
   std::int64_t in_use = 0;
-  for (std::int64_t p = segment.first; p < segment.last + schedule.trailing_periods(); ++p) {
-    for (const Action& relative : schedule.period(device)) {
-      const Action action = schedule.instantiate(device, relative, p, segment.first);
-      if (action.step < segment.first || action.step >= segment.last) continue;
-      if (action.kind == ActionKind::forward) in_use += align_up(stages[action.stage].frame_bytes);
-      if (action.kind == ActionKind::release) in_use -= align_up(stages[action.stage].frame_bytes);
-      visit(action, in_use);
-    }
-  }
+  schedule.for_each(device, segment, [&](const Action& action) {
+    if (action.kind == ActionKind::forward) in_use += align_up(stages[action.stage].frame_bytes);
+    if (action.kind == ActionKind::release) in_use -= align_up(stages[action.stage].frame_bytes);
+    visit(action, in_use);
+  });
 }
 
 }  // namespace

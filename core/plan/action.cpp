@@ -8,7 +8,8 @@ namespace carousel {
 
 bool same_message(const Action& a, const Action& b) {
   return a.payload == b.payload && a.direction == b.direction && a.stage == b.stage &&
-         a.step == b.step && a.peer == b.peer;
+         a.step == b.step && a.micro_batch == b.micro_batch && a.peer == b.peer &&
+         a.group == b.group;
 }
 
 const char* to_string(ActionKind kind) {
@@ -33,6 +34,10 @@ const char* to_string(ActionKind kind) {
       return "wait";
     case ActionKind::all_reduce:
       return "all_reduce";
+    case ActionKind::reduce:
+      return "reduce";
+    case ActionKind::broadcast:
+      return "broadcast";
     case ActionKind::save:
       return "save";
   }
@@ -45,12 +50,20 @@ const char* to_string(Payload payload) {
       return "";
     case Payload::token:
       return "token";
+    case Payload::activations:
+      return "activations";
+    case Payload::d_activations:
+      return "d_activations";
     case Payload::gradient:
       return "gradient";
     case Payload::total:
       return "total";
     case Payload::parameters:
       return "parameters";
+    case Payload::forward_copy:
+      return "forward_copy";
+    case Payload::backward_copy:
+      return "backward_copy";
     case Payload::optimizer_state:
       return "optimizer_state";
     case Payload::metrics:
@@ -59,18 +72,23 @@ const char* to_string(Payload payload) {
   return "?";
 }
 
+bool names_version(const Action& action) {
+  return action.kind == ActionKind::forward || action.kind == ActionKind::backward ||
+         action.kind == ActionKind::update || action.payload == Payload::parameters ||
+         action.payload == Payload::forward_copy || action.payload == Payload::backward_copy;
+}
+
 std::string to_string(const Action& action) {
   std::string text =
       fmt::format("t={:<4} step {:<3} {:<10}", action.time, action.step, to_string(action.kind));
   if (action.payload != Payload::none) text += fmt::format(" {}", to_string(action.payload));
   if (action.stage >= 0) text += fmt::format(" stage {}", action.stage);
   if (action.micro_batch >= 0) text += fmt::format(" micro-batch {}", action.micro_batch);
-  if (action.kind == ActionKind::forward || action.kind == ActionKind::backward ||
-      action.kind == ActionKind::update || action.payload == Payload::parameters)
-    text += fmt::format(" version {}", action.version);
+  if (names_version(action)) text += fmt::format(" version {}", action.version);
   if (action.peer >= 0)
     text += fmt::format(" {} device {}", action.direction == Direction::send ? "to" : "from",
                         action.peer);
+  if (action.group >= 0) text += fmt::format(" group {}", action.group);
   if (action.bytes > 0) text += fmt::format(" {} bytes", action.bytes);
   if (action.source >= 0) text += fmt::format(" source {}", action.source);
   if (action.buffer >= 0) text += fmt::format(" buffer {}", action.buffer);

@@ -20,16 +20,22 @@ enum class ActionKind : std::uint8_t {
   post,        // start a receive into `buffer`
   send,        // start a send from `buffer`
   wait,        // until the post or send of the same payload, step, stage and peer is complete
-  all_reduce,  // start the sum of all gradient buffers over all devices
+  all_reduce,  // start a sum over the devices of a group, each of which gets it
+  reduce,      // the same, but `peer` alone gets it
+  broadcast,   // start to bring what `peer` has to all devices of a group
   save,        // keep a copy of what has landed for the checkpoint
 };
 
 enum class Payload : std::uint8_t {
   none,
   token,            // paces the start of a step; carries nothing
+  activations,      // what crosses the cut before `stage`, into the landing of its frame
+  d_activations,    // the gradients of what crosses the cut behind `stage`
   gradient,         // sum over micro-batches 0 .. micro_batch of a stage's gradients
   total,            // the sum over all micro-batches
   parameters,       // theta of `version`
+  forward_copy,     // theta of `version` on its way from micro-batch to micro-batch, for forward
+  backward_copy,    // the same for backward
   optimizer_state,  // momentum, at the end of a segment
   metrics,          // results of an evaluation
 };
@@ -47,8 +53,9 @@ struct Action {
   int stage = -1;
   std::int64_t version = -1;
   int peer = -1;
+  int group = -1;  // of a collective and the wait for it
   std::int64_t bytes = 0;
-  int buffer = -1;  // frame, gradient buffer: see the device's BufferCounts
+  int buffer = -1;  // frame, gradient or other buffer: see the device's BufferCounts
   int source = -1;  // gradient buffer that is read
 
   bool operator==(const Action&) const = default;
@@ -56,6 +63,8 @@ struct Action {
 
 /// Whether a wait is for the message that another action started.
 [[nodiscard]] bool same_message(const Action& a, const Action& b);
+/// Whether actions of this kind are about a version of the parameters.
+[[nodiscard]] bool names_version(const Action& action);
 
 [[nodiscard]] const char* to_string(ActionKind kind);
 [[nodiscard]] const char* to_string(Payload payload);

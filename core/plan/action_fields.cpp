@@ -23,7 +23,7 @@ class Fields {
     switch (action_.kind) {
       case ActionKind::load:
         micro_batch();
-        bare_.stage = 0;
+        bare_.stage = counts_.first_stage;
         turn(&Action::buffer, counts_.inputs);
         break;
       case ActionKind::forward:
@@ -65,19 +65,40 @@ class Fields {
     bare_.payload = action_.payload;
     bare_.peer = action_.peer;
     demand(within(action_.peer, schedule_.devices()) && action_.peer != device_, "has no peer");
+    const ScheduleSpec& spec = schedule_.spec();
     switch (action_.payload) {
       case Payload::token:
         micro_batch();
         break;
+      case Payload::activations:
+        micro_batch();
+        if (cut(counts_.first_stage, counts_.last_stage + 1) &&
+            demand(action_.stage > 0, "crosses another cut")) {
+          bare_.bytes = spec.activation_bytes[action_.stage - 1];
+          turn(&Action::buffer, counts_.frames[action_.stage - (sends() ? 1 : 0)]);
+        }
+        break;
+      case Payload::d_activations:
+        micro_batch();
+        if (cut(counts_.last_stage, counts_.first_stage - 1)) {
+          bare_.bytes = spec.d_activation_bytes[action_.stage];
+          turn(&Action::buffer, counts_.boundaries[action_.stage]);
+        }
+        break;
       case Payload::gradient:
       case Payload::total:
         micro_batch();
-        if (stage()) bare_.bytes = schedule_.message_bytes(action_.stage);
+        if (any_stage()) bare_.bytes = spec.message_bytes[action_.stage];
         gradient(&Action::buffer);
         break;
       case Payload::parameters:
         version();
-        if (stage()) bare_.bytes = schedule_.message_bytes(action_.stage);
+        if (any_stage()) bare_.bytes = spec.message_bytes[action_.stage];
+        break;
+      case Payload::forward_copy:
+      case Payload::backward_copy:
+        micro_batch();
+        copy();
         break;
       default:
         demand(false, "does not belong into training");
@@ -85,9 +106,28 @@ class Fields {
     return verdict();
   }
 
-  const char* all_reduce() {
-    bare_.payload = Payload::total;
-    for (int j = 0; j < schedule_.rule().stages(); ++j) bare_.bytes += schedule_.message_bytes(j);
+  const char* group() {
+    const std::vector<int>& devices = schedule_.group(std::clamp(action_.group, 0, last_group()));
+    demand(action_.kind == ActionKind::wait || action_.kind == kind_of_collective(),
+           "is another collective than the placement has");
+    demand(within(action_.group, last_group() + 1) && std::ranges::count(devices, device_) == 1,
+           "names a group that is not the device's");
+    bare_.group = action_.group;
+    bare_.payload = action_.payload;
+    if (action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy) {
+      copy();
+    } else if (action_.payload == Payload::total && action_.stage < 0) {
+      demand(schedule_.parallel().placement == Placement::replicated, "sums no stage");
+      for (const std::int64_t bytes : schedule_.spec().message_bytes) bare_.bytes += bytes;
+    } else if (demand(action_.payload == Payload::total, "does not belong into a collective") &&
+               any_stage()) {
+      bare_.bytes = schedule_.message_bytes(action_.stage);
+      gradient(&Action::buffer);
+    }
+    if (schedule_.parallel().placement == Placement::sharded && any_stage())
+      bare_.peer = schedule_.owner(action_.stage);
+    if (schedule_.parallel().placement == Placement::model)
+      demand(action_.group == action_.stage, "sums over the devices of another stage");
     return verdict();
   }
 
@@ -104,6 +144,15 @@ class Fields {
     return error_;
   }
 
+  [[nodiscard]] bool sends() const { return action_.direction == Direction::send; }
+  [[nodiscard]] int last_group() const { return schedule_.groups() - 1; }
+
+  [[nodiscard]] ActionKind kind_of_collective() const {
+    if (action_.payload != Payload::total) return ActionKind::broadcast;
+    return schedule_.parallel().placement == Placement::sharded ? ActionKind::reduce
+                                                                : ActionKind::all_reduce;
+  }
+
   void version() { bare_.version = action_.version; }
 
   void micro_batch() {
@@ -112,13 +161,40 @@ class Fields {
            "names a micro-batch that is not");
   }
 
-  bool stage() {
+  bool any_stage() {
     bare_.stage = action_.stage;
     return demand(within(action_.stage, schedule_.rule().stages()), "names a stage that is not");
   }
 
+  bool stage() {
+    const bool here = action_.stage >= counts_.first_stage && action_.stage <= counts_.last_stage;
+    return any_stage() && demand(here, "names a stage of other devices");
+  }
+
+  /// What crosses a cut arrives at, or leaves for, one stage alone.
+  bool cut(int arriving, int leaving) {
+    const bool here = action_.stage == (sends() ? leaving : arriving);
+    return any_stage() && demand(here, "crosses another cut");
+  }
+
+  /// Parameters that pass by lie in the buffer of their pass, or in what the device owns.
+  void copy() {
+    version();
+    if (!any_stage()) return;
+    bare_.bytes = schedule_.message_bytes(action_.stage);
+    const int stages = schedule_.rule().stages();
+    const bool forward = action_.payload == Payload::forward_copy;
+    const bool owns = std::ranges::count(counts_.owned, action_.stage) > 0;
+    if (!demand(owns || counts_.travelling > 0, "hands on what every device has")) return;
+    if (!owns)
+      bare_.buffer = schedule_.travelling(device_, action_.step - segment_.first,
+                                          forward ? action_.stage : 2 * stages - 1 - action_.stage);
+    demand(action_.buffer == bare_.buffer, "names a buffer whose turn it is not");
+  }
+
   void turn(int Action::*buffer, int count) {
-    bare_.*buffer = schedule_.round_robin(device_, action_.step - segment_.first,
+    if (!demand(count > 0, "names a buffer that is not")) return;
+    bare_.*buffer = schedule_.round_robin(action_.step - segment_.first,
                                           std::max(action_.micro_batch, 0), count);
     demand(action_.*buffer == bare_.*buffer, "names a buffer whose turn it is not");
   }
@@ -148,7 +224,7 @@ const char* misnamed_field(const Schedule& schedule, const Segment& segment, int
                            const Action& action) {
   if (action.step < segment.first || action.step >= segment.last) return "is outside the segment";
   Fields fields(schedule, segment, device, action);
-  if (collective(action)) return fields.all_reduce();
+  if (collective(action)) return fields.group();
   const bool message = action.kind == ActionKind::post || action.kind == ActionKind::send ||
                        action.kind == ActionKind::wait;
   return message ? fields.message() : fields.compute();

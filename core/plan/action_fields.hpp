@@ -16,7 +16,8 @@ namespace carousel {
 
 /// Whether the action is a collective or the wait for one.
 [[nodiscard]] inline bool collective(const Action& action) {
-  return action.kind == ActionKind::all_reduce ||
+  return action.kind == ActionKind::all_reduce || action.kind == ActionKind::reduce ||
+         action.kind == ActionKind::broadcast ||
          (action.kind == ActionKind::wait && action.direction == Direction::none);
 }
 

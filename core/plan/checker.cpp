@@ -19,7 +19,11 @@ class Machine {
  public:
   Machine(const Schedule& schedule, const Segment& segment,
           const std::vector<std::vector<Action>>& lists)
-      : schedule_(schedule), lists_(lists), places_(schedule.devices()) {
+      : schedule_(schedule),
+        segment_(segment),
+        lists_(lists),
+        places_(schedule.devices()),
+        collectives_(schedule.groups()) {
     for (int d = 0; d < schedule.devices(); ++d) devices_.emplace_back(schedule, segment, d);
   }
 
@@ -45,6 +49,12 @@ class Machine {
       if (!places_[d].requests.empty()) return fault(d, "a message was never waited for");
       if (const char* error = devices_[d].at_the_end(); error != nullptr) return fault(d, error);
     }
+    // Every pass ran on some device; none ran twice, since every total had each micro-batch once.
+    std::int64_t passes = 0;
+    for (const SymbolicDevice& device : devices_) passes += device.passes();
+    const Rule& rule = schedule_.rule();
+    if (passes != (segment_.last - segment_.first) * rule.micro_batches() * rule.stages())
+      return fault(0, "micro-batches are missing");
     return std::nullopt;
   }
 
@@ -59,13 +69,20 @@ class Machine {
   struct Request {
     Action action;
     bool complete = false;
-    int ordinal = 0;  // of a collective
+    std::size_t ordinal = 0;   // of a collective in its group
+    Statement statement = {};  // of a send, then of what it meets
+  };
+
+  /// A collective that some devices of its group have started.
+  struct Collective {
+    Action action;
+    std::size_t started = 0;
   };
 
   struct Place {
     std::size_t next = 0;  // action
     std::vector<Request> requests;
-    int collectives = 0;  // started so far
+    std::vector<std::size_t> collectives;  // [group] started so far
   };
 
   [[nodiscard]] Fault fault(int d, const char* why) const {
@@ -79,13 +96,35 @@ class Machine {
     if (const char* error = devices_[d].execute(action); error != nullptr) return {error};
     Place& place = places_[d];
     if (action.kind == ActionKind::wait) return wait(d, action);
-    const bool reduces = action.kind == ActionKind::all_reduce;
-    if (!reduces && action.kind != ActionKind::post && action.kind != ActionKind::send) return {};
+    const bool joins = collective(action);
+    if (!joins && action.kind != ActionKind::post && action.kind != ActionKind::send) return {};
     if (std::ssize(place.requests) == schedule_.buffers(d).requests)
       return {"starts more messages than the device has requests"};
-    if (reduces) ++place.collectives;
-    place.requests.push_back({action, false, place.collectives});
-    return {reduces ? nullptr : match(d)};
+    place.requests.push_back({.action = action});
+    if (joins) return {join(d)};
+    if (action.kind == ActionKind::send)
+      place.requests.back().statement = devices_[d].statement(action);
+    return {match(d)};
+  }
+
+  /// Enters the newest request of device d into the collectives of its group, which all devices
+  /// must start in the same order.
+  const char* join(int d) {
+    Request& mine = places_[d].requests.back();
+    const auto group = static_cast<std::size_t>(mine.action.group);
+    std::vector<std::size_t>& counts = places_[d].collectives;
+    counts.resize(collectives_.size());
+    mine.ordinal = counts[group]++;
+    std::vector<Collective>& all = collectives_[group];
+    if (mine.ordinal == all.size()) all.push_back({mine.action});
+    Collective& met = all[mine.ordinal];
+    ++met.started;
+    const Action& a = mine.action;
+    const Action& b = met.action;
+    const bool same = a.kind == b.kind && a.payload == b.payload && a.stage == b.stage &&
+                      a.step == b.step && a.version == b.version && a.peer == b.peer &&
+                      a.bytes == b.bytes;
+    return same ? nullptr : "meets another collective in its group";
   }
 
   /// Completes the newest request of device d when its other end is waiting; messages between two
@@ -96,9 +135,10 @@ class Machine {
     for (Request& other : places_[a.peer].requests) {
       const Action& b = other.action;
       if (other.complete || b.peer != d || b.direction == a.direction || b.payload != a.payload ||
-          b.stage != a.stage)
+          b.stage != a.stage || b.direction == Direction::none)
         continue;
       mine.complete = other.complete = true;
+      std::swap(mine.statement, other.statement);  // only the receiver looks at it
       const bool same = a.step == b.step && a.micro_batch == b.micro_batch &&
                         a.version == b.version && a.bytes == b.bytes;
       return same ? nullptr : "meets another message at its peer";
@@ -116,21 +156,21 @@ class Machine {
     });
     if (request == requests.end()) return {"waits for what was never started"};
     const bool complete = collective(action)
-                              ? std::ranges::all_of(places_,
-                                                    [&](const Place& place) {
-                                                      return place.collectives >= request->ordinal;
-                                                    })
+                              ? collectives_[action.group][request->ordinal].started ==
+                                    schedule_.group(action.group).size()
                               : request->complete;
     if (!complete) return {nullptr, true};
+    devices_[d].finish(action, request->statement);
     requests.erase(request);
-    devices_[d].finish(action);
     return {};
   }
 
   const Schedule& schedule_;
+  Segment segment_;
   const std::vector<std::vector<Action>>& lists_;
   std::vector<SymbolicDevice> devices_;
   std::vector<Place> places_;
+  std::vector<std::vector<Collective>> collectives_;  // [group]
 };
 
 }  // namespace
@@ -142,9 +182,7 @@ std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segm
 
 void check_schedule(const Schedule& schedule) {
   const Segment segment{0, schedule.trailing_periods() + 3};
-  std::vector<std::vector<Action>> lists;
-  for (int d = 0; d < schedule.devices(); ++d) lists.push_back(schedule.actions(d, segment));
-  if (const std::optional<Fault> fault = check_actions(schedule, segment, lists))
+  if (const std::optional<Fault> fault = check_actions(schedule, segment, schedule.lists(segment)))
     fail(ExitCode::internal,
          "the schedule is faulty: {}; this is a bug in Carousel, please report it", fault->text);
 }

@@ -33,14 +33,24 @@ std::int64_t message_bytes(const StageMemory& stage) {
   return stage.message_size * static_cast<std::int64_t>(sizeof(real));
 }
 
-/// A stage, all of them in one sum over all devices, or the results of an evaluation.
+/// A stage, all of them in one sum over all devices, what crosses a cut, or the results of an
+/// evaluation.
 std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
-  const bool sums = schedule.parallel().reduction == Reduction::fast;
-  std::int64_t largest = 0;
-  for (int j = 0; j < schedule.rule().stages(); ++j)
-    largest =
-        std::max(schedule.message_bytes(j), sums ? largest + schedule.message_bytes(j) : largest);
-  return std::max(largest, spec.evaluation_batches * metrics_bytes);
+  const ParallelConfig& parallel = schedule.parallel();
+  const bool sums =
+      parallel.reduction == Reduction::fast && parallel.placement == Placement::replicated;
+  const bool cuts =
+      parallel.placement == Placement::model || parallel.placement == Placement::pipeline;
+  std::int64_t largest = spec.evaluation_batches * metrics_bytes;
+  std::int64_t sum = 0;
+  for (int j = 0; j < schedule.rule().stages(); ++j) {
+    sum += schedule.message_bytes(j);
+    largest = std::max(largest, sums ? sum : schedule.message_bytes(j));
+    if (!cuts) continue;
+    largest = std::max(largest, schedule.spec().activation_bytes[j]);
+    largest = std::max(largest, schedule.spec().d_activation_bytes[j]);
+  }
+  return largest;
 }
 
 DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemory>& stages,
@@ -49,12 +59,17 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   DeviceMemoryPlan plan;
   Offsets offsets(plan.bytes);
   const int count = static_cast<int>(stages.size());
+  std::int64_t largest_stage = 0;
+  for (const StageMemory& stage : stages)
+    largest_stage = std::max(largest_stage, message_bytes(stage));
   for (int copy = 0; copy < counts.parameter_copies; ++copy) {
     const Category category = copy == 0 ? Category::parameters : Category::previous_parameters;
-    plan.parameters.emplace_back();
-    for (const StageMemory& stage : stages)
-      plan.parameters.back().push_back(offsets.take(category, message_bytes(stage)));
+    plan.parameters.emplace_back(count, -1);
+    for (const int j : counts.owned)
+      plan.parameters.back()[j] = offsets.take(category, message_bytes(stages[j]));
   }
+  for (int k = 0; k < counts.travelling; ++k)
+    plan.travelling.push_back(offsets.take(Category::parameters, largest_stage));
   for (const std::vector<int>& held : counts.gradients) {
     std::int64_t largest = 0;
     for (int j : held) largest = std::max(largest, message_bytes(stages[j]));
@@ -69,18 +84,27 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     for (int k = 0; k < counts.frames[j]; ++k)
       plan.frames[j].push_back(offsets.take(Category::activations, stages[j].frame_bytes));
     plan.boundaries.emplace_back();
+    const bool inside = j >= counts.first_stage && j < counts.last_stage;
     for (int k = 0; k < counts.boundaries[j]; ++k)
-      plan.boundaries[j].push_back(offsets.take(Category::boundary, stages[j].output_bytes));
-    scratch = std::max(scratch, stages[j].scratch_bytes);
+      plan.boundaries[j].push_back(
+          offsets.take(Category::boundary,
+                       inside ? stages[j].output_bytes : schedule.spec().d_activation_bytes[j]));
+    if (j >= counts.first_stage && j <= counts.last_stage)
+      scratch = std::max(scratch, stages[j].scratch_bytes);
   }
+  for (int k = 0; counts.lands() && k < counts.frames[counts.first_stage]; ++k)
+    plan.landings.push_back(
+        offsets.take(Category::boundary, schedule.spec().activation_bytes[counts.first_stage - 1]));
   offsets.take(Category::scratch, scratch);
   if (spec.staged_messages && schedule.devices() > 1)
     offsets.take(Category::communication, counts.requests * largest_message(spec, schedule));
   const std::int64_t samples = spec.micro_batch_size;
   for (int k = 0; k < counts.inputs; ++k) {
-    plan.images.push_back(
-        offsets.take(Category::data, samples * spec.input.size() * std::int64_t{sizeof(real)}));
-    plan.labels.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
+    if (counts.first_stage == 0)
+      plan.images.push_back(
+          offsets.take(Category::data, samples * spec.input.size() * std::int64_t{sizeof(real)}));
+    if (counts.last_stage + 1 == count)
+      plan.labels.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
     plan.samples.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
   }
   plan.metrics = offsets.take(Category::data, schedule.rule().micro_batches() * metrics_bytes);
@@ -88,7 +112,8 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
                                      ? spec.evaluation_batches
                                      : evaluation_share(schedule, spec.evaluation_batches, device);
   plan.evaluation = offsets.take(Category::data, evaluated * metrics_bytes);
-  plan.staging = offsets.take(Category::data, spec.staging_bytes);
+  plan.staging = offsets.take(
+      Category::data, counts.first_stage == 0 ? spec.staging_bytes : spec.label_staging_bytes);
   plan.peak = plan.bytes;
   plan.peak[static_cast<std::size_t>(Category::activations)] =
       peak_activations(schedule, stages, device, std::numeric_limits<std::int64_t>::max());
@@ -99,6 +124,18 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
 
 std::int64_t DeviceMemoryPlan::total() const {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+}
+
+ScheduleSpec schedule_spec(const ParallelConfig& parallel, const std::vector<StageMemory>& stages) {
+  constexpr std::int64_t rider_bytes = align_up(rider_size * sizeof(real));
+  ScheduleSpec spec{.parallel = parallel};
+  for (std::size_t j = 0; j < stages.size(); ++j) {
+    const bool last = j + 1 == stages.size();
+    spec.message_bytes.push_back(message_bytes(stages[j]));
+    spec.activation_bytes.push_back(last ? 0 : stages[j + 1].input_bytes + rider_bytes);
+    spec.d_activation_bytes.push_back(last ? 0 : stages[j].output_bytes + rider_bytes);
+  }
+  return spec;
 }
 
 MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,

@@ -17,13 +17,16 @@ namespace carousel {
 
 /// Offsets, in bytes, into the arena of the category that the name says.
 struct DeviceMemoryPlan {
-  std::vector<std::vector<std::int64_t>> parameters;  // [copy][stage]; copy 1 is another category
+  std::vector<std::vector<std::int64_t>> parameters;  // [copy][stage], -1: not here; copy 1 is
+                                                      // in another category
+  std::vector<std::int64_t> travelling;               // [buffer], in parameters
   std::vector<std::int64_t> gradients;                // [buffer]
   std::vector<std::int64_t> optimizer;                // [stage], -1: not here
   std::vector<std::vector<std::int64_t>> frames;      // [stage][frame], in activations
+  std::vector<std::int64_t> landings;                 // [frame] of the first stage, in boundary
   std::vector<std::vector<std::int64_t>> boundaries;  // [stage][buffer]
-  std::vector<std::int64_t> images;                   // [input], in data
-  std::vector<std::int64_t> labels;                   // [input], in data
+  std::vector<std::int64_t> images;                   // [input], in data, with the first stage
+  std::vector<std::int64_t> labels;                   // [input], in data, with the last stage
   std::vector<std::int64_t> samples;                  // [input], numbers of the samples, in data
   std::int64_t metrics = 0;                           // [N] of the training step, in data
   std::int64_t evaluation = 0;                        // [batches] of an evaluation, in data
@@ -45,14 +48,20 @@ struct MemoryPlan {
 struct MemorySpec {
   SampleShape input;
   int micro_batch_size = 1;
-  bool optimizer_state = false;         // momentum
-  std::int64_t evaluation_batches = 0;  // micro-batches of the test set
-  std::int64_t staging_bytes = 0;       // host buffers of the prefetcher
-  bool staged_messages = false;         // each request has a host copy of its message
+  bool optimizer_state = false;          // momentum
+  std::int64_t evaluation_batches = 0;   // micro-batches of the test set
+  std::int64_t staging_bytes = 0;        // host buffers of the prefetcher
+  std::int64_t label_staging_bytes = 0;  // the same where no images are loaded
+  bool staged_messages = false;          // each request has a host copy of its message
 };
 
 /// Bytes that one micro-batch reports: four doubles.
 inline constexpr std::int64_t metrics_bytes = 4 * sizeof(double);
+
+/// The messages of a schedule of these stages. What crosses a cut between devices has a rider, too:
+/// sums of the step go down with gradients, and what was decided about it up with activations.
+[[nodiscard]] ScheduleSpec schedule_spec(const ParallelConfig& parallel,
+                                         const std::vector<StageMemory>& stages);
 
 /// Peaks equal the sizes of the arenas, except for activations of cyclic rules with N != S: their
 /// gaps keep some frame free at any time, though never the same one.

@@ -2,33 +2,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One function per placement: what one device does in one training step, and the gradient buffers
-// it needs. Used by Schedule alone.
+// One function per placement: what its devices do in one training step. Used by Schedule alone.
 
+#include <cstdint>
 #include <vector>
 
-#include "core/plan/action.hpp"
+#include "core/plan/program.hpp"
 #include "core/plan/rule.hpp"
-#include "core/plan/schedule.hpp"
 
-namespace carousel::placements {
+namespace carousel {
 
-/// The actions of one device and the gradient buffers they name.
-struct DevicePeriod {
-  std::vector<Action> actions;
-  std::vector<std::vector<int>> gradients;  // [buffer] stages
+/// What a schedule is a function of, beside the rule. Bytes are those of one message.
+struct ScheduleSpec {
+  ParallelConfig parallel;
+  std::vector<std::int64_t> message_bytes = {};       // [S] a stage's gradient or parameters
+  std::vector<std::int64_t> activation_bytes = {};    // [S] what crosses the cut behind a stage
+  std::vector<std::int64_t> d_activation_bytes = {};  // [S] its gradients
+};
+
+namespace placements {
+
+/// The devices of a placement.
+struct Layout {
+  std::int64_t period_time = 0;  // time steps
+  int turns = 1;                 // micro-batches that a team takes per training step
+  std::vector<Program> programs = {};
+  std::vector<int> owner = {};                // [S] the device that reports on a stage
+  std::vector<std::vector<int>> groups = {};  // devices of each group of the collectives
 };
 
 /// All micro-batches on one device.
-[[nodiscard]] DevicePeriod single(const Rule& rule, const ScheduleSpec& spec);
+[[nodiscard]] Layout single(const Rule& rule, const ScheduleSpec& spec);
 
-/// Micro-batch i on device i, cyclic rules: partial sums go from i to i + 1, totals from N - 1 to
-/// the stage's owner, new parameters from the owner around the ring.
-[[nodiscard]] DevicePeriod replicated_cyclic(const Rule& rule, const ScheduleSpec& spec,
-                                             const std::vector<int>& owner, int device);
+/// Micro-batch i on device i. Cyclic rules: partial sums go from i to i + 1, totals from N - 1 to
+/// the stage's owner, new parameters from the owner around the ring. dp: every device updates;
+/// partial sums from i to i + 1 and totals around to all, or one all-reduce at the end.
+[[nodiscard]] Layout replicated(const Rule& rule, const ScheduleSpec& spec);
 
-/// Micro-batch i on device i, dp: every device updates. Ordered: partial sums from i to i + 1, the
-/// total from N - 1 around to all. Fast: one all-reduce at the end of the step.
-[[nodiscard]] DevicePeriod replicated_dp(const Rule& rule, const ScheduleSpec& spec, int device);
+/// Stage j on device j, one micro-batch after the other. Cyclic rules never drain the pipeline; dp
+/// is 1F1B with a flush between training steps (Narayanan et al. 2021, PipeDream-Flush).
+[[nodiscard]] Layout pipeline(const Rule& rule, const ScheduleSpec& spec);
 
-}  // namespace carousel::placements
+/// One stage of one micro-batch on a device at a time. dp: N S devices. Cyclic rules: S - j devices
+/// per replica take the micro-batches of stage j in turn.
+[[nodiscard]] Layout model(const Rule& rule, const ScheduleSpec& spec);
+
+/// Micro-batch i on device i, parameters and optimizer state of a stage on its owner alone (ZeRO,
+/// Rajbhandari et al. 2020, stage 3). dp: broadcast before every pass. Cyclic rules: two copies,
+/// for forward and for backward, go from micro-batch to micro-batch.
+[[nodiscard]] Layout sharded(const Rule& rule, const ScheduleSpec& spec);
+
+}  // namespace placements
+}  // namespace carousel

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Collects the actions of one training step on one device at their time steps and folds them into
-// the repeating period of a schedule. It knows order in time, not what the actions are for.
+// What a device does over and over, as placements write it down: the actions of one training step,
+// folded into a period that repeats. Plain data and a builder; what actions are for it knows not.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,6 +13,48 @@
 
 namespace carousel {
 
+/// How many buffers of each kind the actions of one device name.
+struct BufferCounts {
+  int first_stage = 0;  // the device runs stages first_stage .. last_stage
+  int last_stage = 0;
+  int inputs = 0;                           // images and labels of a micro-batch
+  std::vector<int> frames;                  // [S] saved activations, used round robin
+  std::vector<int> boundaries;              // [S] gradients of a stage's output; none for the last
+  std::vector<std::vector<int>> gradients;  // [buffer] stages whose gradients it holds in turn
+  std::vector<int> owned;                   // stages whose parameters stay on the device
+  int parameter_copies = 1;     // of those; version v lives in copy v mod parameter_copies
+  int travelling = 0;           // buffers for parameters of any stage that pass by, round robin
+  std::vector<bool> optimizer;  // [S] whether this device updates the stage
+  int requests = 0;             // messages started and not yet waited for
+
+  /// Whether the input of the first stage comes from another device, into a landing beside every
+  /// frame of that stage.
+  [[nodiscard]] bool lands() const { return first_stage > 0; }
+};
+
+/// Which device of a team an action is about. A team takes the micro-batches of its stage in turn:
+/// micro-batch number m ever is for its device m mod size. Turn k of a training step is the k-th
+/// micro-batch of that step, and may lie before or behind it.
+struct Turns {
+  int here = 0;
+  int peer = 0;
+};
+
+/// An action of a period. Its step and version are relative to the period's own step, its peer is a
+/// program, its buffers of activations are ordinals of micro-batches.
+struct ProgramAction {
+  Action action;
+  Turns turns;
+};
+
+/// The period of a team of devices, which is a single device for most placements.
+struct Program {
+  int first_device = 0;
+  int team = 1;
+  std::vector<ProgramAction> actions = {};
+  BufferCounts buffers = {};
+};
+
 /// Order of actions of one device within a time step.
 enum class Phase : std::uint8_t {
   receive_parameters,  // wait for parameters of this time step, hand them on
@@ -21,49 +63,52 @@ enum class Phase : std::uint8_t {
   pace,                // wait for the token
   before_post,         // wait until buffers are sent
   post,
+  arrive,  // wait for what the passes of this time step read
   compute,
-  token,
+  leave,   // send what they made
   reduce,  // wait for the partial sum, add, send on
   release,
   late_wait,  // after the last use of a buffer in this time step
   late_post,
 };
 
-class PeriodBuilder {
+/// Collects the actions of one training step at their time steps and folds them into a period.
+class ProgramBuilder {
  public:
-  explicit PeriodBuilder(std::int64_t period_time) : period_time_(period_time) {}
+  explicit ProgramBuilder(std::int64_t period_time) : period_time_(period_time) {}
 
   /// Adds an action of training step 0 (whose version is relative to that step) at `time`, which
   /// may lie in later periods. Actions of equal time and phase keep the order of insertion.
-  void add(std::int64_t time, Phase phase, Action action) {
+  void add(std::int64_t time, Phase phase, Action action, Turns turns = {}) {
     action.time = time;
-    entries_.push_back({phase, action});
+    entries_.push_back({phase, {action, turns}});
   }
 
   /// The period's actions in order; step and version are relative to the period's own step, older
   /// steps first where time and phase are equal.
-  [[nodiscard]] std::vector<Action> fold() {
+  [[nodiscard]] std::vector<ProgramAction> fold() {
     for (Entry& entry : entries_) {
-      const std::int64_t later = entry.action.time / period_time_;
-      entry.action.time -= later * period_time_;
-      entry.action.step -= later;
-      entry.action.version -= later;
+      Action& action = entry.what.action;
+      const std::int64_t later = action.time / period_time_;
+      action.time -= later * period_time_;
+      action.step -= later;
+      action.version -= later;
     }
     std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-      if (a.action.time != b.action.time) return a.action.time < b.action.time;
+      if (a.what.action.time != b.what.action.time) return a.what.action.time < b.what.action.time;
       if (a.phase != b.phase) return a.phase < b.phase;
-      return a.action.step < b.action.step;
+      return a.what.action.step < b.what.action.step;
     });
-    std::vector<Action> actions;
+    std::vector<ProgramAction> actions;
     actions.reserve(entries_.size());
-    for (const Entry& entry : entries_) actions.push_back(entry.action);
+    for (const Entry& entry : entries_) actions.push_back(entry.what);
     return actions;
   }
 
  private:
   struct Entry {
     Phase phase;
-    Action action;
+    ProgramAction what;
   };
   std::int64_t period_time_;
   std::vector<Entry> entries_;

@@ -52,7 +52,19 @@ const char* to_string(RuleKind rule) {
 }
 
 const char* to_string(Placement placement) {
-  return placement == Placement::single ? "single" : "replicated";
+  switch (placement) {
+    case Placement::single:
+      return "single";
+    case Placement::replicated:
+      return "replicated";
+    case Placement::model:
+      return "model";
+    case Placement::pipeline:
+      return "pipeline";
+    case Placement::sharded:
+      return "sharded";
+  }
+  return "?";
 }
 
 const char* to_string(Order order) {
@@ -60,7 +72,15 @@ const char* to_string(Order order) {
 }
 
 const char* to_string(Reduction reduction) {
-  return reduction == Reduction::ordered ? "ordered" : "fast";
+  switch (reduction) {
+    case Reduction::ordered:
+      return "ordered";
+    case Reduction::fast:
+      return "fast";
+    case Reduction::local:
+      return "local";
+  }
+  return "?";
 }
 
 const char* to_string(Balance balance) {

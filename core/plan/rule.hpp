@@ -11,9 +11,9 @@
 namespace carousel {
 
 enum class RuleKind : std::uint8_t { dp, cdp_v1, cdp_v2 };
-enum class Placement : std::uint8_t { single, replicated };
+enum class Placement : std::uint8_t { single, replicated, model, pipeline, sharded };
 enum class Order : std::uint8_t { together, accumulate };
-enum class Reduction : std::uint8_t { ordered, fast };
+enum class Reduction : std::uint8_t { ordered, fast, local };
 enum class Balance : std::uint8_t { flops, activations, parameters, layers };
 
 /// The `[parallel]` table of a deck, less the transport.
@@ -21,7 +21,7 @@ struct ParallelConfig {
   RuleKind rule = RuleKind::cdp_v2;
   Placement placement = Placement::single;
   Order order = Order::together;             // dp on one device only
-  Reduction reduction = Reduction::ordered;  // fast: dp replicated only
+  Reduction reduction = Reduction::ordered;  // fast: dp on several devices; local: cyclic model
   Balance balance = Balance::flops;
   int micro_batches = 1;  // N, per training step
   int stages = 1;         // S

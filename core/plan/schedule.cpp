@@ -10,30 +10,79 @@
 namespace carousel {
 namespace {
 
-/// First micro-batch that may read the newest parameters of a stage without slack.
-int first_fresh(const Rule& rule, int stage) {
-  for (int i = 0; i < rule.micro_batches(); ++i) {
-    if (rule.slot(i) + stage >= rule.slot(rule.micro_batches() - 1)) return i;
-  }
-  return rule.micro_batches() - 1;
-}
-
-bool names_version(const Action& action) {
-  return action.kind == ActionKind::forward || action.kind == ActionKind::backward ||
-         action.kind == ActionKind::update || action.payload == Payload::parameters;
-}
-
 /// Largest number of things alive at once, while a list of actions is walked.
 class LiveCount {
  public:
-  void begin() { most_ = std::max(most_, ++now_); }
+  void begin() { include(++now_); }
   void end() { --now_; }
+  void restart() { now_ = 0; }
+  void include(int count) { most_ = std::max(most_, count); }
   [[nodiscard]] int most() const { return most_; }
 
  private:
   int now_ = 0;
   int most_ = 0;
 };
+
+/// What of a device is alive while its list is walked.
+struct LiveBuffers {
+  explicit LiveBuffers(const BufferCounts& counts)
+      : frames(counts.frames.size()),
+        boundaries(counts.frames.size()),
+        first_stage(counts.first_stage) {}
+
+  void restart() {
+    inputs.restart();
+    requests.restart();
+    for (LiveCount& count : frames) count.restart();
+    for (LiveCount& count : boundaries) count.restart();
+  }
+
+  void walk(const Action& action) {
+    const int j = action.stage;
+    if (action.kind == ActionKind::wait)
+      requests.end();
+    else if (action.payload != Payload::none)
+      requests.begin();
+    if (action.payload == Payload::d_activations) {
+      if (action.kind == ActionKind::post) boundaries[j].begin();
+      if (action.kind == ActionKind::wait && action.direction == Direction::send)
+        boundaries[j].end();
+    }
+    if (action.kind == ActionKind::load) inputs.begin();
+    if (action.kind == ActionKind::forward) frames[j].begin();
+    if (action.kind == ActionKind::backward) {
+      if (j > 0) boundaries[j - 1].begin();
+      if (j + 1 < std::ssize(boundaries)) boundaries[j].end();
+    }
+    if (action.kind == ActionKind::release) {
+      frames[j].end();
+      if (j == first_stage) inputs.end();
+    }
+  }
+
+  LiveCount inputs;
+  LiveCount requests;
+  std::vector<LiveCount> frames;
+  std::vector<LiveCount> boundaries;
+  int first_stage;
+};
+
+placements::Layout layout_of(const Rule& rule, const ScheduleSpec& spec) {
+  switch (spec.parallel.placement) {
+    case Placement::single:
+      return placements::single(rule, spec);
+    case Placement::replicated:
+      return placements::replicated(rule, spec);
+    case Placement::model:
+      return placements::model(rule, spec);
+    case Placement::pipeline:
+      return placements::pipeline(rule, spec);
+    case Placement::sharded:
+      return placements::sharded(rule, spec);
+  }
+  fail(ExitCode::internal, "no such placement");
+}
 
 }  // namespace
 
@@ -46,100 +95,115 @@ Schedule::Schedule(const ScheduleSpec& spec)
     : spec_(spec),
       rule_(spec.parallel.rule, spec.parallel.micro_batches, spec.parallel.stages,
             spec.parallel.slack) {
-  const int n = rule_.micro_batches();
-  const int stages = rule_.stages();
-  CAROUSEL_CHECK(static_cast<int>(spec.message_bytes.size()) == stages, "{} message sizes, S = {}",
+  const auto stages = static_cast<std::size_t>(rule_.stages());
+  spec_.activation_bytes.resize(stages);
+  spec_.d_activation_bytes.resize(stages);
+  CAROUSEL_CHECK(spec.message_bytes.size() == stages, "{} message sizes, S = {}",
                  spec.message_bytes.size(), stages);
-  const bool single = spec.parallel.placement == Placement::single;
-  const bool one_by_one = single && !rule_.cyclic() && spec.parallel.order == Order::accumulate;
-  period_time_ = 2LL * stages * (one_by_one ? n : 1);
-  for (int j = 0; j < stages; ++j) owner_.push_back(single ? 0 : first_fresh(rule_, j));
-
-  for (int device = 0; device < (single ? 1 : n); ++device) {
-    placements::DevicePeriod period =
-        single           ? placements::single(rule_, spec)
-        : rule_.cyclic() ? placements::replicated_cyclic(rule_, spec, owner_, device)
-                         : placements::replicated_dp(rule_, spec, device);
-    for (const Action& action : period.actions)
-      trailing_periods_ = std::max(trailing_periods_, -action.step);
-    periods_.push_back(std::move(period.actions));
-    local_.push_back(single ? n : 1);
-    BufferCounts counts;
-    counts.gradients = std::move(period.gradients);
-    counts.parameter_copies = rule_.versions();
-    for (int j = 0; j < stages; ++j)
-      counts.optimizer.push_back(!rule_.cyclic() || owner_[j] == device);
-    buffers_.push_back(std::move(counts));
+  layout_ = layout_of(rule_, spec_);
+  for (std::size_t p = 0; p < layout_.programs.size(); ++p) {
+    const Program& program = layout_.programs[p];
+    CAROUSEL_CHECK(program.first_device == devices(), "program {} begins elsewhere", p);
+    program_of_.insert(program_of_.end(), program.team, static_cast<int>(p));
+    for (const ProgramAction& what : program.actions)
+      trailing_periods_ = std::max(trailing_periods_, -what.action.step);
   }
   count_buffers();
 }
 
 void Schedule::count_buffers() {
-  const int stages = rule_.stages();
-  for (int device = 0; device < devices(); ++device) {
-    LiveCount inputs;
-    LiveCount requests;
-    std::vector<LiveCount> frames(stages);
-    std::vector<LiveCount> boundaries(stages);
-    // Live sets repeat after the first steps; counts of one are enough to walk the list.
-    BufferCounts& counts = buffers_[device];
-    counts.inputs = 1;
-    counts.frames.assign(stages, 1);
-    for (const Action& action : actions(device, {0, trailing_periods_ + 2})) {
-      const int j = action.stage;
-      if (action.kind == ActionKind::load) inputs.begin();
-      if (action.kind == ActionKind::wait)
-        requests.end();
-      else if (action.payload != Payload::none)
-        requests.begin();
-      if (action.kind == ActionKind::forward) frames[j].begin();
-      if (action.kind == ActionKind::backward && j > 0) boundaries[j - 1].begin();
-      if (action.kind == ActionKind::backward && j < stages - 1) boundaries[j].end();
-      if (action.kind == ActionKind::release) {
-        frames[j].end();
-        if (j == 0) inputs.end();
-      }
+  // Live sets repeat after the first steps, in which every device of a team has had its turns;
+  // counts of one are enough to make the lists.
+  for (Program& program : layout_.programs) {
+    program.buffers.inputs = 1;
+    program.buffers.frames.assign(rule_.stages(), 1);
+    program.buffers.boundaries.assign(rule_.stages(), 1);
+  }
+  const std::vector<std::vector<Action>> all = lists({0, trailing_periods_ + 3});
+  for (Program& program : layout_.programs) {
+    LiveBuffers most(program.buffers);
+    for (int k = 0; k < program.team; ++k) {
+      most.restart();
+      for (const Action& action : all[program.first_device + k]) most.walk(action);
     }
-    counts.inputs = inputs.most();
     // Outside training, device 0 receives from all others at once.
-    counts.requests = std::max(requests.most(), devices());
-    for (int j = 0; j < stages; ++j) {
-      counts.frames[j] = frames[j].most();
-      counts.boundaries.push_back(boundaries[j].most());
+    most.requests.include(devices());
+    program.buffers.requests = most.requests.most();
+    program.buffers.inputs = most.inputs.most();
+    for (int j = 0; j < rule_.stages(); ++j) {
+      program.buffers.frames[j] = most.frames[j].most();
+      program.buffers.boundaries[j] = most.boundaries[j].most();
     }
   }
 }
 
-int Schedule::round_robin(int device, std::int64_t steps, int micro_batch, int count) const {
-  const int ordinal = local_[device] == rule_.micro_batches() ? micro_batch : 0;
-  return static_cast<int>((steps * local_[device] + ordinal) % count);
+int Schedule::round_robin(std::int64_t steps, int micro_batch, int count) const {
+  const bool all = spec_.parallel.placement == Placement::single ||
+                   spec_.parallel.placement == Placement::pipeline;
+  return static_cast<int>((all ? steps * rule_.micro_batches() + micro_batch : steps) % count);
 }
 
-Action Schedule::instantiate(int device, const Action& action, std::int64_t period,
-                             std::int64_t first_step) const {
-  Action result = action;
+int Schedule::travelling(int device, std::int64_t steps, int pass) const {
+  return static_cast<int>((steps * 2 * rule_.stages() + pass) % buffers(device).travelling);
+}
+
+int Schedule::device_in_turn(const Program& program, std::int64_t step, int turn) const {
+  if (program.team == 1) return program.first_device;
+  const std::int64_t number = step * layout_.turns + turn;
+  return program.first_device +
+         static_cast<int>((number % program.team + program.team) % program.team);
+}
+
+Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t period,
+                          std::int64_t first_step) const {
+  Action result = what.action;
   result.step += period;
-  result.version = names_version(action) ? action.version + period : -1;
-  result.time += (period - first_step) * period_time_;
-  const BufferCounts& counts = buffers_[device];
+  result.version = names_version(what.action) ? what.action.version + period : -1;
+  result.time += (period - first_step) * layout_.period_time;
+  if (result.peer >= 0 && result.group < 0)
+    result.peer = device_in_turn(layout_.programs[result.peer], result.step, what.turns.peer);
+  const BufferCounts& counts = buffers(device);
   const std::int64_t steps = result.step - first_step;
-  const auto turn = [&](int count) {
-    return round_robin(device, steps, action.micro_batch, count);
-  };
-  if (steps < 0) return result;
-  if (action.kind == ActionKind::load) result.buffer = turn(counts.inputs);
-  if (action.kind == ActionKind::forward || action.kind == ActionKind::release)
-    result.buffer = turn(counts.frames[action.stage]);
-  if (action.kind == ActionKind::backward) result.source = turn(counts.frames[action.stage]);
+  const auto turn = [&](int count) { return round_robin(steps, result.micro_batch, count); };
+  const int j = result.stage;
+  if (result.kind == ActionKind::load) result.buffer = turn(counts.inputs);
+  if (result.kind == ActionKind::forward || result.kind == ActionKind::release)
+    result.buffer = turn(counts.frames[j]);
+  if (result.kind == ActionKind::backward) result.source = turn(counts.frames[j]);
+  // Activations leave the frame that made them and arrive beside the frame that reads them.
+  if (result.payload == Payload::activations)
+    result.buffer = turn(counts.frames[result.direction == Direction::send ? j - 1 : j]);
+  if (result.payload == Payload::d_activations) result.buffer = turn(counts.boundaries[j]);
+  const bool passes_by =
+      result.payload == Payload::forward_copy || result.payload == Payload::backward_copy;
+  if (passes_by && result.buffer >= 0) result.buffer = travelling(device, steps, result.buffer);
   return result;
+}
+
+std::optional<Action> Schedule::instantiate(int device, const ProgramAction& what,
+                                            std::int64_t period, const Segment& segment) const {
+  const std::int64_t step = what.action.step + period;
+  if (step < segment.first || step >= segment.last) return std::nullopt;
+  if (device_in_turn(program(device), step, what.turns.here) != device) return std::nullopt;
+  return absolute(device, what, period, segment.first);
 }
 
 std::vector<Action> Schedule::actions(int device, const Segment& segment) const {
   std::vector<Action> result;
-  for (std::int64_t p = segment.first; p < segment.last + trailing_periods_; ++p) {
-    for (const Action& relative : periods_[device]) {
-      const Action action = instantiate(device, relative, p, segment.first);
-      if (action.step >= segment.first && action.step < segment.last) result.push_back(action);
+  for_each(device, segment, [&](const Action& action) { result.push_back(action); });
+  return result;
+}
+
+std::vector<std::vector<Action>> Schedule::lists(const Segment& segment) const {
+  std::vector<std::vector<Action>> result(devices());
+  for (const Program& program : layout_.programs) {
+    for (std::int64_t p = segment.first; p < segment.last + trailing_periods_; ++p) {
+      for (const ProgramAction& what : program.actions) {
+        const std::int64_t step = what.action.step + p;
+        if (step < segment.first || step >= segment.last) continue;
+        const int device = device_in_turn(program, step, what.turns.here);
+        result[device].push_back(absolute(device, what, p, segment.first));
+      }
     }
   }
   return result;
@@ -241,10 +305,10 @@ std::vector<std::vector<Action>> collection_actions(const Schedule& schedule,
 
 Traffic traffic(const Schedule& schedule, int device) {
   Traffic sum;
-  for (const Action& action : schedule.period(device)) {
-    if (action.kind != ActionKind::send) continue;
+  for (const ProgramAction& what : schedule.program(device).actions) {
+    if (what.action.kind != ActionKind::send) continue;
     ++sum.messages;
-    sum.bytes += action.bytes;
+    sum.bytes += what.action.bytes;
   }
   return sum;
 }

@@ -6,11 +6,12 @@
 // that knows rules and placements; it executes nothing and allocates no device memory.
 
 #include <cstdint>
-#include <span>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "core/plan/action.hpp"
+#include "core/plan/placements.hpp"
+#include "core/plan/program.hpp"
 #include "core/plan/rule.hpp"
 
 namespace carousel {
@@ -27,65 +28,66 @@ struct Segment {
 [[nodiscard]] Segment segment_at(std::int64_t step, std::int64_t steps_per_epoch,
                                  std::int64_t total_steps);
 
-/// How many buffers of each kind the actions of one device name.
-struct BufferCounts {
-  int inputs = 0;                           // images and labels of a micro-batch
-  std::vector<int> frames;                  // [S] saved activations, used round robin
-  std::vector<int> boundaries;              // [S] gradients of a stage's output; none for the last
-  std::vector<std::vector<int>> gradients;  // [buffer] stages whose gradients it holds in turn
-  int parameter_copies = 1;                 // version v lives in copy v mod parameter_copies
-  std::vector<bool> optimizer;              // [S] whether this device updates the stage
-  int requests = 0;                         // messages started and not yet waited for
-};
-
-/// What a schedule is a function of, beside the rule.
-struct ScheduleSpec {
-  ParallelConfig parallel;
-  std::vector<std::int64_t> message_bytes;  // [S] one stage's gradient or parameters with its rider
-};
-
-/// The actions of one device repeat with the training step. They are kept once, for a period of
-/// `period_time` time steps: an action's `step` and `version` there are relative to the period.
+/// The actions of a device repeat with the training step. They are kept once, as the program of
+/// its team, for a period of `period_time` time steps.
 class Schedule {
  public:
   explicit Schedule(const ScheduleSpec& spec);
 
   [[nodiscard]] const Rule& rule() const { return rule_; }
   [[nodiscard]] const ParallelConfig& parallel() const { return spec_.parallel; }
-  [[nodiscard]] int devices() const { return static_cast<int>(periods_.size()); }
-  [[nodiscard]] std::int64_t period_time() const { return period_time_; }
+  [[nodiscard]] int devices() const { return static_cast<int>(program_of_.size()); }
+  [[nodiscard]] std::int64_t period_time() const { return layout_.period_time; }
+  [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
   [[nodiscard]] std::int64_t message_bytes(int stage) const { return spec_.message_bytes[stage]; }
-  [[nodiscard]] const BufferCounts& buffers(int device) const { return buffers_[device]; }
-  /// The device that completes theta of a stage first and, for cyclic rules, alone holds its
-  /// optimizer state: the first micro-batch that v2 lets read fresh parameters (N-1-j for N = S).
-  [[nodiscard]] int owner(int stage) const { return owner_[stage]; }
-  /// Micro-batches that a device runs per training step.
-  [[nodiscard]] int local_micro_batches(int device) const { return local_[device]; }
+  [[nodiscard]] const BufferCounts& buffers(int device) const { return program(device).buffers; }
+  /// The device that completes theta of a stage first and reports on it. For cyclic rules it alone
+  /// holds the optimizer state, except in `model`: the first micro-batch that v2 lets read fresh
+  /// parameters (N-1-j for N = S).
+  [[nodiscard]] int owner(int stage) const { return layout_.owner[stage]; }
+  /// Devices that take part in the collectives of a group.
+  [[nodiscard]] const std::vector<int>& group(int index) const { return layout_.groups[index]; }
+  [[nodiscard]] int groups() const { return static_cast<int>(layout_.groups.size()); }
   /// The buffer, out of `count` used round robin, of a micro-batch `steps` after a segment began.
-  [[nodiscard]] int round_robin(int device, std::int64_t steps, int micro_batch, int count) const;
+  [[nodiscard]] int round_robin(std::int64_t steps, int micro_batch, int count) const;
+  /// The buffer of parameters that pass by, for pass 0 .. 2 S - 1 of the micro-batch of a step.
+  [[nodiscard]] int travelling(int device, std::int64_t steps, int pass) const;
 
-  /// The actions of one period, steps and versions relative, buffers of activations as ordinals.
-  [[nodiscard]] std::span<const Action> period(int device) const { return periods_[device]; }
+  [[nodiscard]] const Program& program(int device) const {
+    return layout_.programs[program_of_[device]];
+  }
   /// Periods after the last step of a segment until all its actions are done.
   [[nodiscard]] std::int64_t trailing_periods() const { return trailing_periods_; }
-  /// One action of `period(device)` made absolute. Belongs to the segment only when the result's
-  /// step does, which the caller checks: a stop request may have shortened it meanwhile.
-  [[nodiscard]] Action instantiate(int device, const Action& action, std::int64_t period,
-                                   std::int64_t first_step) const;
-  /// All actions of one device in one segment, in order.
+  /// One action of program(device) made absolute, in a period of a segment. None when it belongs to
+  /// another segment or is the turn of another device of the team.
+  [[nodiscard]] std::optional<Action> instantiate(int device, const ProgramAction& what,
+                                                  std::int64_t period,
+                                                  const Segment& segment) const;
+  /// Calls visit with all actions of one device in one segment, in order.
+  template <class Visit>
+  void for_each(int device, const Segment& segment, Visit&& visit) const {
+    for (std::int64_t p = segment.first; p < segment.last + trailing_periods_; ++p) {
+      for (const ProgramAction& what : program(device).actions) {
+        if (const std::optional<Action> action = instantiate(device, what, p, segment))
+          visit(*action);
+      }
+    }
+  }
   [[nodiscard]] std::vector<Action> actions(int device, const Segment& segment) const;
+  /// [device] the same for all devices at once, which is faster where teams are large.
+  [[nodiscard]] std::vector<std::vector<Action>> lists(const Segment& segment) const;
 
  private:
+  [[nodiscard]] int device_in_turn(const Program& program, std::int64_t step, int turn) const;
+  [[nodiscard]] Action absolute(int device, const ProgramAction& what, std::int64_t period,
+                                std::int64_t first_step) const;
   void count_buffers();
 
   ScheduleSpec spec_;
   Rule rule_;
-  std::int64_t period_time_ = 0;
+  placements::Layout layout_;
+  std::vector<int> program_of_;  // [device]
   std::int64_t trailing_periods_ = 0;
-  std::vector<int> owner_;
-  std::vector<int> local_;
-  std::vector<std::vector<Action>> periods_;
-  std::vector<BufferCounts> buffers_;
 };
 
 /// Batches of an evaluation are dealt to the devices in turn: how many a device has, and where the
@@ -106,7 +108,7 @@ class Schedule {
 [[nodiscard]] std::vector<std::vector<Action>> collection_actions(
     const Schedule& schedule, const std::vector<std::int64_t>& state_bytes, std::int64_t step);
 
-/// Messages and bytes that a device sends per steady training step.
+/// Messages and bytes that a device sends per steady training step, or all devices of its team.
 struct Traffic {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;

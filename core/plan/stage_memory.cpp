@@ -112,9 +112,20 @@ class Tensors {
     }
     return offsets;
   }
-  [[nodiscard]] std::int64_t crossing_bytes(int stage) const {
+  [[nodiscard]] std::int64_t crossing_gradient_bytes(int stage) const {
     std::int64_t sum = 0;
     for (const auto& [tensor, offset] : crossing_gradients(stage)) sum += bytes(tensor);
+    return sum;
+  }
+  /// Of what was made before a stage and is used in it or later, images included.
+  [[nodiscard]] std::int64_t crossing_bytes(int stage) const {
+    if (stage == 0) return 0;
+    const int first = partition_.first[stage];
+    std::int64_t sum = 0;
+    if (last_use(images) >= first) sum += align_up(batch_ * model_.input.size() * real_bytes);
+    for (int t = 0; t < first; ++t) {
+      if (of(t) == t && last_use(t) >= first) sum += bytes(t);
+    }
     return sum;
   }
 
@@ -277,7 +288,8 @@ std::vector<StageMemory> plan_stages(const Model& model, const Partition& partit
     stage.places.resize(stage.layers);
     place_outputs(stage, j, model, tensors, outputs);
     GradientPlaces(stage, j, model, tensors).place();
-    stage.output_bytes = tensors.crossing_bytes(j);
+    stage.input_bytes = tensors.crossing_bytes(j);
+    stage.output_bytes = tensors.crossing_gradient_bytes(j);
     place_parameters(stage, model);
     stages.push_back(std::move(stage));
   }

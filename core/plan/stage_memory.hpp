@@ -81,6 +81,7 @@ struct StageMemory {
   std::int64_t message_size = 0;  // of all, padded to the alignment
   std::int64_t frame_bytes = 0;   // a_j
   std::int64_t scratch_bytes = 0;
+  std::int64_t input_bytes = 0;   // of all tensors that cross the cut before the stage
   std::int64_t output_bytes = 0;  // of all gradients that cross the cut behind the stage
 
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }

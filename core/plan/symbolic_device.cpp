@@ -23,7 +23,8 @@ std::int64_t version_by_rule(const ParallelConfig& parallel, int i, int j, std::
 
 /// Whether devices pace each other by tokens.
 bool paced(const ParallelConfig& parallel) {
-  return parallel.rule != RuleKind::dp && parallel.placement == Placement::replicated;
+  return parallel.rule != RuleKind::dp &&
+         (parallel.placement == Placement::replicated || parallel.placement == Placement::sharded);
 }
 
 }  // namespace
@@ -31,24 +32,29 @@ bool paced(const ParallelConfig& parallel) {
 SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment, int device)
     : schedule_(schedule),
       parallel_(schedule.parallel()),
+      counts_(schedule.buffers(device)),
       segment_(segment),
       device_(device),
+      parameters_(parallel_.stages),
+      travelling_(counts_.travelling),
+      gradients_(counts_.gradients.size()),
+      landings_(counts_.lands() ? counts_.frames[counts_.first_stage] : 0),
+      inputs_(counts_.inputs),
       known_decision_(segment.first - 1) {
-  const BufferCounts& counts = schedule.buffers(device);
-  for (int j = 0; j < parallel_.stages; ++j) {
-    parameters_.emplace_back(counts.parameter_copies);
-    for (std::int64_t v = segment.first - counts.parameter_copies + 1; v <= segment.first; ++v)
+  for (const int j : counts_.owned) {
+    parameters_[j].resize(counts_.parameter_copies);
+    for (std::int64_t v = segment.first - counts_.parameter_copies + 1; v <= segment.first; ++v)
       copy_of(j, v).version = v;
-    frames_.emplace_back(counts.frames[j]);
-    boundaries_.emplace_back(counts.boundaries[j]);
   }
-  gradients_.resize(counts.gradients.size());
-  inputs_.resize(counts.inputs);
+  for (int j = 0; j < parallel_.stages; ++j) {
+    frames_.emplace_back(counts_.frames[j]);
+    boundaries_.emplace_back(counts_.boundaries[j]);
+  }
 }
 
 const char* SymbolicDevice::execute(const Action& action) {
   error_ = misnamed_field(schedule_, segment_, device_, action);
-  demand(action.step <= known_decision_ + 2, "runs before step - 2 is known to be complete");
+  demand(action.step <= known_decision_ + 3, "runs before step - 3 is known to be complete");
   if (!fine()) return error_;
   switch (action.kind) {
     case ActionKind::load:
@@ -76,7 +82,9 @@ const char* SymbolicDevice::execute(const Action& action) {
       send(action);
       break;
     case ActionKind::all_reduce:
-      all_reduce(action);
+    case ActionKind::reduce:
+    case ActionKind::broadcast:
+      collective(action);
       break;
     case ActionKind::wait:
     case ActionKind::save:
@@ -90,78 +98,114 @@ SymbolicDevice::ParameterCopy& SymbolicDevice::copy_of(int stage, std::int64_t v
   return parameters_[stage][((version % copies) + copies) % copies];
 }
 
+SymbolicDevice::ParameterCopy& SymbolicDevice::passing(const Action& action, Payload payload) {
+  if (owns(action.stage)) return copy_of(action.stage, action.version);
+  const int stages = parallel_.stages;
+  const int pass = payload == Payload::forward_copy ? action.stage : 2 * stages - 1 - action.stage;
+  return travelling_[schedule_.travelling(device_, action.step - segment_.first, pass)];
+}
+
 /// The executor takes these buffers in turn; so must whoever checks its lists.
-SymbolicDevice::Occupant& SymbolicDevice::in_turn(std::vector<Occupant>& buffers,
-                                                  const Action& action) {
-  return buffers[schedule_.round_robin(device_, action.step - segment_.first, action.micro_batch,
-                                       static_cast<int>(buffers.size()))];
+SymbolicDevice::Place& SymbolicDevice::in_turn(std::vector<Place>& places, const Action& action) {
+  return places[schedule_.round_robin(action.step - segment_.first, action.micro_batch,
+                                      static_cast<int>(places.size()))];
 }
 
-SymbolicDevice::Occupant& SymbolicDevice::input_of(const Action& action) {
-  return in_turn(inputs_, action);
+std::vector<bool> SymbolicDevice::only(int micro_batch) const {
+  std::vector<bool> summed(parallel_.micro_batches);
+  summed[micro_batch] = true;
+  return summed;
 }
 
-SymbolicDevice::Occupant& SymbolicDevice::frame_of(int stage, const Action& action) {
-  return in_turn(frames_[stage], action);
+std::vector<bool> SymbolicDevice::through(int micro_batch) const {
+  std::vector<bool> summed(parallel_.micro_batches);
+  std::fill_n(summed.begin(), micro_batch + 1, true);
+  return summed;
 }
 
-SymbolicDevice::Occupant& SymbolicDevice::boundary_of(int stage, const Action& action) {
-  return in_turn(boundaries_[stage], action);
-}
-
-bool SymbolicDevice::holds(const GradientBuffer& buffer, const Action& action, int last) const {
-  return !buffer.pending.landing && buffer.step == action.step && buffer.stage == action.stage &&
-         buffer.first == 0 && buffer.last == last;
+/// Whether the buffer has what a message of this kind is to carry, or an update to read.
+bool SymbolicDevice::holds(const GradientBuffer& buffer, const Action& action) const {
+  if (buffer.pending.landing || buffer.step != action.step || buffer.stage != action.stage)
+    return false;
+  const bool part = action.payload == Payload::gradient;
+  if (!part) return buffer.summed == through(parallel_.micro_batches - 1);
+  // What a device summed by itself first is not the sum through the last one it added.
+  if (parallel_.reduction == Reduction::local)
+    return !buffer.summed.empty() && buffer.summed[action.micro_batch];
+  return buffer.summed == through(action.micro_batch);
 }
 
 void SymbolicDevice::load(const Action& action) {
-  demand(input_of(action) == Occupant{}, "overwrites images in use");
-  input_of(action) = {action.step, action.micro_batch};
+  Place& input = in_turn(inputs_, action);
+  demand(input.free(), "overwrites images in use");
+  input.who = {action.step, action.micro_batch};
 }
 
 /// Both passes read the version of the rule, from a copy that nothing is landing in.
 void SymbolicDevice::demand_version(const Action& action) {
   const std::int64_t version =
       version_by_rule(parallel_, action.micro_batch, action.stage, action.step);
-  const ParameterCopy& copy = copy_of(action.stage, version);
   demand(action.version == version, "does not use the version of the rule");
-  demand(copy.version == version && !copy.pending.landing, "its parameters are not here");
+  if (!fine()) return;
+  if (owns(action.stage)) {
+    const ParameterCopy& copy = copy_of(action.stage, version);
+    demand(copy.version == version && !copy.pending.landing, "its parameters are not here");
+    return;
+  }
+  const Payload payload =
+      action.kind == ActionKind::forward ? Payload::forward_copy : Payload::backward_copy;
+  const ParameterCopy& copy = passing(action, payload);
+  demand(copy.stage == action.stage && copy.payload == payload && copy.step == action.step &&
+             copy.version == version && !copy.pending.landing,
+         "its parameters are not here");
 }
 
 void SymbolicDevice::forward(const Action& action) {
   const Occupant self{action.step, action.micro_batch};
   const int j = action.stage;
   demand_version(action);
-  demand(progress_[self].forwards++ == j, "is not the next forward of this micro-batch");
-  demand(input_of(action) == self, "its images and labels are not here");
-  demand(j == 0 || frame_of(j - 1, action) == self, "its input is not here");
-  demand(frame_of(j, action) == Occupant{}, "overwrites activations in use");
+  demand(progress_[self].forwards++ == j - counts_.first_stage,
+         "is not the next forward of this micro-batch");
+  demand(in_turn(inputs_, action).holds(self), "its images and labels are not here");
+  if (j > counts_.first_stage)
+    demand(in_turn(frames_[j - 1], action).holds(self), "its input is not here");
+  else if (counts_.lands())
+    demand(in_turn(landings_, action).holds(self), "its input is not here");
+  Place& frame = in_turn(frames_[j], action);
+  demand(frame.free(), "overwrites activations in use");
   const bool waits_for_token = paced(parallel_) && action.micro_batch > 0 && j == 0;
   demand(!waits_for_token || token_ == action.step, "begins without the token of its step");
-  frame_of(j, action) = self;
+  frame.who = self;
+  ++passes_;
 }
 
 void SymbolicDevice::backward(const Action& action) {
   const Occupant self{action.step, action.micro_batch};
   const int j = action.stage;
-  const int last = parallel_.stages - 1;
+  Progress& progress = progress_[self];
   demand_version(action);
-  demand(progress_[self].forwards == parallel_.stages, "runs before forward is complete");
-  demand(progress_[self].backwards++ == last - j, "is not the next backward of this micro-batch");
-  demand(frame_of(j, action) == self, "its activations are not in that frame");
-  demand(input_of(action) == self, "its images and labels are gone");
-  demand(j == 0 || frame_of(j - 1, action) == self, "its input is gone");
-  if (j < last) {
-    demand(boundary_of(j, action) == self, "the gradient of its output is not here");
-    boundary_of(j, action) = {};
+  demand(progress.forwards == counts_.last_stage - counts_.first_stage + 1,
+         "runs before forward is complete");
+  demand(progress.backwards++ == counts_.last_stage - j,
+         "is not the next backward of this micro-batch");
+  demand(in_turn(frames_[j], action).holds(self), "its activations are not in that frame");
+  demand(in_turn(inputs_, action).holds(self), "its images and labels are gone");
+  if (j > counts_.first_stage)
+    demand(in_turn(frames_[j - 1], action).holds(self), "its input is gone");
+  if (!fine()) return;
+  if (j < parallel_.stages - 1) {
+    Place& d_output = in_turn(boundaries_[j], action);
+    demand(d_output.holds(self), "the gradient of its output is not here");
+    d_output.who = {};
   }
   if (j > 0) {
-    demand(boundary_of(j - 1, action) == Occupant{}, "overwrites a gradient of activations");
-    boundary_of(j - 1, action) = self;
+    Place& d_input = in_turn(boundaries_[j - 1], action);
+    demand(d_input.free(), "overwrites a gradient of activations");
+    d_input.who = self;
   }
   GradientBuffer& gradient = gradients_[action.buffer];
   demand(gradient.pending.idle(), "overwrites a gradient that is being sent or received");
-  gradient = {action.step, j, action.micro_batch, action.micro_batch, {}};
+  gradient = {action.step, j, only(action.micro_batch), {}};
 }
 
 void SymbolicDevice::accumulate(const Action& action) {
@@ -169,135 +213,251 @@ void SymbolicDevice::accumulate(const Action& action) {
   GradientBuffer& from = gradients_[action.source];
   demand(to.pending.idle(), "overwrites a gradient that is being sent or received");
   demand(!from.pending.landing, "reads a gradient that has not landed");
-  const GradientBuffer& low = to.first <= from.first ? to : from;
-  const GradientBuffer& high = to.first <= from.first ? from : to;
-  demand(low.step == action.step && high.step == action.step, "adds gradients of another step");
-  demand(low.stage == action.stage && high.stage == action.stage, "adds another stage");
-  demand(low.first == 0 && high.first == high.last && low.last + 1 == high.first,
-         "does not add in index order");
-  demand(high.last == action.micro_batch, "adds another micro-batch than it says");
-  to = {action.step, action.stage, 0, high.last, {}};
+  demand(to.step == action.step && from.step == action.step, "adds gradients of another step");
+  demand(to.stage == action.stage && from.stage == action.stage, "adds another stage");
+  if (!fine()) return;
+  const int i = action.micro_batch;
+  const bool local = parallel_.reduction == Reduction::local;
+  // In index order: all before this micro-batch, and itself.
+  const bool in_order = i > 0 && ((to.summed == only(i) && from.summed == through(i - 1)) ||
+                                  (from.summed == only(i) && to.summed == through(i - 1)));
+  demand(local || in_order, "does not add in index order");
+  for (std::size_t k = 0; k < to.summed.size(); ++k) {
+    demand(!(to.summed[k] && from.summed[k]), "adds a micro-batch twice");
+    to.summed[k] = to.summed[k] || from.summed[k];
+  }
+  const bool newest =
+      std::find(to.summed.begin() + i + 1, to.summed.end(), true) == to.summed.end();
+  demand(to.summed[i] && newest, "adds another micro-batch than it says");
   from.step = -1;  // added once
 }
 
 void SymbolicDevice::update(const Action& action) {
   const int j = action.stage;
-  demand(schedule_.buffers(device_).optimizer[j], "has no optimizer state here");
-  demand(holds(gradients_[action.source], action, parallel_.micro_batches - 1),
-         "its gradient is not complete");
+  demand(counts_.optimizer[j] && owns(j), "has no optimizer state here");
+  demand(holds(gradients_[action.source], action), "its gradient is not complete");
   demand(action.version == action.step + 1, "does not make the next version");
+  if (!fine()) return;
   const ParameterCopy& old = copy_of(j, action.step);
   demand(old.version == action.step && !old.pending.landing, "its parameters are not here");
   ParameterCopy& next = copy_of(j, action.version);
   demand(next.version <= action.step, "makes a version that is here already");
   demand(next.pending.idle(), "overwrites parameters that are being sent or received");
   next.version = action.version;
-  if (j == 0) known_decision_ = action.step;
+  if (j == 0) known_decision_ = std::max(known_decision_, action.step);
 }
 
 void SymbolicDevice::release(const Action& action) {
   const Occupant self{action.step, action.micro_batch};
-  demand(frame_of(action.stage, action) == self, "releases activations that are not there");
-  demand(progress_[self].backwards >= parallel_.stages - action.stage, "releases before backward");
-  frame_of(action.stage, action) = {};
-  if (action.stage > 0) return;
-  demand(input_of(action) == self, "releases images that are not there");
-  input_of(action) = {};
+  Place& frame = in_turn(frames_[action.stage], action);
+  demand(frame.who == self, "releases activations that are not there");
+  demand(frame.pending.idle(), "releases activations that are being sent");
+  demand(progress_[self].backwards > counts_.last_stage - action.stage, "releases before backward");
+  frame.who = {};
+  if (action.stage > counts_.first_stage) return;
+  Place& input = in_turn(inputs_, action);
+  demand(input.who == self, "releases images that are not there");
+  input.who = {};
+  if (counts_.lands()) in_turn(landings_, action).who = {};
 }
 
 /// The buffer a message of this device lands in or leaves from; null for tokens.
 SymbolicDevice::Pending* SymbolicDevice::pending(const Action& action) {
-  if (action.payload == Payload::parameters) return &copy_of(action.stage, action.version).pending;
-  if (action.payload == Payload::gradient || action.payload == Payload::total)
-    return &gradients_[action.buffer].pending;
-  return nullptr;
+  switch (action.payload) {
+    case Payload::parameters:
+      return owns(action.stage) ? &copy_of(action.stage, action.version).pending : nullptr;
+    case Payload::forward_copy:
+    case Payload::backward_copy:
+      return &passing(action, action.payload).pending;
+    case Payload::gradient:
+    case Payload::total:
+      return &gradients_[action.buffer].pending;
+    case Payload::activations:
+      return action.direction == Direction::send
+                 ? &in_turn(frames_[action.stage - 1], action).pending
+                 : &in_turn(landings_, action).pending;
+    case Payload::d_activations:
+      return &in_turn(boundaries_[action.stage], action).pending;
+    default:
+      return nullptr;
+  }
 }
 
 void SymbolicDevice::post(const Action& action) {
+  if (action.payload == Payload::token) return;
+  const bool copies =
+      action.payload == Payload::forward_copy || action.payload == Payload::backward_copy;
+  demand(action.payload != Payload::parameters || owns(action.stage), "lands nowhere");
+  demand(!copies || !owns(action.stage), "gets a copy of what it owns");
+  if (!fine()) return;
   Pending* buffer = pending(action);
-  if (buffer == nullptr) return;
   demand(buffer->idle(), "lands in a buffer that is in use");
-  if (action.payload == Payload::parameters) {
+  if (action.payload == Payload::parameters)
     demand(copy_of(action.stage, action.version).version < action.version,
            "lands on a version that is here already");
-  }
-  // A gradient that is overwritten here and still needed is missed where it is needed.
+  if (action.payload == Payload::activations)
+    demand(in_turn(landings_, action).who == Occupant{}, "lands on activations in use");
+  if (action.payload == Payload::d_activations)
+    demand(in_turn(boundaries_[action.stage], action).who == Occupant{},
+           "lands on a gradient of activations in use");
+  // A gradient that is overwritten here and still needed is missed where it is needed, and so are
+  // parameters that pass by.
   buffer->landing = true;
 }
 
+void SymbolicDevice::token(const Action& action) {
+  const int i = action.micro_batch;
+  const std::int64_t ahead =
+      i > 0 ? 2 * (slot_by_rule(parallel_, i) - slot_by_rule(parallel_, i - 1)) : -1;
+  const Progress& before = progress_[{action.step, i - 1}];
+  demand(before.forwards + before.backwards == ahead, "paces the next device wrongly");
+}
+
 void SymbolicDevice::send(const Action& action) {
+  constexpr const char* missing = "what it sends is not here";
+  const Occupant self{action.step, action.micro_batch};
   switch (action.payload) {
     case Payload::parameters: {
+      demand(owns(action.stage), missing);
+      if (!fine()) return;
       const ParameterCopy& copy = copy_of(action.stage, action.version);
-      demand(copy.version == action.version && !copy.pending.landing, "what it sends is not here");
+      demand(copy.version == action.version && !copy.pending.landing, missing);
+      break;
+    }
+    case Payload::forward_copy:
+    case Payload::backward_copy: {
+      const ParameterCopy& copy = passing(action, action.payload);
+      demand(copy.version == action.version && !copy.pending.landing, missing);
+      demand(owns(action.stage) || (copy.stage == action.stage && copy.payload == action.payload &&
+                                    copy.step == action.step),
+             missing);
       break;
     }
     case Payload::gradient:
-      demand(holds(gradients_[action.buffer], action, action.micro_batch),
-             "what it sends is not here");
-      break;
     case Payload::total:
-      demand(holds(gradients_[action.buffer], action, parallel_.micro_batches - 1),
-             "what it sends is not here");
+      demand(holds(gradients_[action.buffer], action), missing);
       break;
-    default: {
-      const int i = action.micro_batch;
-      const std::int64_t ahead =
-          i > 0 ? 2 * (slot_by_rule(parallel_, i) - slot_by_rule(parallel_, i - 1)) : -1;
-      const Progress& before = progress_[{action.step, i - 1}];
-      demand(before.forwards + before.backwards == ahead, "paces the next device wrongly");
-    }
+    case Payload::activations:
+      demand(in_turn(frames_[action.stage - 1], action).holds(self), missing);
+      break;
+    case Payload::d_activations:
+      demand(in_turn(boundaries_[action.stage], action).holds(self), missing);
+      break;
+    default:
+      token(action);
   }
+  if (!fine()) return;
   if (Pending* buffer = pending(action); buffer != nullptr) ++buffer->sends;
 }
 
-void SymbolicDevice::all_reduce(const Action& action) {
+Statement SymbolicDevice::statement(const Action& send) const {
+  Statement result;
+  result.decision = known_decision_;
+  if (send.payload == Payload::gradient || send.payload == Payload::total)
+    result.summed = gradients_[send.buffer].summed;
+  return result;
+}
+
+void SymbolicDevice::collective(const Action& action) {
   demand(parallel_.rule == RuleKind::dp, "is a collective in a cyclic rule");
   if (!fine()) return;
-  for (int j = 0; j < parallel_.stages; ++j) {
-    GradientBuffer& buffer = gradients_[j];
-    demand(buffer.step == action.step && buffer.stage == j && buffer.first == device_ &&
-               buffer.last == device_ && buffer.pending.idle(),
+  if (action.kind == ActionKind::broadcast) {
+    ParameterCopy& copy = passing(action, action.payload);
+    if (action.peer == device_) {
+      demand(owns(action.stage) && copy.version == action.version, "what it sends is not here");
+      ++copy.pending.sends;
+    } else {
+      demand(!owns(action.stage), "gets a copy of what it owns");
+      demand(copy.pending.idle(), "lands in a buffer that is in use");
+      copy.pending.landing = true;
+    }
+    return;
+  }
+  const int first = action.stage < 0 ? 0 : action.stage;
+  const int last = action.stage < 0 ? parallel_.stages - 1 : action.stage;
+  const std::vector<int>& devices = schedule_.group(action.group);
+  const auto place = std::ranges::find(devices, device_) - devices.begin();
+  for (int j = first; j <= last; ++j) {
+    GradientBuffer& buffer = gradients_[action.stage < 0 ? j : action.buffer];
+    demand(buffer.step == action.step && buffer.stage == j &&
+               buffer.summed == only(static_cast<int>(place)) && buffer.pending.idle(),
            "not all gradients are here");
     buffer.pending.landing = true;
   }
 }
 
-void SymbolicDevice::finish(const Action& action) {
-  const int last = parallel_.micro_batches - 1;
-  if (collective(action)) {
-    for (int j = 0; j < parallel_.stages; ++j) gradients_[j] = {action.step, j, 0, last, {}};
+void SymbolicDevice::finish_collective(const Action& action) {
+  if (action.payload != Payload::total) {
+    ParameterCopy& copy = passing(action, action.payload);
+    if (action.peer == device_)
+      --copy.pending.sends;
+    else
+      copy = {action.version, {}, action.stage, action.payload, action.step};
+    if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
     return;
   }
-  if (action.direction == Direction::send) {
-    if (Pending* buffer = pending(action); buffer != nullptr) --buffer->sends;
-  } else if (action.payload == Payload::token) {
-    token_ = action.step;
-  } else if (action.payload == Payload::parameters) {
-    copy_of(action.stage, action.version) = {action.version, {}};
-    if (action.stage == 0) known_decision_ = action.version - 1;
-  } else {
-    const int through = action.payload == Payload::total ? last : action.micro_batch;
-    gradients_[action.buffer] = {action.step, action.stage, 0, through, {}};
+  const std::vector<bool> all = through(parallel_.micro_batches - 1);
+  if (action.stage < 0) {
+    for (int j = 0; j < parallel_.stages; ++j) gradients_[j] = {action.step, j, all, {}};
+    return;
+  }
+  GradientBuffer& buffer = gradients_[action.buffer];
+  const bool gets = action.peer < 0 || action.peer == device_;
+  buffer = gets ? GradientBuffer{action.step, action.stage, all, {}} : GradientBuffer{};
+}
+
+void SymbolicDevice::finish(const Action& action, const Statement& landed) {
+  if (carousel::collective(action)) return finish_collective(action);
+  if (action.direction != Direction::send) return land(action, landed);
+  if (Pending* buffer = pending(action); buffer != nullptr) --buffer->sends;
+  if (action.payload == Payload::d_activations) in_turn(boundaries_[action.stage], action).who = {};
+}
+
+void SymbolicDevice::land(const Action& action, const Statement& landed) {
+  const Occupant self{action.step, action.micro_batch};
+  switch (action.payload) {
+    case Payload::token:
+      token_ = action.step;
+      break;
+    case Payload::parameters:
+      copy_of(action.stage, action.version) = {action.version, {}};
+      if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
+      break;
+    case Payload::forward_copy:
+    case Payload::backward_copy:
+      passing(action, action.payload) = {
+          action.version, {}, action.stage, action.payload, action.step};
+      if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
+      break;
+    case Payload::activations:
+      in_turn(landings_, action) = {self, {}};
+      known_decision_ = std::max(known_decision_, landed.decision);
+      break;
+    case Payload::d_activations:
+      in_turn(boundaries_[action.stage], action) = {self, {}};
+      break;
+    default:
+      gradients_[action.buffer] = {action.step, action.stage, landed.summed, {}};
   }
 }
 
 const char* SymbolicDevice::at_the_end() {
   error_ = nullptr;
-  const auto nobody = [](const Occupant& occupant) { return occupant == Occupant{}; };
-  demand(std::ranges::all_of(inputs_, nobody), "images were never released");
+  const auto left = [](const std::vector<Place>& places) {
+    return std::ranges::any_of(places, [](const Place& place) { return !place.free(); });
+  };
+  demand(!left(inputs_), "images were never released");
+  demand(!left(landings_), "activations were never released");
   for (int j = 0; j < parallel_.stages; ++j) {
-    demand(std::ranges::all_of(frames_[j], nobody), "activations were never released");
+    demand(!left(frames_[j]), "activations were never released");
     // Updates and arrivals go from version to version, so that none was left out.
     for (std::int64_t back = 0; back < std::ssize(parameters_[j]); ++back)
       demand(copy_of(j, segment_.last - back).version == segment_.last - back,
              "parameters are not complete");
   }
-  const std::int64_t steps = segment_.last - segment_.first;
-  demand(std::ssize(progress_) == steps * schedule_.local_micro_batches(device_),
-         "micro-batches are missing");
   for (const auto& [who, passes] : progress_)
-    demand(passes.backwards == parallel_.stages, "a backward is missing");
+    demand(passes.backwards == counts_.last_stage - counts_.first_stage + 1,
+           "a backward is missing");
   return error_;
 }
 

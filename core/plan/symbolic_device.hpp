@@ -13,6 +13,12 @@
 
 namespace carousel {
 
+/// What a message carries, beside what its action says.
+struct Statement {
+  std::vector<bool> summed;    // [N] micro-batches of a gradient
+  std::int64_t decision = -1;  // newest step that its sender knows to be complete
+};
+
 class SymbolicDevice {
  public:
   SymbolicDevice(const Schedule& schedule, const Segment& segment, int device);
@@ -20,39 +26,52 @@ class SymbolicDevice {
   /// Carries out what the action does at once: a computation, or the start of a message. Returns
   /// what is wrong with the action, or null. A wait does nothing yet.
   [[nodiscard]] const char* execute(const Action& action);
+  /// What a send carries that was just executed.
+  [[nodiscard]] Statement statement(const Action& send) const;
   /// The message of this wait is complete: its buffer is free, or holds what has landed.
-  void finish(const Action& action);
+  void finish(const Action& action, const Statement& landed);
   /// What is wrong with the device after the last action of the segment, or null.
   [[nodiscard]] const char* at_the_end();
+  /// Forward passes so far.
+  [[nodiscard]] std::int64_t passes() const { return passes_; }
 
  private:
-  /// A micro-batch of a training step, as the occupant of a frame, an input or a boundary gradient.
-  struct Occupant {
-    std::int64_t step = -1;
-    int micro_batch = -1;
-    auto operator<=>(const Occupant&) const = default;
-  };
-  /// How many stages a micro-batch has gone up and down.
-  struct Progress {
-    int forwards = 0;
-    int backwards = 0;
-  };
   /// Users of a buffer that forbid writing to it, or reading from it while something lands.
   struct Pending {
     int sends = 0;
     bool landing = false;
     [[nodiscard]] bool idle() const { return sends == 0 && !landing; }
   };
+  /// A micro-batch of a training step.
+  struct Occupant {
+    std::int64_t step = -1;
+    int micro_batch = -1;
+    auto operator<=>(const Occupant&) const = default;
+  };
+  /// A frame, a landing, a boundary gradient or an input, and whose it is.
+  struct Place {
+    Occupant who;
+    Pending pending;
+    [[nodiscard]] bool free() const { return who == Occupant{} && pending.idle(); }
+    [[nodiscard]] bool holds(const Occupant& self) const { return who == self && !pending.landing; }
+  };
+  /// How many stages of this device a micro-batch has gone up and down.
+  struct Progress {
+    int forwards = 0;
+    int backwards = 0;
+  };
   struct ParameterCopy {
     std::int64_t version = -1;
     Pending pending;
+    int stage = -1;  // of a copy that passes by, as what follows
+    Payload payload = Payload::none;
+    std::int64_t step = -1;
   };
-  /// The sum of one stage's gradients of one step over micro-batches first .. last.
+  /// The sum of one stage's gradients of one step.
   struct GradientBuffer {
     std::int64_t step = -1;
     int stage = -1;
-    int first = -1;
-    int last = -1;
+    std::vector<bool> summed;  // [N] micro-batches
     Pending pending;
   };
 
@@ -70,26 +89,35 @@ class SymbolicDevice {
   void release(const Action& action);
   void post(const Action& action);
   void send(const Action& action);
-  void all_reduce(const Action& action);
+  void token(const Action& action);
+  void collective(const Action& action);
+  void finish_collective(const Action& action);
+  void land(const Action& action, const Statement& landed);
 
+  [[nodiscard]] bool owns(int stage) const { return !parameters_[stage].empty(); }
   [[nodiscard]] ParameterCopy& copy_of(int stage, std::int64_t version);
+  /// The parameters that a message is about, or that a pass reads when `payload` is its copy.
+  [[nodiscard]] ParameterCopy& passing(const Action& action, Payload payload);
   [[nodiscard]] Pending* pending(const Action& action);
-  [[nodiscard]] Occupant& input_of(const Action& action);
-  [[nodiscard]] Occupant& frame_of(int stage, const Action& action);
-  [[nodiscard]] Occupant& boundary_of(int stage, const Action& action);
-  [[nodiscard]] Occupant& in_turn(std::vector<Occupant>& buffers, const Action& action);
-  [[nodiscard]] bool holds(const GradientBuffer& buffer, const Action& action, int last) const;
+  [[nodiscard]] Place& in_turn(std::vector<Place>& places, const Action& action);
+  [[nodiscard]] std::vector<bool> only(int micro_batch) const;
+  [[nodiscard]] std::vector<bool> through(int micro_batch) const;
+  [[nodiscard]] bool holds(const GradientBuffer& buffer, const Action& action) const;
 
   const Schedule& schedule_;
   const ParallelConfig& parallel_;
+  const BufferCounts& counts_;
   Segment segment_;
   int device_;
-  std::vector<std::vector<ParameterCopy>> parameters_;  // [stage][copy]
+  std::vector<std::vector<ParameterCopy>> parameters_;  // [stage][copy], empty where not owned
+  std::vector<ParameterCopy> travelling_;               // [buffer]
   std::vector<GradientBuffer> gradients_;               // [buffer]
-  std::vector<std::vector<Occupant>> frames_;           // [stage][frame]
-  std::vector<std::vector<Occupant>> boundaries_;       // [stage][buffer]
-  std::vector<Occupant> inputs_;                        // images and labels
+  std::vector<std::vector<Place>> frames_;              // [stage][frame]
+  std::vector<Place> landings_;                         // [frame] of the first stage
+  std::vector<std::vector<Place>> boundaries_;          // [stage][buffer]
+  std::vector<Place> inputs_;                           // images and labels
   std::map<Occupant, Progress> progress_;
+  std::int64_t passes_ = 0;
   std::int64_t known_decision_;  // newest step whose completion is known here
   std::int64_t token_ = -1;      // newest step that the device before has let begin
   const char* error_ = nullptr;

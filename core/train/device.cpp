@@ -75,13 +75,10 @@ void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t v
 void Device::prefetch(const Schedule& schedule, const TrainingOrder& order,
                       const Segment& segment) {
   requests_.clear();
-  for (std::int64_t p = segment.first; p < segment.last + schedule.trailing_periods(); ++p) {
-    for (const Action& action : schedule.period(index_)) {
-      const std::int64_t step = p + action.step;
-      if (action.kind == ActionKind::load && step >= segment.first && step < segment.last)
-        requests_.push_back(training_request(order, step, action.micro_batch));
-    }
-  }
+  schedule.for_each(index_, segment, [&](const Action& action) {
+    if (action.kind == ActionKind::load)
+      requests_.push_back(training_request(order, action.step, action.micro_batch));
+  });
   prefetcher_.start(requests_);
 }
 

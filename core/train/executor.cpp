@@ -29,14 +29,14 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
       frames_(parts_.stages.size()),
       epochs_(counts_.inputs),
       digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), parts_.stages.size()) {
-  pending_.reserve(parts_.schedule.period(parts_.device).size() + parts_.schedule.devices());
+  pending_.reserve(parts_.schedule.program(parts_.device).actions.size() +
+                   parts_.schedule.devices());
 }
 
 void Executor::begin(const Segment& segment) {
   training_ = true;
   segment_ = segment;
   period_ = segment.first;
-  list_ = parts_.schedule.period(parts_.device);
   next_ = 0;
   parts_.recorder.begin(parts_.schedule, parts_.device, segment);
 }
@@ -48,20 +48,23 @@ void Executor::begin(std::span<const Action> actions) {
 }
 
 bool Executor::fetch() {
-  while (true) {
-    if (next_ == list_.size()) {
-      if (!training_ || ++period_ >= segment_.last + parts_.schedule.trailing_periods())
-        return false;
-      next_ = 0;
-    }
-    const Action& next = list_[next_++];
-    if (!training_) {
-      action_ = next;
+  if (!training_) {
+    if (next_ == list_.size()) return false;
+    action_ = list_[next_++];
+    return true;
+  }
+  const Schedule& schedule = parts_.schedule;
+  const std::vector<ProgramAction>& period = schedule.program(parts_.device).actions;
+  for (; period_ < segment_.last + schedule.trailing_periods(); ++period_, next_ = 0) {
+    while (next_ < period.size()) {
+      const std::optional<Action> action =
+          schedule.instantiate(parts_.device, period[next_++], period_, segment_);
+      if (!action) continue;
+      action_ = *action;
       return true;
     }
-    action_ = parts_.schedule.instantiate(parts_.device, next, period_, segment_.first);
-    if (action_.step >= segment_.first && action_.step < segment_.last) return true;
   }
+  return false;
 }
 
 Executor::State Executor::advance() {
@@ -119,8 +122,9 @@ bool Executor::execute(const Action& action) {
     case ActionKind::save:
       save(action);
       return true;
+    default:
+      fail(ExitCode::internal, "this build does not execute: {}", to_string(action));
   }
-  return true;
 }
 
 void Executor::record(const Action& action, double begin) {
@@ -137,8 +141,7 @@ void Executor::record(const Action& action, double begin) {
 
 int Executor::turn(const Action& action, int count) const {
   if (!training_) return 0;
-  return parts_.schedule.round_robin(parts_.device, action.step - segment_.first,
-                                     action.micro_batch, count);
+  return parts_.schedule.round_robin(action.step - segment_.first, action.micro_batch, count);
 }
 
 StageArguments Executor::arguments(const Action& action) {
@@ -235,9 +238,9 @@ void Executor::learn(std::int64_t step, const real* rider) {
   copy_to_host(exec_, numbers, rider);
   const StepSums sums{numbers[0], numbers[1], numbers[2], numbers[3]};
   if (sums.non_finite > 0 && diverged_at_ < 0) {
-    // No device has begun step + 2 when it learns of this; all end the segment before it.
+    // No device has begun step + 3 when it learns of this; all end the segment before it.
     diverged_at_ = step;
-    segment_.last = std::min(segment_.last, step + 2);
+    segment_.last = std::min(segment_.last, step + 3);
   }
   parts_.on_step(step, sums);
 }
@@ -259,11 +262,9 @@ std::byte* Executor::payload(const Action& action) const {
       const bool sends = action.direction == Direction::send;
       return reinterpret_cast<std::byte*>(memory.evaluation(sends ? 0 : action.buffer));
     }
-    case Payload::none:
-    case Payload::token:
-      return nullptr;
+    default:
+      return nullptr;  // a token carries nothing
   }
-  return nullptr;
 }
 
 void Executor::start_message(const Action& action) {

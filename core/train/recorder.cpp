@@ -9,11 +9,12 @@ void Recorder::begin(const Schedule& schedule, int device, const Segment& segmen
   for (std::int64_t t = segment.first; t < segment.last; ++t) profiled += profiles(t) ? 1 : 0;
   std::size_t messages = 0;
   std::size_t updates = 0;
-  for (const Action& action : schedule.period(device)) {
-    messages += action.kind == ActionKind::wait ? 1 : 0;
-    updates += action.kind == ActionKind::update ? 1 : 0;
+  const std::vector<ProgramAction>& period = schedule.program(device).actions;
+  for (const ProgramAction& what : period) {
+    messages += what.action.kind == ActionKind::wait ? 1 : 0;
+    updates += what.action.kind == ActionKind::update ? 1 : 0;
   }
-  const std::size_t actions = profiled * schedule.period(device).size();
+  const std::size_t actions = profiled * period.size();
   actions_.clear();
   messages_.clear();
   memory_.clear();

@@ -17,6 +17,7 @@
 #include "core/model/builder.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/checker.hpp"
+#include "core/plan/memory_plan.hpp"
 #include "core/plan/partition.hpp"
 #include "core/plan/stage_memory.hpp"
 #include "tests/core/support.hpp"
@@ -169,11 +170,12 @@ TEST(Resnet, CanBeCutAndPlanned) {
         const Partition partition = partition_model(model, stages, balance);
         inside += cuts_a_block(model, partition) ? 1 : 0;
         const std::vector<StageMemory> memory = plan_stages(model, partition, 2);
-        ScheduleSpec spec{{.rule = RuleKind::cdp_v2, .micro_batches = stages, .stages = stages},
-                          {}};
-        for (const StageMemory& stage : memory)
-          spec.message_bytes.push_back(stage.message_size * std::int64_t{sizeof(real)});
-        check_schedule(Schedule(spec));
+        for (const Placement placement : {Placement::single, Placement::pipeline})
+          check_schedule(Schedule(schedule_spec({.rule = RuleKind::cdp_v2,
+                                                 .placement = placement,
+                                                 .micro_batches = stages,
+                                                 .stages = stages},
+                                                memory)));
       }
     }
   }

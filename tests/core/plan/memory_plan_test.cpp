@@ -36,9 +36,7 @@ struct Planned {
 Planned plan_model(const Model& model, const ParallelConfig& config, const MemorySpec& spec) {
   std::vector<StageMemory> stages = plan_stages(
       model, partition_model(model, config.stages, config.balance), spec.micro_batch_size);
-  std::vector<std::int64_t> messages;
-  for (const StageMemory& stage : stages) messages.push_back(stage.message_size * r);
-  Schedule schedule({config, messages});
+  Schedule schedule(schedule_spec(config, stages));
   MemoryPlan memory = plan_memory(spec, std::move(stages), schedule);
   return {std::move(schedule), std::move(memory)};
 }
@@ -63,11 +61,15 @@ TEST(MemoryPlan, HoldsNMinusJFramesOfStageJ) {
         one += stages[j].frame_bytes;
         cyclic += (n - j) * stages[j].frame_bytes;
       }
-      std::int64_t expected = one;
-      if (config.placement == Placement::single && config.order == Order::together)
-        expected = config.rule == RuleKind::dp ? n * one : cyclic;
-      for (int d = 0; d < planned.schedule.devices(); ++d)
+      for (int d = 0; d < planned.schedule.devices(); ++d) {
+        const int j = planned.schedule.buffers(d).first_stage;
+        std::int64_t expected = one;
+        if (config.placement == Placement::single && config.order == Order::together)
+          expected = config.rule == RuleKind::dp ? n * one : cyclic;
+        if (config.placement == Placement::pipeline) expected = (n - j) * stages[j].frame_bytes;
+        if (config.placement == Placement::model) expected = stages[j].frame_bytes;
         EXPECT_EQ(planned.bytes(d, Category::activations), expected) << describe(config);
+      }
       const Baselines baselines = activation_baselines(stages, n);
       EXPECT_EQ(baselines.accumulate, one);
       EXPECT_EQ(baselines.together, n * one);
@@ -84,8 +86,9 @@ TEST(MemoryPlan, PeaksEqualTheArenasExceptWhereGapsAre) {
       for (const ParallelConfig& config : variants(n, stages)) {
         const Planned planned = plan_model(model, config, {.input = {1, 8, 8}});
         for (const DeviceMemoryPlan& device : planned.memory.devices) {
-          const bool gaps = config.placement == Placement::single && n != stages && n > 1 &&
-                            config.rule != RuleKind::dp;
+          const bool uneven = config.placement == Placement::single && n != stages && n > 1;
+          const bool few = config.placement == Placement::pipeline && n < stages;
+          const bool gaps = (uneven || few) && config.rule != RuleKind::dp;
           if (gaps)
             EXPECT_LE(device.peak, device.bytes) << describe(config);
           else
@@ -183,10 +186,18 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
   Arena activations = arena(Category::activations);
   Arena boundary = arena(Category::boundary);
   Arena data = arena(Category::data);
+  std::int64_t largest_stage = 0;
   for (std::size_t copy = 0; copy < plan.parameters.size(); ++copy) {
     Arena parameters = arena(copy == 0 ? Category::parameters : Category::previous_parameters);
-    for (std::size_t j = 0; j < stages.size(); ++j)
-      parameters.add(plan.parameters[copy][j], stages[j].message_size * r);
+    for (std::size_t j = 0; j < stages.size(); ++j) {
+      const bool owns = std::ranges::count(counts.owned, static_cast<int>(j)) > 0;
+      EXPECT_EQ(plan.parameters[copy][j] >= 0, owns);
+      if (owns) parameters.add(plan.parameters[copy][j], stages[j].message_size * r);
+      largest_stage = std::max(largest_stage, stages[j].message_size * r);
+    }
+    ASSERT_EQ(std::ssize(plan.travelling), counts.travelling);
+    for (std::int64_t offset : plan.travelling)
+      if (copy == 0) parameters.add(offset, largest_stage);
     parameters.expect_apart();
   }
   for (std::size_t k = 0; k < counts.gradients.size(); ++k) {
@@ -201,11 +212,17 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
     for (std::int64_t offset : plan.frames[j]) activations.add(offset, stages[j].frame_bytes);
     ASSERT_EQ(std::ssize(plan.boundaries[j]), counts.boundaries[j]);
     for (std::int64_t offset : plan.boundaries[j]) boundary.add(offset, stages[j].output_bytes);
-    EXPECT_LE(stages[j].scratch_bytes, planned.bytes(device, Category::scratch));
+    const auto here = static_cast<int>(j);
+    const bool runs = here >= counts.first_stage && here <= counts.last_stage;
+    EXPECT_TRUE(!runs || stages[j].scratch_bytes <= planned.bytes(device, Category::scratch));
   }
+  const int first = counts.first_stage;
+  ASSERT_EQ(std::ssize(plan.landings), first > 0 ? counts.frames[first] : 0);
+  for (std::int64_t offset : plan.landings) boundary.add(offset, stages[first].input_bytes);
   for (int k = 0; k < counts.inputs; ++k) {
-    data.add(plan.images[k], spec.micro_batch_size * spec.input.size() * r);
-    data.add(plan.labels[k], spec.micro_batch_size * 4);
+    if (first == 0) data.add(plan.images[k], spec.micro_batch_size * spec.input.size() * r);
+    if (counts.last_stage + 1 == std::ssize(stages))
+      data.add(plan.labels[k], spec.micro_batch_size * 4);
     data.add(plan.samples[k], spec.micro_batch_size * 4);
   }
   data.add(plan.metrics, planned.schedule.rule().micro_batches() * metrics_bytes);
@@ -213,7 +230,7 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
   data.add(plan.evaluation,
            metrics_bytes *
                (device == 0 ? batches : evaluation_share(planned.schedule, batches, device)));
-  data.add(plan.staging, spec.staging_bytes);
+  data.add(plan.staging, first == 0 ? spec.staging_bytes : spec.label_staging_bytes);
   for (Arena* each : {&gradients, &optimizer, &activations, &boundary, &data}) each->expect_apart();
   EXPECT_EQ(plan.total(), std::accumulate(plan.bytes.begin(), plan.bytes.end(), std::int64_t{0}));
 }
@@ -228,7 +245,8 @@ TEST(MemoryPlan, KeepsBuffersApartAlignedAndInside) {
                           .micro_batch_size = 1 + static_cast<int>(random() % 9),
                           .optimizer_state = random() % 2 == 0,
                           .evaluation_batches = static_cast<std::int64_t>(random() % 9),
-                          .staging_bytes = static_cast<std::int64_t>(random() % 999)};
+                          .staging_bytes = static_cast<std::int64_t>(random() % 999),
+                          .label_staging_bytes = static_cast<std::int64_t>(random() % 99)};
     for (const ParallelConfig& config : variants(n, stages)) {
       const Planned planned = plan_model(model, config, spec);
       for (int d = 0; d < planned.schedule.devices(); ++d) expect_sound(planned, spec, d);

@@ -52,7 +52,7 @@ TEST(Schedule, IsAcceptedByTheChecker) {
 }
 
 TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
-  for (Placement placement : {Placement::single, Placement::replicated})
+  for (Placement placement : testing::all_placements)
     for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2})
       check_schedule(schedule_of(parallel(rule, placement, 64, 64)));
 }
@@ -72,7 +72,8 @@ TEST(Schedule, RunsEveryPassOnceAtTheTimeOfTheRule) {
             EXPECT_TRUE(seen.insert({forward, a.micro_batch, a.stage, a.step}).second);
             EXPECT_EQ(a.version, rule.version(a.micro_batch, a.stage, a.step));
             if (config.order == Order::accumulate) continue;  // one after the other, by choice
-            const std::int64_t t = a.step - 5;                // a segment begins at time step 0
+            if (config.placement == Placement::pipeline) continue;  // has a pace of its own
+            const std::int64_t t = a.step - 5;  // a segment begins at time step 0
             EXPECT_EQ(a.time, forward ? rule.forward_time(a.micro_batch, a.stage, t)
                                       : rule.backward_time(a.micro_batch, a.stage, t));
           }
@@ -102,10 +103,18 @@ TEST(Schedule, HasNoMoreFramesThanMicroBatchesHoldAStage) {
       for (const ParallelConfig& config : variants(n, stages)) {
         const Schedule schedule = schedule_of(config);
         for (int d = 0; d < schedule.devices(); ++d) {
+          const BufferCounts& counts = schedule.buffers(d);
           for (int j = 0; j < stages; ++j) {
-            const bool one =
-                config.placement == Placement::replicated || config.order == Order::accumulate;
-            EXPECT_EQ(schedule.buffers(d).frames[j], one ? 1 : held_at_once(schedule.rule(), j))
+            const bool all =
+                config.placement == Placement::single && config.order == Order::together;
+            int expected = all ? held_at_once(schedule.rule(), j) : 1;
+            if (config.placement == Placement::pipeline) expected = std::min(n, stages - j);
+            // Gaps between the micro-batches leave fewer of them on the way.
+            const bool gaps = config.placement == Placement::pipeline && n < stages &&
+                              config.rule != RuleKind::dp;
+            if (gaps) expected = held_at_once(schedule.rule(), j);
+            if (j < counts.first_stage || j > counts.last_stage) expected = 0;
+            EXPECT_EQ(counts.frames[j], expected)
                 << describe(config) << ", device " << d << ", stage " << j;
           }
         }
@@ -152,23 +161,44 @@ TEST(Schedule, HoldsAFewGradientBuffersOnARing) {
   }
 }
 
+/// Devices that update a stage: all that compute its gradients in `model` and for dp, otherwise one
+/// of each replica that keeps parameters of its own.
+int updating_devices(const ParallelConfig& config, int stage) {
+  const int n = config.micro_batches;
+  const bool cyclic = config.rule != RuleKind::dp;
+  switch (config.placement) {
+    case Placement::single:
+    case Placement::pipeline:
+      return 1;
+    case Placement::replicated:
+      return cyclic ? 1 : n;
+    case Placement::model:
+      return cyclic ? n / config.stages * (config.stages - stage) : n;
+    case Placement::sharded:
+      return cyclic ? n / config.stages : 1;
+  }
+  return 0;
+}
+
 TEST(Schedule, KeepsOptimizerStateOnOneDevicePerStage) {
   for (int n = 1; n <= 9; ++n) {
     for (int stages = 1; stages <= 9; ++stages) {
       for (const ParallelConfig& config : variants(n, stages)) {
         const Schedule schedule = schedule_of(config);
-        const bool everywhere = config.rule == RuleKind::dp;
+        const Lists lists = lists_of(schedule, {3, 4});
         for (int j = 0; j < stages; ++j) {
           int updating = 0;
           for (int d = 0; d < schedule.devices(); ++d) {
-            const auto updates = std::ranges::count_if(schedule.period(d), [&](const Action& a) {
+            const auto updates = std::ranges::count_if(lists[d], [&](const Action& a) {
               return a.kind == ActionKind::update && a.stage == j;
             });
             EXPECT_EQ(updates, schedule.buffers(d).optimizer[j] ? 1 : 0) << describe(config);
             updating += static_cast<int>(updates);
           }
-          EXPECT_EQ(updating, everywhere ? schedule.devices() : 1) << describe(config);
-          if (config.placement == Placement::replicated && n == stages) {
+          EXPECT_EQ(updating, updating_devices(config, j)) << describe(config);
+          const bool mirrored =
+              config.placement == Placement::replicated || config.placement == Placement::sharded;
+          if (mirrored && n == stages) {
             EXPECT_EQ(schedule.owner(j), n - 1 - j);
           }
         }
@@ -182,20 +212,22 @@ TEST(Schedule, HasAsManyRequestsAsAreEverPending) {
     for (int stages = 1; stages <= 6; ++stages) {
       for (const ParallelConfig& config : variants(n, stages)) {
         const Schedule schedule = schedule_of(config);
+        const Lists lists = lists_of(schedule, {0, schedule.trailing_periods() + 8});
+        std::map<const Program*, int> most;  // devices of a team have as many as any of them needs
         for (int d = 0; d < schedule.devices(); ++d) {
           int pending = 0;
-          int most = 0;
-          for (const Action& a : schedule.actions(d, {0, schedule.trailing_periods() + 8})) {
+          int& most_here = most[&schedule.program(d)];
+          for (const Action& a : lists[d]) {
             if (a.kind == ActionKind::wait) --pending;
-            if (a.kind == ActionKind::post || a.kind == ActionKind::send ||
-                a.kind == ActionKind::all_reduce)
-              ++pending;
-            most = std::max(most, pending);
+            if (testing::starts(a)) ++pending;
+            most_here = std::max(most_here, pending);
           }
           EXPECT_EQ(pending, 0);
-          EXPECT_EQ(schedule.buffers(d).requests, std::max(most, schedule.devices()))
-              << describe(config) << ", device " << d;
         }
+        for (int d = 0; d < schedule.devices(); ++d)
+          EXPECT_EQ(schedule.buffers(d).requests,
+                    std::max(most[&schedule.program(d)], schedule.devices()))
+              << describe(config) << ", device " << d;
       }
     }
   }

@@ -35,23 +35,43 @@ inline ParallelConfig parallel(RuleKind rule, Placement placement, int n, int st
 }
 
 inline Schedule schedule_of(const ParallelConfig& config) {
-  return Schedule({config, message_bytes(config.stages)});
+  ScheduleSpec spec{config, message_bytes(config.stages)};
+  for (int j = 0; j < config.stages; ++j) {
+    spec.activation_bytes.push_back(64 * (100 + j));
+    spec.d_activation_bytes.push_back(64 * (200 + j));
+  }
+  return Schedule(spec);
 }
 
-/// All that a deck can ask of this N and S, slack 0 .. S included.
+inline constexpr Placement all_placements[] = {Placement::single, Placement::replicated,
+                                               Placement::model, Placement::pipeline,
+                                               Placement::sharded};
+
+/// All that a deck can ask of this placement, N and S, slack 0 .. S included.
+inline std::vector<ParallelConfig> variants(Placement placement, int n, int stages) {
+  std::vector<ParallelConfig> all;
+  ParallelConfig dp = parallel(RuleKind::dp, placement, n, stages);
+  all.push_back(dp);
+  if (placement == Placement::single) dp.order = Order::accumulate;
+  if (placement != Placement::single) dp.reduction = Reduction::fast;
+  if (placement != Placement::pipeline) all.push_back(dp);
+  const bool whole = placement == Placement::model || placement == Placement::sharded;
+  if (whole && n % stages != 0) return all;
+  all.push_back(parallel(RuleKind::cdp_v1, placement, n, stages));
+  for (int slack = 0; slack <= stages; ++slack) {
+    all.push_back(parallel(RuleKind::cdp_v2, placement, n, stages, slack));
+    if (placement != Placement::model) continue;
+    all.push_back(all.back());
+    all.back().reduction = Reduction::local;
+  }
+  return all;
+}
+
 inline std::vector<ParallelConfig> variants(int n, int stages) {
   std::vector<ParallelConfig> all;
-  for (Placement placement : {Placement::single, Placement::replicated}) {
-    ParallelConfig dp = parallel(RuleKind::dp, placement, n, stages);
-    all.push_back(dp);
-    if (placement == Placement::single)
-      dp.order = Order::accumulate;
-    else
-      dp.reduction = Reduction::fast;
-    all.push_back(dp);
-    all.push_back(parallel(RuleKind::cdp_v1, placement, n, stages));
-    for (int slack = 0; slack <= stages; ++slack)
-      all.push_back(parallel(RuleKind::cdp_v2, placement, n, stages, slack));
+  for (Placement placement : all_placements) {
+    const std::vector<ParallelConfig> some = variants(placement, n, stages);
+    all.insert(all.end(), some.begin(), some.end());
   }
   return all;
 }
@@ -64,9 +84,12 @@ inline std::string describe(const ParallelConfig& config) {
 }
 
 inline Lists lists_of(const Schedule& schedule, const Segment& segment) {
-  Lists lists;
-  for (int d = 0; d < schedule.devices(); ++d) lists.push_back(schedule.actions(d, segment));
-  return lists;
+  return schedule.lists(segment);
+}
+
+/// Whether the action starts a message or a collective.
+inline bool starts(const Action& action) {
+  return action.payload != Payload::none && action.kind != ActionKind::wait;
 }
 
 inline bool computes(const Action& action) {
