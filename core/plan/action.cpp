@@ -72,6 +72,12 @@ const char* to_string(Payload payload) {
   return "?";
 }
 
+bool is_collective(const Action& action) {
+  return action.kind == ActionKind::all_reduce || action.kind == ActionKind::reduce ||
+         action.kind == ActionKind::broadcast ||
+         (action.kind == ActionKind::wait && action.direction == Direction::none);
+}
+
 bool names_version(const Action& action) {
   return action.kind == ActionKind::forward || action.kind == ActionKind::backward ||
          action.kind == ActionKind::update || action.payload == Payload::parameters ||

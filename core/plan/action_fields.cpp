@@ -107,7 +107,10 @@ class Fields {
   }
 
   const char* group() {
-    const std::vector<int>& devices = schedule_.group(std::clamp(action_.group, 0, last_group()));
+    demand(last_group() >= 0, "is a collective, and the placement has none");
+    if (error_ != nullptr) return error_;
+    const std::vector<int>& devices =
+        schedule_.groups()[std::clamp(action_.group, 0, last_group())];
     demand(action_.kind == ActionKind::wait || action_.kind == kind_of_collective(),
            "is another collective than the placement has");
     demand(within(action_.group, last_group() + 1) && std::ranges::count(devices, device_) == 1,
@@ -145,7 +148,7 @@ class Fields {
   }
 
   [[nodiscard]] bool sends() const { return action_.direction == Direction::send; }
-  [[nodiscard]] int last_group() const { return schedule_.groups() - 1; }
+  [[nodiscard]] int last_group() const { return static_cast<int>(schedule_.groups().size()) - 1; }
 
   [[nodiscard]] ActionKind kind_of_collective() const {
     if (action_.payload != Payload::total) return ActionKind::broadcast;
@@ -224,7 +227,7 @@ const char* misnamed_field(const Schedule& schedule, const Segment& segment, int
                            const Action& action) {
   if (action.step < segment.first || action.step >= segment.last) return "is outside the segment";
   Fields fields(schedule, segment, device, action);
-  if (collective(action)) return fields.group();
+  if (is_collective(action)) return fields.group();
   const bool message = action.kind == ActionKind::post || action.kind == ActionKind::send ||
                        action.kind == ActionKind::wait;
   return message ? fields.message() : fields.compute();

@@ -14,11 +14,4 @@ namespace carousel {
 [[nodiscard]] const char* misnamed_field(const Schedule& schedule, const Segment& segment,
                                          int device, const Action& action);
 
-/// Whether the action is a collective or the wait for one.
-[[nodiscard]] inline bool collective(const Action& action) {
-  return action.kind == ActionKind::all_reduce || action.kind == ActionKind::reduce ||
-         action.kind == ActionKind::broadcast ||
-         (action.kind == ActionKind::wait && action.direction == Direction::none);
-}
-
 }  // namespace carousel

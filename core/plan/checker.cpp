@@ -23,7 +23,7 @@ class Machine {
         segment_(segment),
         lists_(lists),
         places_(schedule.devices()),
-        collectives_(schedule.groups()) {
+        collectives_(schedule.groups().size()) {
     for (int d = 0; d < schedule.devices(); ++d) devices_.emplace_back(schedule, segment, d);
   }
 
@@ -96,7 +96,7 @@ class Machine {
     if (const char* error = devices_[d].execute(action); error != nullptr) return {error};
     Place& place = places_[d];
     if (action.kind == ActionKind::wait) return wait(d, action);
-    const bool joins = collective(action);
+    const bool joins = is_collective(action);
     if (!joins && action.kind != ActionKind::post && action.kind != ActionKind::send) return {};
     if (std::ssize(place.requests) == schedule_.buffers(d).requests)
       return {"starts more messages than the device has requests"};
@@ -155,9 +155,9 @@ class Machine {
       return started == action;
     });
     if (request == requests.end()) return {"waits for what was never started"};
-    const bool complete = collective(action)
+    const bool complete = is_collective(action)
                               ? collectives_[action.group][request->ordinal].started ==
-                                    schedule_.group(action.group).size()
+                                    schedule_.groups()[action.group].size()
                               : request->complete;
     if (!complete) return {nullptr, true};
     devices_[d].finish(action, request->statement);

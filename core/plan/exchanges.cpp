@@ -82,11 +82,6 @@ bool starts(const Action& action) {
          (action.kind != ActionKind::wait && is_collective(action));
 }
 
-/// The group of a collective.
-int group_of(const Action& /*action*/) {
-  return 0;
-}
-
 class Matcher {
  public:
   Matcher(std::span<const std::vector<Action>> lists, std::vector<std::vector<int>> groups)
@@ -178,8 +173,9 @@ class Matcher {
 
   int collective(int d, std::size_t k) {
     const Action& a = lists_[d][k];
-    const int group = group_of(a);
-    if (!std::ranges::binary_search(result_.groups.at(group), d))
+    const int group = a.group;
+    if (group < 0 || group >= std::ssize(result_.groups) ||
+        !std::ranges::binary_search(result_.groups.at(group), d))
       refuse(d, k, "is of a group that the device does not belong to");
     if (a.kind == ActionKind::wait) return take_pending(d, k);
     Collectives& line = collectives_[group];
@@ -189,7 +185,7 @@ class Matcher {
     }
     if (line.started == line.exchanges.size())
       line.exchanges.push_back(add({.kind = a.kind,
-                                    .from = result_.groups[group][0],
+                                    .from = a.peer >= 0 ? a.peer : result_.groups[group][0],
                                     .group = group,
                                     .bytes = a.bytes,
                                     .index = k}));
@@ -231,11 +227,6 @@ class Matcher {
 };
 
 }  // namespace
-
-bool is_collective(const Action& action) {
-  return action.kind == ActionKind::all_reduce ||
-         (action.kind == ActionKind::wait && action.direction == Direction::none);
-}
 
 std::string action_name(int device, std::size_t index, const Action& action) {
   return fmt::format("device {}, action {}: {}", device, index, to_string(action));

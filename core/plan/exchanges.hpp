@@ -18,7 +18,7 @@ namespace carousel {
 /// One message or one collective.
 struct Exchange {
   ActionKind kind = ActionKind::send;  // otherwise that of the collective
-  int from = -1;                       // of a collective: its first participant
+  int from = -1;                       // of a collective: its root, or its first participant
   int to = -1;                         // of a message
   int group = -1;                      // of a collective
   std::int64_t bytes = 0;
@@ -40,9 +40,6 @@ struct Exchanges {
 /// other end; an end without another one is left alone.
 [[nodiscard]] Exchanges match_exchanges(std::span<const std::vector<Action>> lists,
                                         std::vector<std::vector<int>> groups);
-
-/// Whether the action starts, or waits for, something that all devices of a group take part in.
-[[nodiscard]] bool is_collective(const Action& action);
 
 /// "device 3, action 17: t=2 step 0 forward ...": how messages about lists name an action.
 [[nodiscard]] std::string action_name(int device, std::size_t index, const Action& action);

@@ -48,4 +48,9 @@ struct Machine {
 [[nodiscard]] double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                                         std::int64_t bytes);
 
+/// Seconds of a broadcast or a reduction of `bytes` along the same ring, in many small pieces that
+/// follow each other: the bandwidth of one hop and the latency of all p - 1.
+[[nodiscard]] double chain_seconds(const Machine& machine, std::span<const int> devices,
+                                   std::int64_t bytes);
+
 }  // namespace carousel

@@ -71,18 +71,14 @@ class CyclicDevice {
     if (!owns) {
       const Line in = copy_line(payload, Direction::receive, slot_, stage);
       const std::int64_t use = time_of(payload, slot_, stage);
-      const std::int64_t begin = rule_.offset(device_);
-      if (use - 2 >= begin)
-        builder_.add(use - 2, Phase::late_post, in.start());
-      else
-        builder_.add(begin, Phase::post, in.start());
+      builder_.add(use - 2, Phase::late_post, in.start());
       builder_.add(use, Phase::arrive, in.wait());
     }
     for (int reader = 0; reader < stages_; ++reader) {
       if (reader == stages_ - 1 - stage || source_of(reader, stage) != slot_) continue;
       const Line out = copy_line(payload, Direction::send, reader, stage);
       // Behind the pass that reads it here; what is owned may leave before or after that.
-      const std::int64_t time = std::max<std::int64_t>(0, time_of(payload, reader, stage) - 2);
+      const std::int64_t time = time_of(payload, reader, stage) - 2;
       builder_.add(time, Phase::leave, out.start());
       builder_.add(time + 1, Phase::late_wait, out.wait());
     }

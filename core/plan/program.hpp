@@ -78,7 +78,8 @@ class ProgramBuilder {
   explicit ProgramBuilder(std::int64_t period_time) : period_time_(period_time) {}
 
   /// Adds an action of training step 0 (whose version is relative to that step) at `time`, which
-  /// may lie in later periods. Actions of equal time and phase keep the order of insertion.
+  /// may lie in later periods, or before the step begins. Actions of equal time and phase keep the
+  /// order of insertion.
   void add(std::int64_t time, Phase phase, Action action, Turns turns = {}) {
     action.time = time;
     entries_.push_back({phase, {action, turns}});
@@ -89,7 +90,8 @@ class ProgramBuilder {
   [[nodiscard]] std::vector<ProgramAction> fold() {
     for (Entry& entry : entries_) {
       Action& action = entry.what.action;
-      const std::int64_t later = action.time / period_time_;
+      const std::int64_t later =
+          (action.time < 0 ? action.time - period_time_ + 1 : action.time) / period_time_;
       action.time -= later * period_time_;
       action.step -= later;
       action.version -= later;

@@ -105,8 +105,10 @@ Schedule::Schedule(const ScheduleSpec& spec)
     const Program& program = layout_.programs[p];
     CAROUSEL_CHECK(program.first_device == devices(), "program {} begins elsewhere", p);
     program_of_.insert(program_of_.end(), program.team, static_cast<int>(p));
-    for (const ProgramAction& what : program.actions)
+    for (const ProgramAction& what : program.actions) {
+      leading_periods_ = std::max(leading_periods_, what.action.step);
       trailing_periods_ = std::max(trailing_periods_, -what.action.step);
+    }
   }
   count_buffers();
 }
@@ -197,7 +199,8 @@ std::vector<Action> Schedule::actions(int device, const Segment& segment) const 
 std::vector<std::vector<Action>> Schedule::lists(const Segment& segment) const {
   std::vector<std::vector<Action>> result(devices());
   for (const Program& program : layout_.programs) {
-    for (std::int64_t p = segment.first; p < segment.last + trailing_periods_; ++p) {
+    for (std::int64_t p = segment.first - leading_periods_; p < segment.last + trailing_periods_;
+         ++p) {
       for (const ProgramAction& what : program.actions) {
         const std::int64_t step = what.action.step + p;
         if (step < segment.first || step >= segment.last) continue;

@@ -45,9 +45,8 @@ class Schedule {
   /// holds the optimizer state, except in `model`: the first micro-batch that v2 lets read fresh
   /// parameters (N-1-j for N = S).
   [[nodiscard]] int owner(int stage) const { return layout_.owner[stage]; }
-  /// Devices that take part in the collectives of a group.
-  [[nodiscard]] const std::vector<int>& group(int index) const { return layout_.groups[index]; }
-  [[nodiscard]] int groups() const { return static_cast<int>(layout_.groups.size()); }
+  /// [group] devices that take part in its collectives.
+  [[nodiscard]] const std::vector<std::vector<int>>& groups() const { return layout_.groups; }
   /// The buffer, out of `count` used round robin, of a micro-batch `steps` after a segment began.
   [[nodiscard]] int round_robin(std::int64_t steps, int micro_batch, int count) const;
   /// The buffer of parameters that pass by, for pass 0 .. 2 S - 1 of the micro-batch of a step.
@@ -56,7 +55,9 @@ class Schedule {
   [[nodiscard]] const Program& program(int device) const {
     return layout_.programs[program_of_[device]];
   }
-  /// Periods after the last step of a segment until all its actions are done.
+  /// Periods before the first step of a segment in which its actions begin, and after the last one
+  /// until all are done.
+  [[nodiscard]] std::int64_t leading_periods() const { return leading_periods_; }
   [[nodiscard]] std::int64_t trailing_periods() const { return trailing_periods_; }
   /// One action of program(device) made absolute, in a period of a segment. None when it belongs to
   /// another segment or is the turn of another device of the team.
@@ -66,7 +67,8 @@ class Schedule {
   /// Calls visit with all actions of one device in one segment, in order.
   template <class Visit>
   void for_each(int device, const Segment& segment, Visit&& visit) const {
-    for (std::int64_t p = segment.first; p < segment.last + trailing_periods_; ++p) {
+    for (std::int64_t p = segment.first - leading_periods_; p < segment.last + trailing_periods_;
+         ++p) {
       for (const ProgramAction& what : program(device).actions) {
         if (const std::optional<Action> action = instantiate(device, what, p, segment))
           visit(*action);
@@ -87,6 +89,7 @@ class Schedule {
   Rule rule_;
   placements::Layout layout_;
   std::vector<int> program_of_;  // [device]
+  std::int64_t leading_periods_ = 0;
   std::int64_t trailing_periods_ = 0;
 };
 

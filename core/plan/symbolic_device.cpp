@@ -375,7 +375,7 @@ void SymbolicDevice::collective(const Action& action) {
   }
   const int first = action.stage < 0 ? 0 : action.stage;
   const int last = action.stage < 0 ? parallel_.stages - 1 : action.stage;
-  const std::vector<int>& devices = schedule_.group(action.group);
+  const std::vector<int>& devices = schedule_.groups()[action.group];
   const auto place = std::ranges::find(devices, device_) - devices.begin();
   for (int j = first; j <= last; ++j) {
     GradientBuffer& buffer = gradients_[action.stage < 0 ? j : action.buffer];
@@ -407,7 +407,7 @@ void SymbolicDevice::finish_collective(const Action& action) {
 }
 
 void SymbolicDevice::finish(const Action& action, const Statement& landed) {
-  if (carousel::collective(action)) return finish_collective(action);
+  if (is_collective(action)) return finish_collective(action);
   if (action.direction != Direction::send) return land(action, landed);
   if (Pending* buffer = pending(action); buffer != nullptr) --buffer->sends;
   if (action.payload == Payload::d_activations) in_turn(boundaries_[action.stage], action).who = {};

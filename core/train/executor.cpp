@@ -36,7 +36,7 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
 void Executor::begin(const Segment& segment) {
   training_ = true;
   segment_ = segment;
-  period_ = segment.first;
+  period_ = segment.first - parts_.schedule.leading_periods();
   next_ = 0;
   parts_.recorder.begin(parts_.schedule, parts_.device, segment);
 }

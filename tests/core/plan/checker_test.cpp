@@ -270,7 +270,7 @@ bool ends(const Schedule& schedule, const Lists& lists) {
       const Action& a = lists[d][k];
       if (a.kind != ActionKind::wait) continue;
       const bool collective = a.group >= 0;
-      const std::vector<int> peers = collective ? schedule.group(a.group) : std::vector{a.peer};
+      const std::vector<int> peers = collective ? schedule.groups()[a.group] : std::vector{a.peer};
       for (const int peer : peers) {
         const Direction opposite = collective                       ? Direction::none
                                    : a.direction == Direction::send ? Direction::receive

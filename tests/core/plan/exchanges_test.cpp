@@ -77,8 +77,9 @@ TEST(Exchanges, LeavesNothingOverInSchedules) {
       for (const ParallelConfig& config : variants(n, stages)) {
         const Schedule schedule = schedule_of(config);
         const Lists lists = lists_of(schedule, {3, 7});
-        for (const Exchange& exchange : match_exchanges(lists, {}).all)
-          EXPECT_EQ(exchange.started, exchange.group < 0 ? 2 : schedule.devices())
+        for (const Exchange& exchange : match_exchanges(lists, schedule.groups()).all)
+          EXPECT_EQ(exchange.started,
+                    exchange.group < 0 ? 2 : std::ssize(schedule.groups()[exchange.group]))
               << describe(config);
       }
     }

@@ -31,9 +31,21 @@ inline Action post(int from, std::int64_t bytes, int stage = 0) {
           .bytes = bytes};
 }
 
+/// Over all devices, whatever the group is that a test gives the number 0.
 inline Action all_reduce(std::int64_t bytes, int stage = -1) {
-  return {
-      .kind = ActionKind::all_reduce, .payload = Payload::total, .stage = stage, .bytes = bytes};
+  return {.kind = ActionKind::all_reduce,
+          .payload = Payload::total,
+          .stage = stage,
+          .group = 0,
+          .bytes = bytes};
+}
+
+/// The chain of that kind to or from `root`.
+inline Action chain(ActionKind kind, int root, std::int64_t bytes) {
+  Action action = all_reduce(bytes);
+  action.kind = kind;
+  action.peer = root;
+  return action;
 }
 
 /// For what the action has started.

@@ -204,6 +204,23 @@ TEST(Simulator, ReducesOverARing) {
   EXPECT_EQ(simulation.transfers[3].bytes, 64 * 6 / 4);
 }
 
+TEST(Simulator, BroadcastsAndReducesAlongAChain) {
+  const double chain4 = 3 * 0.25 + 64.0 / 16;
+  for (const ActionKind kind : {ActionKind::broadcast, ActionKind::reduce}) {
+    const Action start = testing::chain(kind, 2, 64);
+    const Lists lists(4, {start, wait(start)});
+    const Simulation simulation = simulate(input_of(lists));
+    EXPECT_EQ(simulation.seconds, chain4);
+    // Nothing goes into the root of a broadcast, and nothing leaves that of a reduction.
+    ASSERT_EQ(simulation.transfers.size(), 3U);
+    for (const Transfer& transfer : simulation.transfers) {
+      EXPECT_EQ(transfer.bytes, 64);
+      EXPECT_NE(kind == ActionKind::broadcast ? transfer.to : transfer.from, 2);
+    }
+  }
+  EXPECT_EQ(chain_seconds(machine, std::vector{5}, 64), 0);
+}
+
 TEST(Simulator, MessagesAndCollectivesShareThePorts) {
   const Lists lists = {
       {send(1, 16), all_reduce(32), wait(all_reduce(32))},
@@ -220,17 +237,31 @@ TEST(Simulator, DpAllReducesAtTheEndOfTheStep) {
             2 * 3 + 2 * 3 * (0.25 + 64.0 * (1 + 2 + 3) / (4 * 16)));
 }
 
-TEST(Simulator, CyclicStepsTakeTwoSTimeStepsOnIdealLinks) {
+/// Time steps of a training step. A device that has all stages of a micro-batch takes 2 S; a stage
+/// that has all micro-batches takes 2 N, and 1F1B fills and drains the pipeline: a bubble of
+/// (S - 1) / (N + S - 1) (Narayanan et al. 2021). A cyclic rule has no bubble.
+int time_steps(const ParallelConfig& config) {
+  const int n = config.micro_batches;
+  const int stages = config.stages;
+  if (config.placement == Placement::single) return 2 * n * stages;
+  if (config.placement != Placement::pipeline) return 2 * stages;
+  return config.rule == RuleKind::dp ? 2 * (n + stages - 1) : 2 * n;
+}
+
+TEST(Simulator, StepsTakeTheirClosedFormOnIdealLinks) {
   for (int stages : {1, 2, 3, 4, 7, 16}) {
     for (int n : {stages, 2 * stages}) {
       for (const ParallelConfig& config : variants(n, stages)) {
-        if (config.rule == RuleKind::dp || config.placement == Placement::single) continue;
-        const Lists lists = lists_of(schedule_of(config), {0, 12});
-        const Simulation simulation = simulate(ideal_input_of(lists));
+        const Schedule schedule = schedule_of(config);
+        const Lists lists = lists_of(schedule, {0, 12});
+        SimulationInput input = ideal_input_of(lists);
+        input.groups = schedule.groups();
+        const Simulation simulation = simulate(input);
         // The last updates of a segment do not wait for passes of later steps.
-        EXPECT_EQ(simulation.seconds_per_step(4, 8), 2 * stages) << describe(config);
-        for (const DeviceTimes& device : simulation.devices)
-          EXPECT_EQ(device.busy, 2 * stages * 12);
+        EXPECT_EQ(simulation.seconds_per_step(4, 8), time_steps(config)) << describe(config);
+        double busy = 0;
+        for (const DeviceTimes& device : simulation.devices) busy += device.busy;
+        EXPECT_EQ(busy, 12.0 * n * 2 * stages);
       }
     }
   }
