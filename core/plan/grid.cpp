@@ -5,8 +5,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <vector>
+
+#include "core/plan/timeline.hpp"
 
 namespace carousel {
 namespace {
@@ -14,11 +15,15 @@ namespace {
 constexpr int label_width = 15;
 constexpr int most_rows = 16;
 
-/// One letter and the stage; small letters read theta_{t-1}.
-std::string cell_of(const Action& action) {
-  const bool forward = action.kind == ActionKind::forward;
-  const bool fresh = action.version == action.step;
-  return fmt::format("{}{}", forward ? (fresh ? 'F' : 'f') : (fresh ? 'B' : 'b'), action.stage);
+/// One letter and the number that the row does not tell; small letters read theta_{t-1}.
+std::string cell_of(const Pass& pass, bool rows_are_micro_batches) {
+  const char letter = pass.backward ? (pass.fresh() ? 'B' : 'b') : (pass.fresh() ? 'F' : 'f');
+  return fmt::format("{}{}", letter, rows_are_micro_batches ? pass.stage : pass.micro_batch);
+}
+
+std::string label_of(const TimelineRow& row) {
+  if (row.stage < 0) return fmt::format("micro-batch {}", row.micro_batch);
+  return fmt::format("stage {} dev {}", row.stage, row.device);
 }
 
 }  // namespace
@@ -26,42 +31,35 @@ std::string cell_of(const Action& action) {
 std::string draw_grid(const Schedule& schedule, int columns) {
   const int n = schedule.rule().micro_batches();
   const int stages = schedule.rule().stages();
+  const bool by_micro_batch = schedule.parallel().placement != Placement::model &&
+                              schedule.parallel().placement != Placement::pipeline;
   // No time step holds more than all stages of all micro-batches.
-  const int width =
-      std::max(stages > 10 ? 4 : 3, 1 + static_cast<int>(std::to_string(n * stages).size()));
-  const std::int64_t wanted = schedule.period_time() * 2 + schedule.rule().offset(n - 1) + 1;
-  const std::int64_t times = std::min<std::int64_t>(wanted, (columns - label_width) / width);
-
-  std::map<int, std::map<std::int64_t, std::string>> cells;  // micro-batch, time step
-  std::map<std::int64_t, int> alive;                         // change at a time step
-  for (int d = 0; d < schedule.devices(); ++d) {
-    for (const Action& action : schedule.actions(d, {0, 4})) {
-      if (action.kind == ActionKind::forward || action.kind == ActionKind::backward)
-        cells[action.micro_batch][action.time] = cell_of(action);
-      if (action.kind == ActionKind::forward) ++alive[action.time];
-      if (action.kind == ActionKind::release) --alive[action.time + 1];
-    }
-  }
-
-  std::vector<int> held;
-  int now = 0;
-  for (std::int64_t time = 0; time < times; ++time)
-    held.push_back(now += alive.contains(time) ? alive[time] : 0);
+  const int width = std::max((by_micro_batch ? stages : n) > 10 ? 4 : 3,
+                             1 + static_cast<int>(std::to_string(n * stages).size()));
+  const Timeline timeline = timeline_of(schedule, most_rows, (columns - label_width) / width);
+  const std::int64_t times = timeline.times;
 
   std::string text = fmt::format("{:<{}}", "time step", label_width);
   for (std::int64_t time = 0; time < times; ++time)
     text += fmt::format("{:>{}}", time % 2 == 0 ? std::to_string(time) : "", width);
   text += "\n";
-  for (int i = 0; i < std::min(n, most_rows); ++i) {
-    text += fmt::format("{:<{}}", fmt::format("micro-batch {}", i), label_width);
-    for (std::int64_t time = 0; time < times; ++time)
-      text += fmt::format("{:>{}}", cells[i].contains(time) ? cells[i][time] : ".", width);
+  std::vector<std::vector<std::string>> cells(timeline.rows.size(),
+                                              std::vector<std::string>(times, "."));
+  for (const Pass& pass : timeline.passes)
+    cells[pass.row][pass.time] = cell_of(pass, by_micro_batch);
+  for (std::size_t r = 0; r < cells.size(); ++r) {
+    text += fmt::format("{:<{}}", label_of(timeline.rows[r]), label_width);
+    for (const std::string& cell : cells[r]) text += fmt::format("{:>{}}", cell, width);
     text += "\n";
   }
-  if (n > most_rows) text += fmt::format("... {} more\n", n - most_rows);
+  if (timeline.all_rows > most_rows)
+    text += fmt::format("... {} more\n", timeline.all_rows - most_rows);
   text += fmt::format("{:<{}}", "stages held", label_width);
-  for (const int stages_held : held) text += fmt::format("{:>{}}", stages_held, width);
-  text += "\nF2: forward of stage 2 with theta_t, f2: with theta_(t-1); B, b: its backward\n";
+  for (const int stages_held : timeline.held) text += fmt::format("{:>{}}", stages_held, width);
+  text +=
+      by_micro_batch
+          ? "\nF2: forward of stage 2 with theta_t, f2: with theta_(t-1); B, b: its backward\n"
+          : "\nF2: forward of micro-batch 2 with theta_t, f2: theta_(t-1); B, b: its backward\n";
   return text;
 }
 

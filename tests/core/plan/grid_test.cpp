@@ -45,14 +45,22 @@ TEST(Action, IsPrintedAsCommitted) {
 }
 
 TEST(Grid, IsDrawnAsCommitted) {
-  const Schedule schedule = schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, 4, 4));
-  EXPECT_EQ(draw_grid(schedule), golden("grid_cdp-v2_4x4.txt"));
+  const auto grid = [](RuleKind rule, Placement placement, int n) {
+    return draw_grid(schedule_of(parallel(rule, placement, n, n)));
+  };
+  EXPECT_EQ(grid(RuleKind::cdp_v2, Placement::replicated, 4), golden("grid_cdp-v2_4x4.txt"));
+  EXPECT_EQ(grid(RuleKind::dp, Placement::pipeline, 3), golden("grid_dp_pipeline_3x3.txt"));
+  EXPECT_EQ(grid(RuleKind::cdp_v2, Placement::pipeline, 4), golden("grid_cdp-v2_pipeline_4x4.txt"));
+  EXPECT_EQ(grid(RuleKind::dp, Placement::model, 2), golden("grid_dp_model_2x2.txt"));
+  EXPECT_EQ(grid(RuleKind::cdp_v2, Placement::model, 3), golden("grid_cdp-v2_model_3x3.txt"));
 }
 
 TEST(Grid, ShowsTheSameForOneDeviceAndForMany) {
-  for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2})
-    EXPECT_EQ(draw_grid(schedule_of(parallel(rule, Placement::single, 4, 4))),
-              draw_grid(schedule_of(parallel(rule, Placement::replicated, 4, 4))));
+  for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
+    const std::string one = draw_grid(schedule_of(parallel(rule, Placement::single, 4, 4)));
+    for (Placement many : {Placement::replicated, Placement::sharded})
+      EXPECT_EQ(one, draw_grid(schedule_of(parallel(rule, many, 4, 4))));
+  }
 }
 
 TEST(Grid, FitsATerminal) {
