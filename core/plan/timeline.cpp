@@ -11,6 +11,7 @@ namespace {
 
 /// Training steps that are looked at: two steady ones and what overlaps them.
 constexpr Segment segment{0, 4};
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 bool is_pass(const Action& action) {
   return action.kind == ActionKind::forward || action.kind == ActionKind::backward;
@@ -32,7 +33,7 @@ std::vector<TimelineRow> rows_of(const Schedule& schedule, int rows) {
 
 /// Time steps from the first pass of a training step to its last one.
 std::vector<StepSpan> spans_of(const std::vector<std::vector<Pass>>& passes) {
-  std::vector<StepSpan> spans(segment.last, {std::numeric_limits<std::int64_t>::max(), 0});
+  std::vector<StepSpan> spans(segment.last, {never, 0});
   for (const std::vector<Pass>& row : passes) {
     for (const Pass& pass : row) {
       StepSpan& span = spans[pass.step];
@@ -147,22 +148,17 @@ class Routes {
     // A wait does not name the kind, but there is one collective per payload, stage and group.
     const Subject subject{ActionKind::wait,   action.payload, action.stage,
                           action.micro_batch, action.peer,    action.group};
-    const bool starts = action.kind != ActionKind::wait;
-    const auto [place, is_new] = bars_.try_emplace(subject);
-    Bar& bar = place->second;
-    if (is_new) {
-      bar.payload = action.payload;
-      bar.stage = action.stage;
-      bar.root = action.peer;
-      bar.begin = bar.end = edge;
+    Bar& bar = bars_.try_emplace(subject, Bar{.begin = never, .end = never}).first->second;
+    bar.payload = action.payload;
+    bar.stage = action.stage;
+    bar.root = action.peer;
+    if (action.kind == ActionKind::wait) {
+      bar.end = std::min(bar.end, edge);
+      return;
     }
-    if (starts) {
-      bar.kind = action.kind;
-      bar.rows.push_back(device);
-      bar.begin = std::min(bar.begin, edge);
-    } else {
-      bar.end = bar.end == bar.begin ? edge : std::min(bar.end, edge);
-    }
+    bar.kind = action.kind;
+    bar.rows.push_back(device);
+    bar.begin = std::min(bar.begin, edge);
   }
 
   int rows_;
