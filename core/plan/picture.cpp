@@ -22,7 +22,7 @@ constexpr double memory = 96;   // height of the curve
 constexpr double spacing = 24;  // between the parts
 
 std::string plural(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("x") ? "es" : "s");
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
 /// Puts the parts of a picture one under the other.
@@ -145,7 +145,7 @@ void Picture::draw_rows() {
   const int more = timeline_.all_rows - static_cast<int>(timeline_.rows.size());
   if (more > 0)
     svg_.text("quiet", grid_left, end_y_ + 14,
-              fmt::format("{} more not drawn",
+              fmt::format("not drawn: {}",
                           plural(more, schedule_.devices() > 1 ? "device" : "micro-batch")));
   if (timeline_.times < timeline_.all_times)
     svg_.text("quiet", end_x_ + 8, grid_top + 12,

@@ -151,6 +151,7 @@ class Routes {
     Bar& bar = bars_.try_emplace(subject, Bar{.begin = never, .end = never}).first->second;
     bar.payload = action.payload;
     bar.stage = action.stage;
+    bar.group = action.group;
     bar.root = action.peer;
     if (action.kind == ActionKind::wait) {
       bar.end = std::min(bar.end, edge);

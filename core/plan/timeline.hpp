@@ -75,6 +75,7 @@ struct Bar {
   ActionKind kind = ActionKind::all_reduce;
   Payload payload = Payload::none;
   int stage = -1;
+  int group = 0;
   int root = -1;  // row
   std::vector<int> rows = {};
   std::int64_t begin = 0;
