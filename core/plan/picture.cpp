@@ -63,7 +63,7 @@ class Picture {
   [[nodiscard]] double memory_y(double stages) const;
   /// In `model` a device holds one micro-batch at a time, whether it computes or not.
   [[nodiscard]] bool shows_holding() const {
-    return schedule_.parallel().placement == Placement::model;
+    return schedule_.parallel().placement == Placement::model && schedule_.rule().stages() > 1;
   }
   /// What dp holds when all micro-batches have run forward.
   [[nodiscard]] int together() const {
@@ -153,7 +153,7 @@ void Picture::draw_rows() {
 }
 
 double Picture::memory_y(double stages) const {
-  const double most = std::max(together(), *std::ranges::max_element(timeline_.held));
+  const double most = std::max(together(), timeline_.most_held);
   return end_y_ + spacing * 1.5 + memory * (1 - stages / most);
 }
 
@@ -171,7 +171,7 @@ void Picture::draw_memory() {
     svg_.line("steady", x, grid_top, x, floor);
     svg_.text("quiet", x + 5, memory_y(together()) + 15, "steady from here", Anchor::start, 11);
   }
-  const int peak = *std::ranges::max_element(timeline_.held);
+  const int peak = timeline_.most_held;
   svg_.line("limit", grid_left, memory_y(together()), end_x_, memory_y(together()));
   svg_.text("", grid_left - 10, memory_y(together()) + 4, std::to_string(together()), Anchor::end);
   svg_.text("", grid_left - 10, floor, "0", Anchor::end);

@@ -181,7 +181,9 @@ Timeline timeline_of(const Schedule& schedule, int most_rows, std::int64_t most_
   result.steady = spans[0].end - schedule.period_time();
   result.all_times = 2 * schedule.period_time() + result.steady + 1;
   result.times = std::min(result.all_times, most_times);
-  result.held = survey.held(result.times);
+  result.held = survey.held(result.all_times);
+  result.most_held = *std::ranges::max_element(result.held);
+  result.held.resize(result.times);
   result.busy = survey.busy();
   for (const TimelineRow& row : result.rows) {
     for (const Pass& pass : survey.passes()[&row - result.rows.data()])

@@ -49,6 +49,7 @@ struct Timeline {
   std::int64_t times = 0;
   std::vector<Pass> passes = {};     // of these rows and times, row by row, in order
   std::vector<int> held = {};        // [time] stages of micro-batches held by all devices together
+  int most_held = 0;                 // also where the window is cut
   std::vector<StepSpan> steps = {};  // [training step] that begins in the window
   std::int64_t steady = 0;           // time step from which everything repeats
   double busy = 0;                   // share of the steady time steps in which a device computes
