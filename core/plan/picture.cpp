@@ -199,10 +199,15 @@ Legend Picture::legend() const {
     legend.arrows.insert(travel_kind(arrow.payload));
     legend.upright = legend.upright || arrow.begin == arrow.end;
   }
-  if (shown_.thinned)
+  if (!shown_.thinned) return legend;
+  const Rule& rule = schedule_.rule();
+  const int activations = travel_kind(Payload::activations);
+  if (legend.arrows.contains(activations))
     legend.only =
-        fmt::format(", stage {} and micro-batch {} only", followed(schedule_.rule().stages()),
-                    followed(schedule_.rule().micro_batches()));
+        fmt::format(", activations of micro-batch {} only", followed(rule.micro_batches()));
+  if (legend.arrows.size() > legend.arrows.count(activations) || !legend.bars.empty())
+    legend.only += fmt::format(", {} stage {} only", legend.only.empty() ? "of" : "the rest of",
+                               followed(rule.stages()));
   return legend;
 }
 

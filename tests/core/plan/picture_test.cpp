@@ -193,7 +193,7 @@ TEST(Picture, OfManyDevicesStaysReadable) {
   const std::string thinned = draw_svg(
       schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, 4, 4)), {.most_arrows = 0});
   EXPECT_EQ(count_of(thinned, "<title>gradient of stage"), 3);
-  EXPECT_EQ(count_of(thinned, "stage 2 and micro-batch 2 only"), 1);
+  EXPECT_EQ(count_of(thinned, "training step 0, of stage 2 only:"), 1);
 }
 
 TEST(Picture, TellsForwardFromBackwardInGrey) {
