@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/estimate.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/plan/exchanges.hpp"
+
+namespace carousel {
+namespace {
+
+using Lists = std::vector<std::vector<Action>>;
+
+bool computes(const Action& action) {
+  return action.kind == ActionKind::forward || action.kind == ActionKind::backward;
+}
+
+/// Hops of a collective, one after the other.
+int hops_of(ActionKind kind, std::size_t devices) {
+  const int chain = static_cast<int>(devices) - 1;
+  return kind == ActionKind::all_reduce ? 2 * chain : chain;
+}
+
+/// Of one training step. A collective is counted at the first device of its group; every hop of an
+/// all-reduce happens on all p links at once, with one p-th of the bytes.
+Traffic traffic_of(const Schedule& schedule, const Lists& lists, std::int64_t step) {
+  Traffic sum;
+  for (int d = 0; d < schedule.devices(); ++d) {
+    for (const Action& action : lists[d]) {
+      if (action.step != step || action.kind == ActionKind::wait) continue;
+      if (action.kind == ActionKind::send) {
+        ++sum.messages;
+        sum.bytes += action.bytes;
+      } else if (is_collective(action) && schedule.groups()[action.group].front() == d) {
+        const std::size_t p = schedule.groups()[action.group].size();
+        const int hops = hops_of(action.kind, p);
+        const bool sums = action.kind == ActionKind::all_reduce;
+        sum.messages += hops * static_cast<std::int64_t>(sums ? p : 1);
+        sum.bytes += hops * action.bytes;
+      }
+    }
+  }
+  return sum;
+}
+
+/// Walks all lists as far as they go, in turn, and counts on every device the messages that came
+/// one after the other since it last computed. A message that has the passes of a time step between
+/// its send and its wait may travel while the devices compute, and is not counted.
+class HopCounter {
+ public:
+  HopCounter(const Schedule& schedule, const Lists& lists)
+      : lists_(lists),
+        exchanges_(match_exchanges(lists, schedule.groups())),
+        states_(exchanges_.all.size()),
+        next_(lists.size()),
+        computed_(lists.size(), -1),
+        hops_(lists.size()) {}
+
+  int longest() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t d = 0; d < lists_.size(); ++d) {
+        for (; next_[d] < lists_[d].size() && advance(d); ++next_[d]) moved = true;
+      }
+    }
+    return longest_;
+  }
+
+ private:
+  struct State {
+    int started = 0;  // ends, receivers excepted
+    int hops = 0;
+    std::int64_t next_pass = 0;  // time step
+  };
+
+  bool advance(std::size_t d) {
+    const Action& action = lists_[d][next_[d]];
+    const int id = exchanges_.of[d][next_[d]];
+    if (id < 0) {
+      if (!computes(action)) return true;
+      hops_[d] = 0;
+      computed_[d] = action.time;
+      return true;
+    }
+    const Exchange& exchange = exchanges_.all[id];
+    const bool joint = exchange.group >= 0;
+    State& state = states_[id];
+    if (action.kind != ActionKind::wait) {
+      if (action.kind == ActionKind::post) return true;
+      ++state.started;
+      state.hops = std::max(state.hops, hops_[d]);
+      state.next_pass = std::max(state.next_pass, next_pass(d, action));
+      return true;
+    }
+    if (action.direction == Direction::send) return true;
+    const int needed = joint ? static_cast<int>(exchanges_.groups[exchange.group].size()) : 1;
+    if (state.started < needed) return false;
+    const int own = joint ? hops_of(exchange.kind, needed) : 1;
+    // A token delays on purpose, and carries nothing.
+    const bool hides = action.payload == Payload::token || next_pass(d, action) > state.next_pass;
+    if (!hides) hops_[d] = std::max(hops_[d], state.hops + own);
+    longest_ = std::max(longest_, hops_[d]);
+    return true;
+  }
+
+  /// The time step of the next pass that could run on the device of this action.
+  [[nodiscard]] std::int64_t next_pass(std::size_t d, const Action& action) const {
+    return action.time + (computed_[d] == action.time ? 1 : 0);
+  }
+
+  const Lists& lists_;
+  Exchanges exchanges_;
+  std::vector<State> states_;
+  std::vector<std::size_t> next_;
+  std::vector<std::int64_t> computed_;  // [device] time step of its last pass
+  std::vector<int> hops_;               // [device]
+  int longest_ = 0;
+};
+
+/// Time steps of one period in which each device computes, over all of them.
+double busy_fraction(const Schedule& schedule, const Lists& lists, std::int64_t period) {
+  const std::int64_t begin = period * schedule.period_time();
+  std::int64_t busy = 0;
+  for (const std::vector<Action>& list : lists) {
+    std::set<std::int64_t> times;
+    for (const Action& action : list)
+      if (computes(action) && action.time >= begin && action.time < begin + schedule.period_time())
+        times.insert(action.time);
+    busy += std::ssize(times);
+  }
+  return static_cast<double>(busy) /
+         (static_cast<double>(schedule.devices()) * static_cast<double>(schedule.period_time()));
+}
+
+/// Activations in use on all devices at the pace of the rule: a frame from the time step of its
+/// forward to that of its release.
+std::int64_t held_at_once(const Lists& lists, const std::vector<StageMemory>& stages) {
+  std::map<std::int64_t, std::int64_t> changes;  // by time step
+  for (const std::vector<Action>& list : lists) {
+    for (const Action& action : list) {
+      if (action.kind == ActionKind::forward)
+        changes[action.time] += align_up(stages[action.stage].frame_bytes);
+      if (action.kind == ActionKind::release)
+        changes[action.time + 1] -= align_up(stages[action.stage].frame_bytes);
+    }
+  }
+  std::int64_t now = 0;
+  std::int64_t most = 0;
+  for (const auto& [time, change] : changes) most = std::max(most, now += change);
+  return most;
+}
+
+}  // namespace
+
+Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
+                  const std::optional<Speeds>& speeds) {
+  Estimate result{.parallel = schedule.parallel(), .devices = schedule.devices()};
+  for (const DeviceMemoryPlan& device : memory.devices) {
+    result.fullest = std::max(result.fullest, device.total());
+    for (int c = 0; c < category_count; ++c) {
+      result.largest[c] = std::max(result.largest[c], device.bytes[c]);
+      result.all[c] += device.bytes[c];
+    }
+  }
+  // The first steps settle, and the last updates of a list come too early (see Simulation).
+  constexpr std::int64_t first = 4;
+  constexpr std::int64_t last = 8;
+  const Lists lists = schedule.lists({0, last + 4});
+  result.sent = traffic_of(schedule, lists, first);
+  result.busy = busy_fraction(schedule, lists, first);
+  result.held = held_at_once(lists, memory.stages);
+  result.longest = HopCounter(schedule, lists).longest();
+  if (speeds) {
+    result.seconds = exposed_communication({.lists = lists,
+                                            .groups = schedule.groups(),
+                                            .seconds = speeds->seconds,
+                                            .machine = speeds->machine},
+                                           first, last);
+  }
+  return result;
+}
+
+}  // namespace carousel

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What one plan costs, in the numbers by which plans are compared: devices, memory, messages and,
+// for a known machine, seconds. It reads schedule, memory plan and simulation and decides nothing.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "core/base/category.hpp"
+#include "core/plan/machine.hpp"
+#include "core/plan/memory_plan.hpp"
+#include "core/plan/schedule.hpp"
+#include "core/plan/simulator.hpp"
+
+namespace carousel {
+
+struct Estimate {
+  ParallelConfig parallel;
+  int devices = 0;
+  double busy = 0;             // fraction of the time steps in which a device computes
+  std::int64_t fullest = 0;    // bytes of the device that has most in all
+  CategoryBytes largest = {};  // [category] bytes on the device that has most of it
+  CategoryBytes all = {};      // [category] bytes on all devices
+  std::int64_t held = 0;       // most bytes of activations in use at once on all devices together
+  Traffic sent = {};           // per training step by all devices, collectives included
+  int longest = 0;             // messages one after the other between two computing time steps
+  std::optional<Exposure> seconds = {};  // per training step
+};
+
+/// How a machine runs the actions of a plan.
+struct Speeds {
+  Machine machine;
+  std::function<double(int, const Action&)> seconds;  // see SimulationInput
+};
+
+/// Without `speeds` there are no seconds. A ring all-reduce of b bytes over p devices counts as
+/// 2 (p - 1) messages of b bytes in all and as many hops, a broadcast or a reduction as p - 1.
+[[nodiscard]] Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
+                                const std::optional<Speeds>& speeds);
+
+}  // namespace carousel

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What design.md and the paper's table promise of every placement, as closed forms in N, S and R
+// beside what schedules, memory plans and simulations of stages of equal size say.
+
+#include "core/plan/estimate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/plan/comparison.hpp"
+#include "tests/core/plan/schedules.hpp"
+
+namespace carousel {
+namespace {
+
+using testing::describe;
+using testing::parallel;
+using testing::variants;
+
+// One unit of activations, parameters and what crosses a cut each.
+constexpr std::int64_t unit = 64;
+
+Estimate estimate_of(const ParallelConfig& config, const std::optional<Speeds>& speeds = {}) {
+  std::vector<StageMemory> stages(config.stages);
+  for (StageMemory& stage : stages) {
+    stage.frame_bytes = unit;
+    stage.message_size = unit / std::int64_t{sizeof(float)};
+    stage.parameter_size = stage.message_size;
+  }
+  ScheduleSpec spec{config, std::vector<std::int64_t>(config.stages, unit)};
+  spec.activation_bytes.assign(config.stages, unit);
+  spec.d_activation_bytes.assign(config.stages, unit);
+  const Schedule schedule(spec);
+  const MemorySpec memory{.input = {1, 1, 1}, .optimizer_state = true};
+  return estimate(schedule, plan_memory(memory, stages, schedule), speeds);
+}
+
+/// Calls check with the closed forms' letters for every placement, dp by its collectives.
+template <class Check>
+void for_all(Check&& check) {
+  for (int stages = 1; stages <= 6; ++stages) {
+    for (int replicas = 1; replicas <= 3; ++replicas) {
+      const int n = stages * replicas;
+      for (const ParallelConfig& config : variants(n, stages)) {
+        SCOPED_TRACE(describe(config));
+        check(config, n, stages, replicas);
+      }
+    }
+  }
+}
+
+bool cyclic(const ParallelConfig& config) {
+  return config.rule != RuleKind::dp;
+}
+
+TEST(Estimate, CountsDevices) {
+  for_all([](const ParallelConfig& config, int n, int s, int r) {
+    int expected = n;
+    if (config.placement == Placement::single) expected = 1;
+    if (config.placement == Placement::pipeline) expected = s;
+    if (config.placement == Placement::model)
+      expected = cyclic(config) ? r * s * (s + 1) / 2 : n * s;
+    EXPECT_EQ(estimate_of(config).devices, expected);
+  });
+}
+
+TEST(Estimate, TellsHowBusyDevicesAre) {
+  for_all([](const ParallelConfig& config, int n, int s, int) {
+    double expected = 1;
+    if (config.placement == Placement::model) expected = cyclic(config) ? 2.0 / (s + 1) : 1.0 / s;
+    // 1F1B flushes between steps: a bubble of (S - 1) / (N + S - 1).
+    if (config.placement == Placement::pipeline && !cyclic(config))
+      expected = static_cast<double>(n) / (n + s - 1);
+    EXPECT_DOUBLE_EQ(estimate_of(config).busy, expected);
+  });
+}
+
+TEST(Estimate, FindsActivationsConstantAndAboutHalf) {
+  for_all([](const ParallelConfig& config, int n, int s, int r) {
+    const Estimate e = estimate_of(config);
+    const std::int64_t half = r * s * (s + 1) / 2;  // (S + 1) / (2 S) of N A, with A = S units
+    std::int64_t expected = cyclic(config) ? half : std::int64_t{n} * s;
+    if (config.order == Order::accumulate) expected = s;
+    if (config.placement == Placement::pipeline) expected = s * (s + 1) / 2;
+    EXPECT_EQ(e.held, expected * unit);
+    std::int64_t largest = s;
+    if (config.placement == Placement::model) largest = 1;
+    if (config.placement == Placement::single) largest = expected;
+    EXPECT_EQ(e.largest[static_cast<std::size_t>(Category::activations)], largest * unit);
+  });
+}
+
+TEST(Estimate, KeepsOptimizerStateWhereItIsNeeded) {
+  for_all([](const ParallelConfig& config, int n, int s, int r) {
+    std::int64_t expected = s;
+    if (config.placement == Placement::replicated && !cyclic(config)) expected = n * s;
+    if (config.placement == Placement::model)
+      expected = cyclic(config) ? r * s * (s + 1) / 2 : n * s;
+    if (config.placement == Placement::sharded && cyclic(config)) expected = r * s;
+    EXPECT_EQ(estimate_of(config).all[static_cast<std::size_t>(Category::optimizer)],
+              expected * unit);
+  });
+}
+
+TEST(Estimate, CountsBytes) {
+  for_all([](const ParallelConfig& config, int n, int s, int r) {
+    const std::int64_t cuts = 2 * n * (s - 1);  // activations and their gradients
+    // Totals of a ring go straight to the owner; the last device owns stage 0 where R = 1.
+    const std::int64_t to_owner = r > 1 ? s : s - 1;
+    std::int64_t expected = 0;
+    switch (config.placement) {
+      case Placement::single:
+        break;
+      case Placement::replicated:
+        expected = 2 * (n - 1) * s + (cyclic(config) ? to_owner : 0);
+        break;
+      case Placement::pipeline:
+        expected = cuts;
+        break;
+      case Placement::model:
+        expected = cuts;
+        for (int j = 0; j < s; ++j) {
+          const int devices = r * (s - j);
+          const bool local = config.reduction == Reduction::local;
+          const int sums = !cyclic(config) || (devices > 1 && !local) ? n - 1 : devices - 1;
+          expected += sums + (cyclic(config) ? devices : n) - 1;
+        }
+        break;
+      case Placement::sharded:
+        if (cyclic(config)) {
+          // Two copies to all but the owner of each replica; totals to the owners of all replicas.
+          const std::int64_t totals = std::int64_t{r} * s - 1;
+          expected = 2 * r * (s - 1) * s + (n - 1) * s + totals;
+        } else {
+          const bool chain = config.reduction == Reduction::ordered;
+          expected = 3 * (n - 1) * s + (chain && n > 1 ? to_owner : 0);
+        }
+    }
+    EXPECT_EQ(estimate_of(config).sent.bytes, expected * unit);
+  });
+}
+
+// `local` reduction moves half of dp's volume of gradients and parameters.
+TEST(Estimate, HalvesTheVolumeOfModelWithLocalSums) {
+  for (int n = 2; n <= 9; ++n) {
+    ParallelConfig dp = parallel(RuleKind::dp, Placement::model, n, n);
+    dp.reduction = Reduction::fast;
+    ParallelConfig local = parallel(RuleKind::cdp_v2, Placement::model, n, n);
+    local.reduction = Reduction::local;
+    const std::int64_t cuts = 2LL * n * (n - 1) * unit;
+    EXPECT_EQ(2 * (estimate_of(local).sent.bytes - cuts), estimate_of(dp).sent.bytes - cuts);
+  }
+}
+
+TEST(Estimate, ExposesOneMessageWhereDpExposesARing) {
+  for_all([](const ParallelConfig& config, int n, int s, int r) {
+    const int longest = estimate_of(config).longest;
+    if (config.placement == Placement::single) {
+      EXPECT_EQ(longest, 0);
+    } else if (config.placement == Placement::pipeline) {
+      EXPECT_EQ(longest, s > 1 ? 1 : 0);
+    } else if (!cyclic(config)) {
+      EXPECT_GE(longest, n > 1 ? n - 1 : 0);
+    } else if (r == 1) {
+      EXPECT_LE(longest, 1);
+    }
+  });
+}
+
+TEST(Estimate, SimulatesWhenThereIsAMachine) {
+  const Machine machine{.latency_inside = 0,
+                        .bandwidth_inside = 1e9,
+                        .latency_between = 0,
+                        .bandwidth_between = 1e9,
+                        .devices_per_node = 1};
+  const Speeds speeds{machine, [](int, const Action& a) { return testing::computes(a) ? 1.0 : 0; }};
+  EXPECT_FALSE(estimate_of(parallel(RuleKind::cdp_v2, Placement::model, 4, 4)).seconds);
+  const Estimate e = estimate_of(parallel(RuleKind::cdp_v2, Placement::model, 4, 4), speeds);
+  EXPECT_DOUBLE_EQ(e.seconds->ideal_step, 8);
+  EXPECT_NEAR(e.seconds->step, 8, 1e-5);
+}
+
+TEST(Comparison, HasDpBesideACyclicRuleForEveryPlacement) {
+  EXPECT_EQ(alternatives(parallel(RuleKind::dp, Placement::single, 4, 4)).size(), 10U);
+  // model and sharded need N = R S with a cyclic rule.
+  EXPECT_EQ(alternatives(parallel(RuleKind::cdp_v1, Placement::single, 3, 2)).size(), 8U);
+  for (const ParallelConfig& config :
+       alternatives(parallel(RuleKind::cdp_v1, Placement::single, 4, 2)))
+    EXPECT_TRUE(config.rule == RuleKind::dp || config.rule == RuleKind::cdp_v1);
+}
+
+TEST(Comparison, IsPrintedWithin80Columns) {
+  for (const int n : {3, 4}) {
+    std::vector<Estimate> estimates;
+    for (const ParallelConfig& config :
+         alternatives(parallel(RuleKind::cdp_v2, Placement::single, n, 2)))
+      estimates.push_back(estimate_of(config));
+    const std::string text = compare(estimates, 123456789012, 123456789012) +
+                             tabulate("value", std::vector<LabelledEstimate>{{"12", estimates[0]}});
+    EXPECT_EQ(text.find("needs N = R S") != std::string::npos, n == 3);
+    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+      EXPECT_LE(text.find('\n', at) - at, 80U) << text.substr(at, 100);
+  }
+}
+
+}  // namespace
+}  // namespace carousel
