@@ -28,8 +28,17 @@ void train_command(const TrainArguments& arguments, const Launcher& launcher);
 void eval_command(const std::string& checkpoint, const std::string& dataset,
                   const Launcher& launcher);
 
-/// Prints what a deck would run.
-void plan_command(const std::string& deck, const std::vector<std::string>& overrides);
+struct PlanArguments {
+  std::string deck;
+  std::vector<std::string> overrides;  // section.key=value
+  bool compare = false;
+  bool json = false;
+  std::int64_t steps = 2;  // of the actions in JSON
+  std::string sweep;       // section.key=value,value,...
+};
+
+/// Prints what a deck would run, or what else there is to choose.
+void plan_command(const PlanArguments& arguments);
 void print_plan(const RunConfig& config);
 
 struct ImportArguments {

@@ -26,8 +26,7 @@ namespace {
 
 struct CommandLine {
   TrainArguments train;
-  std::string plan_deck;
-  std::vector<std::string> plan_overrides;
+  PlanArguments plan;
   std::string checkpoint;
   std::string dataset;
   std::vector<std::string> inspected;
@@ -93,8 +92,18 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_deck_help(train);
 
   CLI::App* plan = app.add_subcommand("plan", "Show what a deck would run, and what it costs");
-  plan->add_option("DECK", line.plan_deck, "TOML file")->required();
-  add_overrides(plan, line.plan_overrides);
+  plan->add_option("DECK", line.plan.deck, "TOML file")->required();
+  add_overrides(plan, line.plan.overrides);
+  CLI::Option* compare = plan->add_flag("--compare", line.plan.compare,
+                                        "All placements, dp beside a cyclic rule, with formulas");
+  CLI::Option* json = plan->add_flag("--json", line.plan.json, "The plan and its actions as JSON");
+  json->excludes(compare);
+  plan->add_option("--steps", line.plan.steps, "Training steps of the actions in JSON (2)")
+      ->needs(json)
+      ->check(CLI::Range(1, 1000));
+  plan->add_option("--sweep", line.plan.sweep, "A line for each value: parallel.stages=1,2,4")
+      ->excludes(compare)
+      ->excludes(json);
   add_deck_help(plan);
 
   CLI::App* eval = app.add_subcommand("eval", "Evaluate a checkpoint on a test set");
@@ -144,7 +153,7 @@ ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launc
          "which command? train, plan, eval, import, export, inspect, verify, diff or help");
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "train") train_command(line.train, launcher);
-  if (command == "plan") plan_command(line.plan_deck, line.plan_overrides);
+  if (command == "plan") plan_command(line.plan);
   if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
   if (command == "inspect") inspect_command(line.inspected);
   if (command == "verify") verify_command(line.verified);

@@ -55,10 +55,13 @@ ModelConfig model(const ResolvedDeck& deck) {
 ParallelConfig parallel(const ResolvedDeck& deck) {
   ParallelConfig config;
   config.rule = choice(deck, "parallel.rule", {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2});
-  config.placement = choice(deck, "parallel.placement", {Placement::single, Placement::replicated});
+  config.placement = choice(deck, "parallel.placement",
+                            {Placement::single, Placement::replicated, Placement::model,
+                             Placement::pipeline, Placement::sharded});
   if (deck.has("parallel.order"))
     config.order = choice(deck, "parallel.order", {Order::together, Order::accumulate});
-  config.reduction = choice(deck, "parallel.reduction", {Reduction::ordered, Reduction::fast});
+  config.reduction =
+      choice(deck, "parallel.reduction", {Reduction::ordered, Reduction::fast, Reduction::local});
   config.balance =
       choice(deck, "parallel.balance",
              {Balance::flops, Balance::activations, Balance::parameters, Balance::layers});
@@ -167,16 +170,39 @@ class CrossChecks {
     if (parallel.slack > parallel.stages)
       refuse("parallel.slack", "= {} is more than parallel.stages = {}", parallel.slack,
              parallel.stages);
-    if (parallel.reduction != Reduction::fast) return;
-    if (parallel.rule != RuleKind::dp)
+    const bool cyclic = parallel.rule != RuleKind::dp;
+    const bool slots =
+        parallel.placement == Placement::model || parallel.placement == Placement::sharded;
+    if (cyclic && slots && parallel.micro_batches % parallel.stages != 0)
+      refuse("parallel.micro_batches",
+             "= {} is no multiple of parallel.stages = {}, which parallel.placement = \"{}\" needs "
+             "with parallel.rule = \"{}\"",
+             parallel.micro_batches, parallel.stages, to_string(parallel.placement),
+             to_string(parallel.rule));
+    check_reduction();
+  }
+
+  void check_reduction() const {
+    const ParallelConfig& parallel = config_.parallel;
+    const bool cyclic = parallel.rule != RuleKind::dp;
+    if (parallel.reduction == Reduction::ordered) return;
+    if (parallel.reduction == Reduction::local) {
+      if (!cyclic || parallel.placement != Placement::model)
+        refuse("parallel.reduction",
+               "= \"local\" needs a cyclic rule and parallel.placement = \"model\", where a device "
+               "computes several micro-batches; use \"ordered\"");
+      return;
+    }
+    if (cyclic)
       refuse("parallel.reduction",
              "= \"fast\" has no effect with parallel.rule = \"{}\", whose "
              "gradients travel from device to device; use \"ordered\"",
              to_string(parallel.rule));
-    if (parallel.placement == Placement::single)
+    if (parallel.placement == Placement::single || parallel.placement == Placement::pipeline)
       refuse("parallel.reduction",
-             "= \"fast\" has no effect with parallel.placement = \"single\", "
-             "which has one device; use \"ordered\"");
+             "= \"fast\" has no effect with parallel.placement = \"{}\", "
+             "which has one device for all micro-batches; use \"ordered\"",
+             to_string(parallel.placement));
   }
 
   void check_optimizer() const {

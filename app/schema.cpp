@@ -90,10 +90,11 @@ std::vector<KeySpec> parallel_keys() {
        .standard = text("cdp-v2"),
        .choices = {"dp", "cdp-v1", "cdp-v2"}},
       {.name = "placement",
-       .doc = "One device for all micro-batches, or one device for each.",
+       .doc = "Which device runs what: one device all; a device for every micro-batch; for every "
+              "stage of it (model) or every stage (pipeline); as replicated with parameters on "
+              "one device each (sharded). Only the first two can be trained yet.",
        .standard = text("single"),
-       .choices = {"single", "replicated"},
-       .later = {"model", "pipeline", "sharded"}},
+       .choices = {"single", "replicated", "model", "pipeline", "sharded"}},
       {.name = "order",
        .doc = "Micro-batches of a step all at once, or one after the other.",
        .standard = text("together"),
@@ -121,11 +122,10 @@ std::vector<KeySpec> parallel_keys() {
        .range = {.min = 0, .max = counts.max},
        .only_with = {{"parallel.rule", {"cdp-v2"}}}},
       {.name = "reduction",
-       .doc = "Sum of gradients in micro-batch order (same bits everywhere), or by the library's "
-              "all-reduce (replicated dp).",
+       .doc = "Sum of gradients in micro-batch order (same bits everywhere), by the library's "
+              "collectives (dp), or first within a device (cyclic model).",
        .standard = text("ordered"),
-       .choices = {"ordered", "fast"},
-       .later = {"local"}},
+       .choices = {"ordered", "fast", "local"}},
       {.name = "transport",
        .doc = "How devices exchange messages; auto is mpi under a launcher, local without.",
        .standard = text("auto"),

@@ -8,8 +8,23 @@
 
 namespace carousel {
 
+namespace {
+
+/// What the engine executes so far; everything can be planned.
+void check_placement(const RunConfig& config) {
+  const Placement placement = config.parallel.placement;
+  if (placement == Placement::single || placement == Placement::replicated) return;
+  fail(ExitCode::usage,
+       "{}: parallel.placement = \"{}\" can be planned, but not be trained yet; use \"single\" or "
+       "\"replicated\"",
+       where(config, "parallel.placement"), to_string(placement));
+}
+
+}  // namespace
+
 void train_command(const TrainArguments& arguments, const Launcher& launcher) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
+  check_placement(config);
   if (arguments.validate) {
     check_run_folder(config.run.output, arguments.overwrite);
     print_plan(config);

@@ -6,6 +6,7 @@ Usage: cli_test.py CAROUSEL COMPILER INPUTS. The engine is a stand-in here, whic
 arguments; INPUTS is the folder of the decks that come with Carousel.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -65,6 +66,45 @@ class CommandLine(unittest.TestCase):
         engine = self.folder / "carousel-engine"
         engine.write_text('#!/bin/sh\nprintf "%s|" "$@"\nexit 76\n')
         engine.chmod(0o755)
+
+    def test_plans_every_placement(self):
+        deck = f"{INPUTS}/digits.toml"
+        devices = {"single": 1, "replicated": 4, "model": 10, "pipeline": 4, "sharded": 4}
+        for placement, count in devices.items():
+            override = f"parallel.placement={placement}"
+            text = self.run_carousel("plan", deck, override).stdout
+            self.assertIn(f"on {count} device", text)
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+            plan = json.loads(self.run_carousel("plan", deck, override, "--json", "--steps",
+                                                "3").stdout)
+            self.assertEqual(plan["devices"], count)
+            self.assertEqual(len(plan["activation_units"]), count)
+            self.assertEqual(len(plan["bytes"]["activations"]), count)
+            passes = [a for a in plan["actions"] if a["kind"] in ("forward", "backward")]
+            self.assertEqual(len(passes), 3 * 2 * 4 * 4)
+            for action in passes:
+                fresh = action["micro_batch"] + action["stage"] >= 3
+                self.assertEqual(action["version"], action["step"] - (0 if fresh else 1))
+            kinds = [action["kind"] for action in plan["actions"]]
+            self.assertEqual(kinds.count("send"), kinds.count("post"))
+        self.assertIn("can be planned, but not be trained yet",
+                      self.refused("train", deck, "parallel.placement=model"))
+
+    def test_compares_and_sweeps(self):
+        deck = f"{INPUTS}/digits.toml"
+        table = self.run_carousel("plan", deck, "--compare").stdout
+        self.assertRegex(table, r"model +16  N S +10  R S \(S \+ 1\) / 2")
+        self.assertRegex(table, r"pipeline +0.571  N / \(N \+ S - 1\) +1.000")
+        lines = self.run_carousel("plan", deck, "--sweep", "parallel.micro_batches=1,2,4").stdout
+        self.assertEqual([line.split()[0] for line in lines.splitlines()[2:5]], ["1", "2", "4"])
+        for wrong in ("parallel.stages", "parallel.stages=", "parallel.stags=1"):
+            self.refused("plan", deck, "--sweep", wrong)
+        machine = [f"machine.{key}=1e9" for key in
+                   ("flops", "memory_bandwidth", "node_bandwidth", "network_bandwidth")]
+        machine += ["machine.node_latency=0", "machine.network_latency=1e-6",
+                    "machine.devices_per_node=2"]
+        self.assertIn("s per step", self.run_carousel("plan", deck, *machine).stdout)
+        self.assertIn("simulated", self.run_carousel("plan", deck, "--compare", *machine).stdout)
 
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["train", "--help"],

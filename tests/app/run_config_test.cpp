@@ -196,8 +196,7 @@ TEST(RunConfig, RefusesUnknownChoices) {
   EXPECT_THAT(refusal("cdp-v2", "cdpv2"), HasSubstr("\"dp\", \"cdp-v1\", \"cdp-v2\" (did you "
                                                     "mean cdp-v2?)"));
   for (const char* later :
-       {"parallel.placement=model", "parallel.placement=pipeline", "parallel.placement=sharded",
-        "parallel.balance=time", "parallel.transport=nccl", "train.optimizer.name=adam"})
+       {"parallel.balance=time", "parallel.transport=nccl", "train.optimizer.name=adam"})
     EXPECT_THAT(refusal({later}), HasSubstr("is not in this version")) << later;
 }
 
@@ -229,6 +228,15 @@ TEST(RunConfig, RefusesKeysWithoutEffect) {
   EXPECT_THAT(
       refusal_of(dp, {"parallel.rule=dp", "parallel.placement=single", "parallel.reduction=fast"}),
       HasSubstr("one device"));
+  EXPECT_THAT(refusal({"parallel.reduction=local"}), HasSubstr("needs a cyclic rule and"));
+}
+
+TEST(RunConfig, RefusesPlacementsThatNeedWholeSlots) {
+  for (const char* placement : {"model", "sharded"}) {
+    const std::string override = fmt::format("parallel.placement={}", placement);
+    EXPECT_THAT(refusal({override, "parallel.micro_batches=3"}),
+                HasSubstr("parallel.micro_batches = 3 is no multiple of parallel.stages = 2"));
+  }
 }
 
 TEST(RunConfig, ReadsResidualNetworks) {
