@@ -32,9 +32,13 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 }
 
 /// Whether the deck has the table, if only its name.
-bool names(const Deck& deck, const TableSpec& spec) {
-  return std::ranges::any_of(deck.tables,
-                             [&](const DeckTable& table) { return table.name == spec.name; });
+bool uses(const Deck& deck, const TableSpec& spec) {
+  if (!spec.optional) return true;
+  const auto named = [&](const DeckTable& table) { return table.name == spec.name; };
+  const auto keyed = [&](const DeckEntry& entry) {
+    return find_key(entry.key)->table == spec.name;
+  };
+  return std::ranges::any_of(deck.tables, named) || std::ranges::any_of(deck.entries, keyed);
 }
 
 /// Names of users may hold anything; plain ones are shown plainly.
@@ -123,18 +127,16 @@ ResolvedDeck::ResolvedDeck(const Deck& deck) : path_(deck.path) {
   check_names(deck);
   for (const TableSpec& table : deck_tables())
     for (const KeySpec& spec : table.keys)
-      if (spec.standard) items_[spec.key()] = {*spec.standard, {}};
+      if (spec.standard && uses(deck, table)) items_[spec.key()] = {*spec.standard, {}};
   for (const DeckEntry& entry : deck.entries)
     items_[entry.key] = {ValueCheck(*find_key(entry.key), entry).run(), entry.location};
   displace("train.steps", "train.epochs");
   displace("train.epochs", "train.steps");
   for (const TableSpec& table : deck_tables())
     for (const KeySpec& spec : table.keys) drop_without_effect(spec);
-  for (const TableSpec& table : deck_tables()) {
-    const bool used = !table.optional || has_table(table.name) || names(deck, table);
+  for (const TableSpec& table : deck_tables())
     for (const KeySpec& spec : table.keys)
-      if (used) require(spec);
-  }
+      if (uses(deck, table)) require(spec);
 }
 
 void ResolvedDeck::check_names(const Deck& deck) const {

@@ -124,7 +124,10 @@ std::optional<Machine> machine(const ResolvedDeck& deck) {
                  .bandwidth_inside = deck.number("machine.node_bandwidth"),
                  .latency_between = deck.number("machine.network_latency"),
                  .bandwidth_between = deck.number("machine.network_bandwidth"),
-                 .devices_per_node = small(deck, "machine.devices_per_node")};
+                 .devices_per_node = small(deck, "machine.devices_per_node"),
+                 .jitter = deck.number("machine.jitter"),
+                 .slow_factor = deck.number("machine.slow_factor"),
+                 .slow_device = small(deck, "machine.slow_device")};
 }
 
 /// A path is relative to where it is written.

@@ -329,6 +329,21 @@ std::vector<KeySpec> machine_keys() {
        .doc = "Devices of a node, which have consecutive numbers.",
        .required = true,
        .range = counts},
+      {.name = "jitter",
+       .type = KeyType::number,
+       .doc = "Relative standard deviation of the time of every action, at random.",
+       .standard = number(0),
+       .range = fraction},
+      {.name = "slow_factor",
+       .type = KeyType::number,
+       .doc = "One device takes this many times as long as the others.",
+       .standard = number(1),
+       .range = {.min = 1, .max = 1000}},
+      {.name = "slow_device",
+       .type = KeyType::integer,
+       .doc = "Which device that is.",
+       .standard = integer(0),
+       .range = {.min = 0, .max = 1e9}},
   };
 }
 

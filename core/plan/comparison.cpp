@@ -96,6 +96,8 @@ std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
          {"2 (N - 1)", "1 where N = S"},
          {"1", "1"},
          {"2 (N - 1)", "1 where N = S"}}}},
+      {"bytes on their way in a time step, largest over mean",
+       [](const Estimate& e) { return fmt::format("{:.2f}", e.unevenness); }},
   };
   if (!seconds) return all;
   all.push_back({"seconds per training step, simulated",
@@ -157,8 +159,9 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
     text += fmt::format("  {:<11}", to_string(placements_in_order[k]));
     text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",
                         dp != nullptr ? quantity.formulas[k].dp : "");
-    text += fmt::format("{:>13}  {}\n", other != nullptr ? quantity.number(*other) : "-",
-                        other != nullptr ? quantity.formulas[k].cyclic : "needs N = R S");
+    const char* formula = other != nullptr ? quantity.formulas[k].cyclic : "needs N = R S";
+    text += fmt::format("{:>13}{}{}\n", other != nullptr ? quantity.number(*other) : "-",
+                        *formula != '\0' ? "  " : "", formula);
   };
   const bool seconds = estimates.front().seconds.has_value();
   for (const Quantity& quantity : quantities(model_bytes, seconds)) {

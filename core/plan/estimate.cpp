@@ -45,12 +45,13 @@ Traffic traffic_of(const Schedule& schedule, const Lists& lists, std::int64_t st
   return sum;
 }
 
-/// Walks all lists as far as they go, in turn, and counts on every device the messages that came
+/// Walks all lists as far as they go, in turn. It spreads the bytes of messages over the time steps
+/// that they have, and counts on every device the messages that came
 /// one after the other since it last computed. A message that has the passes of a time step between
 /// its send and its wait may travel while the devices compute, and is not counted.
-class HopCounter {
+class MessageWalk {
  public:
-  HopCounter(const Schedule& schedule, const Lists& lists)
+  MessageWalk(const Schedule& schedule, const Lists& lists)
       : lists_(lists),
         exchanges_(match_exchanges(lists, schedule.groups())),
         states_(exchanges_.all.size()),
@@ -58,14 +59,26 @@ class HopCounter {
         computed_(lists.size(), -1),
         hops_(lists.size()) {}
 
-  int longest() {
+  void run() {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t d = 0; d < lists_.size(); ++d) {
         for (; next_[d] < lists_[d].size() && advance(d); ++next_[d]) moved = true;
       }
     }
-    return longest_;
+  }
+
+  [[nodiscard]] int longest() const { return longest_; }
+
+  /// Largest over mean of the bytes per time step, from `begin` to before `end`.
+  [[nodiscard]] double unevenness(std::int64_t begin, std::int64_t end) const {
+    double sum = 0;
+    double most = 0;
+    for (auto at = bytes_.lower_bound(begin); at != bytes_.lower_bound(end); ++at) {
+      sum += at->second;
+      most = std::max(most, at->second);
+    }
+    return sum > 0 ? most * static_cast<double>(end - begin) / sum : 0;
   }
 
  private:
@@ -102,6 +115,10 @@ class HopCounter {
     const bool hides = action.payload == Payload::token || next_pass(d, action) > state.next_pass;
     if (!hides) hops_[d] = std::max(hops_[d], state.hops + own);
     longest_ = std::max(longest_, hops_[d]);
+    if (!joint || exchange.from == static_cast<int>(d)) {
+      const double links = joint ? hops_of(exchange.kind, needed) : 1;
+      spread(links * static_cast<double>(action.bytes), state.next_pass, next_pass(d, action));
+    }
     return true;
   }
 
@@ -110,12 +127,19 @@ class HopCounter {
     return action.time + (computed_[d] == action.time ? 1 : 0);
   }
 
+  void spread(double bytes, std::int64_t begin, std::int64_t end) {
+    end = std::max(end, begin + 1);
+    for (std::int64_t time = begin; time < end; ++time)
+      bytes_[time] += bytes / static_cast<double>(end - begin);
+  }
+
   const Lists& lists_;
   Exchanges exchanges_;
   std::vector<State> states_;
   std::vector<std::size_t> next_;
-  std::vector<std::int64_t> computed_;  // [device] time step of its last pass
-  std::vector<int> hops_;               // [device]
+  std::vector<std::int64_t> computed_;    // [device] time step of its last pass
+  std::vector<int> hops_;                 // [device]
+  std::map<std::int64_t, double> bytes_;  // by time step
   int longest_ = 0;
 };
 
@@ -164,19 +188,31 @@ Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
       result.all[c] += device.bytes[c];
     }
   }
-  // The first steps settle, and the last updates of a list come too early (see Simulation).
-  constexpr std::int64_t first = 4;
-  constexpr std::int64_t last = 8;
+  // The first steps settle, and the last updates of a list come too early (see Simulation). What is
+  // uneven takes longer to settle, and to average.
+  const bool even = !speeds || (speeds->machine.jitter == 0 && speeds->machine.slow_factor == 1);
+  const std::int64_t first = even ? 4 : 20;
+  const std::int64_t last = even ? 8 : 60;
   const Lists lists = schedule.lists({0, last + 4});
   result.sent = traffic_of(schedule, lists, first);
   result.busy = busy_fraction(schedule, lists, first);
   result.held = held_at_once(lists, memory.stages);
-  result.longest = HopCounter(schedule, lists).longest();
+  MessageWalk walk(schedule, lists);
+  walk.run();
+  result.longest = walk.longest();
+  result.unevenness =
+      walk.unevenness(first * schedule.period_time(), (first + 1) * schedule.period_time());
   if (speeds) {
+    const Machine& machine = speeds->machine;
+    std::vector<double> slowness(schedule.devices(), 1);
+    if (machine.slow_device < schedule.devices())
+      slowness[machine.slow_device] = machine.slow_factor;
     result.seconds = exposed_communication({.lists = lists,
                                             .groups = schedule.groups(),
                                             .seconds = speeds->seconds,
-                                            .machine = speeds->machine},
+                                            .machine = machine,
+                                            .slowness = slowness,
+                                            .jitter = machine.jitter},
                                            first, last);
   }
   return result;

@@ -27,6 +27,7 @@ struct Estimate {
   std::int64_t held = 0;       // most bytes of activations in use at once on all devices together
   Traffic sent = {};           // per training step by all devices, collectives included
   int longest = 0;             // messages one after the other between two computing time steps
+  double unevenness = 0;       // bytes on their way in a time step, largest over mean
   std::optional<Exposure> seconds = {};  // per training step
 };
 
@@ -36,8 +37,10 @@ struct Speeds {
   std::function<double(int, const Action&)> seconds;  // see SimulationInput
 };
 
-/// Without `speeds` there are no seconds. A ring all-reduce of b bytes over p devices counts as
-/// 2 (p - 1) messages of b bytes in all and as many hops, a broadcast or a reduction as p - 1.
+/// A message is on its way, evenly, in the time steps between its send and the wait for it; where
+/// there are none, in the one that has to wait. Without `speeds` there are no seconds. A ring
+/// all-reduce of b bytes over p devices counts as 2 (p - 1) messages of b bytes in all and as many
+/// hops, a broadcast or a reduction as p - 1.
 [[nodiscard]] Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
                                 const std::optional<Speeds>& speeds);
 

@@ -21,6 +21,9 @@ struct Machine {
   double latency_between = 0;    // of a message between nodes, seconds
   double bandwidth_between = 0;  // bytes/s in each direction
   int devices_per_node = 1;
+  double jitter = 0;  // of every action, see SimulationInput
+  double slow_factor = 1;
+  int slow_device = 0;
 
   bool operator==(const Machine&) const = default;
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "core/plan/comparison.hpp"
+#include "core/plan/partition.hpp"
 #include "tests/core/plan/schedules.hpp"
 
 namespace carousel {
@@ -168,6 +169,39 @@ TEST(Estimate, ExposesOneMessageWhereDpExposesARing) {
       EXPECT_LE(longest, 1);
     }
   });
+}
+
+TEST(Estimate, FindsTheTrafficOfCyclicRulesEven) {
+  for (int n = 2; n <= 16; ++n) {
+    ParallelConfig config = parallel(RuleKind::dp, Placement::replicated, n, n);
+    config.reduction = Reduction::fast;
+    // All of dp's bytes are on their way in one of 2 S time steps.
+    EXPECT_DOUBLE_EQ(estimate_of(config).unevenness, 2 * n);
+    config = parallel(RuleKind::cdp_v2, Placement::replicated, n, n);
+    EXPECT_LE(estimate_of(config).unevenness, 1 + 1.2 / n) << n;
+  }
+}
+
+// The cut is a choice: (S + 1) / (2 S) of dp's activations need stages of equal activations.
+TEST(Estimate, HalvesTheActivationsOfResnet50WhenCutByActivations) {
+  const SampleShape photograph{3, 224, 224};
+  const Model model = build_resnet(50, Stem::imagenet, photograph, 1000);
+  for (const Balance balance :
+       {Balance::flops, Balance::activations, Balance::parameters, Balance::layers}) {
+    ParallelConfig config = parallel(RuleKind::cdp_v2, Placement::single, 8, 8);
+    config.balance = balance;
+    const std::vector<StageMemory> stages =
+        plan_stages(model, partition_model(model, 8, balance), 32);
+    const Schedule schedule(schedule_spec(config, stages));
+    const MemorySpec memory{.input = photograph, .micro_batch_size = 32};
+    const Estimate e = estimate(schedule, plan_memory(memory, stages, schedule), {});
+    const double ratio =
+        static_cast<double>(e.held) / static_cast<double>(activation_baselines(stages, 8).together);
+    fmt::print("resnet50, N = S = 8, balance = {}: {:.3f} of dp's activations\n",
+               to_string(balance), ratio);
+    EXPECT_LT(ratio, balance == Balance::activations ? 0.60 : 1);
+    EXPECT_GT(ratio, 9.0 / 16 - 1e-3);
+  }
 }
 
 TEST(Estimate, SimulatesWhenThereIsAMachine) {
