@@ -34,6 +34,7 @@ struct PlanArguments {
   bool compare = false;
   bool json = false;
   std::int64_t steps = 2;  // of the actions in JSON
+  std::string emit;        // file to write the schedule to
   std::string sweep;       // section.key=value,value,...
 };
 

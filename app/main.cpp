@@ -101,6 +101,10 @@ void add_commands(CLI::App& app, CommandLine& line) {
   plan->add_option("--steps", line.plan.steps, "Training steps of the actions in JSON (2)")
       ->needs(json)
       ->check(CLI::Range(1, 1000));
+  plan->add_option("--emit", line.plan.emit, "Write the schedule to FILE, for parallel.schedule")
+      ->type_name("FILE")
+      ->excludes(json)
+      ->excludes(compare);
   plan->add_option("--sweep", line.plan.sweep, "A line for each value: parallel.stages=1,2,4")
       ->excludes(compare)
       ->excludes(json);

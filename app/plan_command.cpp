@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
-#include <numeric>
+#include <filesystem>
+#include <span>
 
 #include "app/commands.hpp"
 #include "app/prepared_run.hpp"
 #include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
 #include "core/data/dataset.hpp"
 #include "core/io/plan_json.hpp"
+#include "core/io/schedule_file.hpp"
 #include "core/plan/comparison.hpp"
 #include "core/plan/costs.hpp"
 #include "core/plan/estimate.hpp"
@@ -63,14 +66,23 @@ void print_sweep(const PlanArguments& arguments) {
   fmt::print("{}\n{}", key, tabulate("value", rows));
 }
 
+void emit(const PreparedRun& run, const std::string& path) {
+  const std::string text = schedule_text(run.schedule);
+  if (std::filesystem::exists(path))
+    fail(ExitCode::usage, "{}: exists already; remove it or choose another name", path);
+  replace_file(path, std::as_bytes(std::span(text)), Durability::process);
+  fmt::print("{}: the schedule of {} devices\n", path, run.schedule.devices());
+}
+
 }  // namespace
 
 void plan_command(const PlanArguments& arguments) {
   if (!arguments.sweep.empty()) return print_sweep(arguments);
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (arguments.compare) return print_comparison(config);
-  if (!arguments.json) return print_plan(config);
+  if (!arguments.json && arguments.emit.empty()) return print_plan(config);
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
+  if (!arguments.emit.empty()) return emit(run, arguments.emit);
   fmt::print("{}", plan_json(run.schedule, run.memory, arguments.steps));
 }
 

@@ -8,8 +8,10 @@
 #include <climits>
 
 #include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
 #include "core/base/version.hpp"
 #include "core/data/prefetcher.hpp"
+#include "core/io/schedule_file.hpp"
 #include "core/plan/checker.hpp"
 #include "core/plan/grid.hpp"
 
@@ -28,6 +30,25 @@ void check_batch_norm(const Model& model, int batch) {
   }
 }
 
+std::string schedule_text_of(const RunConfig& config) {
+  if (config.schedule_file.empty()) return "";
+  const std::vector<std::byte> bytes = read_file(config.schedule_file);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The schedule of rule and placement, or that of a file.
+Schedule checked_schedule(const RunConfig& config, const PlanBasis& basis,
+                          const ScheduleSpec& spec) {
+  Schedule own(spec);
+  check_schedule(own);
+  if (basis.schedule.empty()) return own;
+  Schedule other(spec, read_period(basis.schedule, config.schedule_file, own));
+  const Segment segment = window(other);
+  if (const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment)))
+    fail(ExitCode::usage, "parallel.schedule: {}: {}", config.schedule_file, fault->text);
+  return other;
+}
+
 PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   const int batch = config.train.micro_batch_size;
   Model model = build_model(config.model, basis.sample, basis.classes);
@@ -36,8 +57,7 @@ PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   Partition partition = partition_model(model, config.parallel.stages, config.parallel.balance);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
-  Schedule schedule(schedule_spec(config.parallel, stages));
-  check_schedule(schedule);
+  Schedule schedule = checked_schedule(config, basis, schedule_spec(config.parallel, stages));
 
   // Throws when there is not a single training step in the data.
   const TrainingOrder order{basis.train_samples, config.parallel.micro_batches, batch};
@@ -76,7 +96,8 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
                .train_samples = dataset.train().samples(),
                .test_samples = dataset.test().samples(),
                .real_bytes = sizeof(real),
-               .staged_messages = transport != TransportKind::local && !build_info().cuda.empty()});
+               .staged_messages = transport != TransportKind::local && !build_info().cuda.empty(),
+               .schedule = schedule_text_of(config)});
   if (transport != TransportKind::local) with_locations(config, [&] { check_message_sizes(run); });
   return run;
 }

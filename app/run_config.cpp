@@ -131,9 +131,9 @@ std::optional<Machine> machine(const ResolvedDeck& deck) {
 }
 
 /// A path is relative to where it is written.
-std::string data_file(const ResolvedDeck& deck) {
-  const std::filesystem::path file = deck.text("data.file");
-  const bool typed = deck.where("data.file") == command_line;
+std::string file_named(const ResolvedDeck& deck, const char* key) {
+  const std::filesystem::path file = deck.text(key);
+  const bool typed = deck.where(key) == command_line;
   const std::filesystem::path folder =
       typed ? std::filesystem::path() : std::filesystem::path(deck.path()).parent_path();
   return (folder / file).string();
@@ -244,7 +244,8 @@ RunConfig make_run_config(const Deck& text) {
                 .seed = static_cast<std::uint64_t>(deck.integer("run.seed")),
                 .output = deck.text("run.output")};
   config.model = model(deck);
-  config.data_file = data_file(deck);
+  config.data_file = file_named(deck, "data.file");
+  if (deck.has("parallel.schedule")) config.schedule_file = file_named(deck, "parallel.schedule");
   config.parallel = parallel(deck);
   config.transport = choice(deck, "parallel.transport",
                             {TransportKind::automatic, TransportKind::local, TransportKind::mpi});
@@ -288,6 +289,8 @@ std::string resolved_deck(const RunConfig& config, bool origins) {
   // The resolved deck lies in other folders than the deck.
   ResolvedDeck deck = config.deck;
   deck.set_text("data.file", std::filesystem::absolute(config.data_file).string());
+  if (!config.schedule_file.empty())
+    deck.set_text("parallel.schedule", std::filesystem::absolute(config.schedule_file).string());
   return deck.to_toml(origins);
 }
 

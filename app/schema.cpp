@@ -126,6 +126,9 @@ std::vector<KeySpec> parallel_keys() {
               "collectives (dp), or first within a device (cyclic model).",
        .standard = text("ordered"),
        .choices = {"ordered", "fast", "local"}},
+      {.name = "schedule",
+       .doc = "File with another schedule for rule and placement, as carousel plan --emit writes "
+              "one; relative to the deck, as data.file is."},
       {.name = "transport",
        .doc = "How devices exchange messages; auto is mpi under a launcher, local without.",
        .standard = text("auto"),

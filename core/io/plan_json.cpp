@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json action_json(int device, const Action& action) {
+Json json_of(int device, const Action& action) {
   Json json = {{"time", action.time},
                {"device", device},
                {"kind", to_string(action.kind)},
@@ -30,6 +30,10 @@ Json action_json(int device, const Action& action) {
 }
 
 }  // namespace
+
+std::string action_json(int device, const Action& action) {
+  return json_of(device, action).dump();
+}
 
 std::string plan_json(const Schedule& schedule, const MemoryPlan& memory, std::int64_t steps) {
   const ParallelConfig& parallel = schedule.parallel();
@@ -52,7 +56,7 @@ std::string plan_json(const Schedule& schedule, const MemoryPlan& memory, std::i
     for (int c = 0; c < category_count; ++c)
       plan["bytes"][to_string(static_cast<Category>(c))].push_back(memory.devices[d].bytes[c]);
     for (const Action& action : schedule.actions(d, {0, steps}))
-      plan["actions"].push_back(action_json(d, action));
+      plan["actions"].push_back(json_of(d, action));
   }
   return plan.dump() + "\n";
 }

@@ -23,4 +23,7 @@ namespace carousel {
 [[nodiscard]] std::string plan_json(const Schedule& schedule, const MemoryPlan& memory,
                                     std::int64_t steps);
 
+/// One action of a device as such an object, without a line end.
+[[nodiscard]] std::string action_json(int device, const Action& action);
+
 }  // namespace carousel

@@ -16,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 PlanBasis read_basis(const hdf5::File& file) {
+  std::vector<std::string> schedule;
+  if (file.contains("/plan/basis/schedule")) schedule = file.read_strings("/plan/basis/schedule");
   const auto number = [&](const char* name) { return file.integer("/plan/basis", name); };
   return {.sample = {.channels = static_cast<int>(number("channels")),
                      .height = static_cast<int>(number("height")),
@@ -24,7 +26,8 @@ PlanBasis read_basis(const hdf5::File& file) {
           .train_samples = number("train_samples"),
           .test_samples = number("test_samples"),
           .real_bytes = static_cast<int>(number("real_bytes")),
-          .staged_messages = number("staged_messages") != 0};
+          .staged_messages = number("staged_messages") != 0,
+          .schedule = schedule.empty() ? "" : schedule.front()};
 }
 
 PlanRecord read_plan(const hdf5::File& file) {

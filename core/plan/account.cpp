@@ -39,7 +39,8 @@ std::vector<AccountedAction> account(const Schedule& schedule, std::span<const S
 std::int64_t peak_activations(const Schedule& schedule, std::span<const StageMemory> stages,
                               int device, std::int64_t steps) {
   // What is alive repeats after the first steps.
-  const Segment segment{0, std::min(steps, schedule.trailing_periods() + 2)};
+  const Segment segment{
+      0, std::min(steps, (schedule.trailing_periods() + 2) * schedule.period_steps())};
   std::int64_t peak = 0;
   walk(schedule, stages, device, segment,
        [&](const Action&, std::int64_t in_use) { peak = std::max(peak, in_use); });

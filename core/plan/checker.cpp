@@ -180,8 +180,12 @@ std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segm
   return Machine(schedule, segment, lists).run();
 }
 
+Segment window(const Schedule& schedule) {
+  return {0, (schedule.trailing_periods() + 3) * schedule.period_steps()};
+}
+
 void check_schedule(const Schedule& schedule) {
-  const Segment segment{0, schedule.trailing_periods() + 3};
+  const Segment segment = window(schedule);
   if (const std::optional<Fault> fault = check_actions(schedule, segment, schedule.lists(segment)))
     fail(ExitCode::internal,
          "the schedule is faulty: {}; this is a bug in Carousel, please report it", fault->text);

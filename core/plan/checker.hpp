@@ -33,8 +33,11 @@ struct Fault {
 [[nodiscard]] std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
                                                  const std::vector<std::vector<Action>>& lists);
 
-/// Checks a window long enough to contain the first, a repeating and the last step of a segment;
-/// lists repeat by construction, so the window stands for all. Throws Error(internal) on a fault.
+/// A segment long enough to contain the first, a repeating and the last step of any segment. Lists
+/// repeat by construction, so that it stands for all.
+[[nodiscard]] Segment window(const Schedule& schedule);
+
+/// Checks the window of a schedule that Carousel made. Throws Error(internal) on a fault.
 void check_schedule(const Schedule& schedule);
 
 }  // namespace carousel

@@ -3,6 +3,7 @@
 #include "core/plan/schedule.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/check.hpp"
 #include "core/plan/placements.hpp"
@@ -68,6 +69,11 @@ struct LiveBuffers {
   int first_stage;
 };
 
+/// Rounds down.
+std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  return (a >= 0 ? a : a - b + 1) / b;
+}
+
 placements::Layout layout_of(const Rule& rule, const ScheduleSpec& spec) {
   switch (spec.parallel.placement) {
     case Placement::single:
@@ -101,13 +107,33 @@ Schedule::Schedule(const ScheduleSpec& spec)
   CAROUSEL_CHECK(spec.message_bytes.size() == stages, "{} message sizes, S = {}",
                  spec.message_bytes.size(), stages);
   layout_ = layout_of(rule_, spec_);
+  adopt_programs();
+}
+
+Schedule::Schedule(const ScheduleSpec& spec, const Period& period) : Schedule(spec) {
+  CAROUSEL_CHECK(std::ssize(period.lists) == devices(), "{} lists for {} devices",
+                 period.lists.size(), devices());
+  std::vector<Program> programs;
+  for (int d = 0; d < devices(); ++d) {
+    programs.push_back({.first_device = d, .buffers = buffers(d)});
+    for (const Action& action : period.lists[d]) programs.back().actions.push_back({action, {}});
+  }
+  layout_.programs = std::move(programs);
+  program_of_.clear();
+  period_steps_ = period.steps;
+  adopt_programs();
+}
+
+void Schedule::adopt_programs() {
+  leading_periods_ = trailing_periods_ = 0;
   for (std::size_t p = 0; p < layout_.programs.size(); ++p) {
     const Program& program = layout_.programs[p];
     CAROUSEL_CHECK(program.first_device == devices(), "program {} begins elsewhere", p);
     program_of_.insert(program_of_.end(), program.team, static_cast<int>(p));
     for (const ProgramAction& what : program.actions) {
-      leading_periods_ = std::max(leading_periods_, what.action.step);
-      trailing_periods_ = std::max(trailing_periods_, -what.action.step);
+      const std::int64_t later = quotient(what.action.step, period_steps_);
+      leading_periods_ = std::max(leading_periods_, later);
+      trailing_periods_ = std::max(trailing_periods_, -later);
     }
   }
   count_buffers();
@@ -121,7 +147,7 @@ void Schedule::count_buffers() {
     program.buffers.frames.assign(rule_.stages(), 1);
     program.buffers.boundaries.assign(rule_.stages(), 1);
   }
-  const std::vector<std::vector<Action>> all = lists({0, trailing_periods_ + 3});
+  const std::vector<std::vector<Action>> all = lists({0, (trailing_periods_ + 3) * period_steps_});
   for (Program& program : layout_.programs) {
     LiveBuffers most(program.buffers);
     for (int k = 0; k < program.team; ++k) {
@@ -159,9 +185,10 @@ int Schedule::device_in_turn(const Program& program, std::int64_t step, int turn
 Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t period,
                           std::int64_t first_step) const {
   Action result = what.action;
-  result.step += period;
-  result.version = names_version(what.action) ? what.action.version + period : -1;
-  result.time += (period - first_step) * layout_.period_time;
+  const std::int64_t steps_before = period * period_steps_;
+  result.step += steps_before;
+  result.version = names_version(what.action) ? what.action.version + steps_before : -1;
+  result.time += (steps_before - first_step) * layout_.period_time;
   if (result.peer >= 0 && result.group < 0)
     result.peer = device_in_turn(layout_.programs[result.peer], result.step, what.turns.peer);
   const BufferCounts& counts = buffers(device);
@@ -178,13 +205,16 @@ Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t pe
   if (result.payload == Payload::d_activations) result.buffer = turn(counts.boundaries[j]);
   const bool passes_by =
       result.payload == Payload::forward_copy || result.payload == Payload::backward_copy;
-  if (passes_by && result.buffer >= 0) result.buffer = travelling(device, steps, result.buffer);
+  if (passes_by && std::ranges::find(counts.owned, j) == counts.owned.end()) {
+    const bool forward = result.payload == Payload::forward_copy;
+    result.buffer = travelling(device, steps, forward ? j : 2 * rule_.stages() - 1 - j);
+  }
   return result;
 }
 
 std::optional<Action> Schedule::instantiate(int device, const ProgramAction& what,
                                             std::int64_t period, const Segment& segment) const {
-  const std::int64_t step = what.action.step + period;
+  const std::int64_t step = what.action.step + period * period_steps_;
   if (step < segment.first || step >= segment.last) return std::nullopt;
   if (device_in_turn(program(device), step, what.turns.here) != device) return std::nullopt;
   return absolute(device, what, period, segment.first);
@@ -199,13 +229,36 @@ std::vector<Action> Schedule::actions(int device, const Segment& segment) const 
 std::vector<std::vector<Action>> Schedule::lists(const Segment& segment) const {
   std::vector<std::vector<Action>> result(devices());
   for (const Program& program : layout_.programs) {
-    for (std::int64_t p = segment.first - leading_periods_; p < segment.last + trailing_periods_;
-         ++p) {
+    for (std::int64_t p = first_period(segment); p < end_period(segment); ++p) {
       for (const ProgramAction& what : program.actions) {
-        const std::int64_t step = what.action.step + p;
+        const std::int64_t step = what.action.step + p * period_steps_;
         if (step < segment.first || step >= segment.last) continue;
         const int device = device_in_turn(program, step, what.turns.here);
         result[device].push_back(absolute(device, what, p, segment.first));
+      }
+    }
+  }
+  return result;
+}
+
+Period Schedule::period() const {
+  Period result{.steps = period_steps_, .lists{}};
+  for (const Program& program : layout_.programs)
+    result.steps = std::lcm(result.steps, program.team / std::gcd(program.team, layout_.turns));
+  result.lists.resize(devices());
+  for (int d = 0; d < devices(); ++d) {
+    const Program& own = program(d);
+    for (std::int64_t p = 0; p < result.steps / period_steps_; ++p) {
+      for (const ProgramAction& what : own.actions) {
+        const std::int64_t before = p * period_steps_;
+        if (device_in_turn(own, what.action.step + before, what.turns.here) != d) continue;
+        Action action = what.action;
+        action.step += before;
+        action.version += before;
+        action.time += before * layout_.period_time;
+        if (action.peer >= 0 && action.group < 0)
+          action.peer = device_in_turn(layout_.programs[action.peer], action.step, what.turns.peer);
+        result.lists[d].push_back(action);
       }
     }
   }

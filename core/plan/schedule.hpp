@@ -28,15 +28,26 @@ struct Segment {
 [[nodiscard]] Segment segment_at(std::int64_t step, std::int64_t steps_per_epoch,
                                  std::int64_t total_steps);
 
+/// Lists of actions that repeat, written by anybody. Steps, versions and times are relative to the
+/// first of the `steps` training steps that a period holds; actions may belong to steps before or
+/// behind it. Buffers that are taken in turn are left open.
+struct Period {
+  std::int64_t steps = 1;
+  std::vector<std::vector<Action>> lists;  // [device]
+};
+
 /// The actions of a device repeat with the training step. They are kept once, as the program of
 /// its team, for a period of `period_time` time steps.
 class Schedule {
  public:
   explicit Schedule(const ScheduleSpec& spec);
+  /// Devices, buffers and messages of the spec, with other lists.
+  Schedule(const ScheduleSpec& spec, const Period& period);
 
   [[nodiscard]] const Rule& rule() const { return rule_; }
   [[nodiscard]] const ParallelConfig& parallel() const { return spec_.parallel; }
   [[nodiscard]] int devices() const { return static_cast<int>(program_of_.size()); }
+  /// Time steps of a training step.
   [[nodiscard]] std::int64_t period_time() const { return layout_.period_time; }
   [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
   [[nodiscard]] std::int64_t message_bytes(int stage) const { return spec_.message_bytes[stage]; }
@@ -55,10 +66,16 @@ class Schedule {
   [[nodiscard]] const Program& program(int device) const {
     return layout_.programs[program_of_[device]];
   }
-  /// Periods before the first step of a segment in which its actions begin, and after the last one
-  /// until all are done.
-  [[nodiscard]] std::int64_t leading_periods() const { return leading_periods_; }
+  /// Training steps of a period, and whole periods after which all actions of a step are done.
+  [[nodiscard]] std::int64_t period_steps() const { return period_steps_; }
   [[nodiscard]] std::int64_t trailing_periods() const { return trailing_periods_; }
+  /// Periods first .. end - 1 have actions of a segment.
+  [[nodiscard]] std::int64_t first_period(const Segment& segment) const {
+    return segment.first / period_steps_ - leading_periods_;
+  }
+  [[nodiscard]] std::int64_t end_period(const Segment& segment) const {
+    return (segment.last - 1) / period_steps_ + trailing_periods_ + 1;
+  }
   /// One action of program(device) made absolute, in a period of a segment. None when it belongs to
   /// another segment or is the turn of another device of the team.
   [[nodiscard]] std::optional<Action> instantiate(int device, const ProgramAction& what,
@@ -67,8 +84,7 @@ class Schedule {
   /// Calls visit with all actions of one device in one segment, in order.
   template <class Visit>
   void for_each(int device, const Segment& segment, Visit&& visit) const {
-    for (std::int64_t p = segment.first - leading_periods_; p < segment.last + trailing_periods_;
-         ++p) {
+    for (std::int64_t p = first_period(segment); p < end_period(segment); ++p) {
       for (const ProgramAction& what : program(device).actions) {
         if (const std::optional<Action> action = instantiate(device, what, p, segment))
           visit(*action);
@@ -78,17 +94,22 @@ class Schedule {
   [[nodiscard]] std::vector<Action> actions(int device, const Segment& segment) const;
   /// [device] the same for all devices at once, which is faster where teams are large.
   [[nodiscard]] std::vector<std::vector<Action>> lists(const Segment& segment) const;
+  /// The same as lists that repeat on every device by itself: where teams take turns, after as many
+  /// training steps as all of them need together.
+  [[nodiscard]] Period period() const;
 
  private:
   [[nodiscard]] int device_in_turn(const Program& program, std::int64_t step, int turn) const;
   [[nodiscard]] Action absolute(int device, const ProgramAction& what, std::int64_t period,
                                 std::int64_t first_step) const;
+  void adopt_programs();
   void count_buffers();
 
   ScheduleSpec spec_;
   Rule rule_;
   placements::Layout layout_;
   std::vector<int> program_of_;  // [device]
+  std::int64_t period_steps_ = 1;
   std::int64_t leading_periods_ = 0;
   std::int64_t trailing_periods_ = 0;
 };

@@ -36,7 +36,7 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
 void Executor::begin(const Segment& segment) {
   training_ = true;
   segment_ = segment;
-  period_ = segment.first - parts_.schedule.leading_periods();
+  period_ = parts_.schedule.first_period(segment);
   next_ = 0;
   parts_.recorder.begin(parts_.schedule, parts_.device, segment);
 }
@@ -55,7 +55,7 @@ bool Executor::fetch() {
   }
   const Schedule& schedule = parts_.schedule;
   const std::vector<ProgramAction>& period = schedule.program(parts_.device).actions;
-  for (; period_ < segment_.last + schedule.trailing_periods(); ++period_, next_ = 0) {
+  for (; period_ < schedule.end_period(segment_); ++period_, next_ = 0) {
     while (next_ < period.size()) {
       const std::optional<Action> action =
           schedule.instantiate(parts_.device, period[next_++], period_, segment_);

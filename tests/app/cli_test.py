@@ -106,6 +106,25 @@ class CommandLine(unittest.TestCase):
         self.assertIn("s per step", self.run_carousel("plan", deck, *machine).stdout)
         self.assertIn("simulated", self.run_carousel("plan", deck, "--compare", *machine).stdout)
 
+    def test_takes_a_schedule_from_a_file(self):
+        deck = f"{INPUTS}/digits.toml"
+        ring = "parallel.placement=replicated"
+        said = self.run_carousel("plan", deck, ring, "--emit", "s.json").stdout
+        self.assertEqual(said, "s.json: the schedule of 4 devices\n")
+        self.assertIn("exists already", self.refused("plan", deck, ring, "--emit", "s.json"))
+        own = self.run_carousel("plan", deck, ring).stdout
+        self.assertEqual(self.run_carousel("plan", deck, ring, "parallel.schedule=s.json").stdout,
+                         own)
+        text = (self.folder / "s.json").read_text()
+        faulty = text.replace('"kind":"update"', '"kind":"accumulate"', 1)
+        (self.folder / "s.json").write_text(faulty)
+        self.assertRegex(self.refused("plan", deck, ring, "parallel.schedule=s.json"),
+                         r"parallel.schedule: s.json: device 0, action \d+: .* accumulate ")
+        self.assertIn("deck asks for",
+                      self.refused("plan", deck, "parallel.schedule=s.json", code=65))
+        self.assertIn("none.json", self.refused("plan", deck, ring, "parallel.schedule=none.json",
+                                                code=74))
+
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["train", "--help"],
                       ["train", "--help-deck"], ["inspect", "--help"], ["help", "verify"],

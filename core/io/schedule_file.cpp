@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/schedule_file.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/check.hpp"
+#include "core/io/plan_json.hpp"
+
+namespace carousel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* format = "carousel schedule 1";
+
+/// Buffers that are taken in turn are left open.
+Action without_turns(Action action) {
+  const bool fills_gradient = action.kind == ActionKind::backward;
+  const bool sums = action.kind == ActionKind::accumulate || action.kind == ActionKind::update ||
+                    action.payload == Payload::gradient || action.payload == Payload::total;
+  if (!fills_gradient && !sums) action.buffer = -1;
+  if (!sums) action.source = -1;
+  return action;
+}
+
+/// One action of a file; every complaint names it.
+class ActionReader {
+ public:
+  ActionReader(const Json& json, std::size_t index, const std::string& path,
+               const Schedule& schedule)
+      : json_(json), index_(index), path_(path), schedule_(schedule) {}
+
+  [[nodiscard]] int device() const {
+    return static_cast<int>(number("device", 0, schedule_.devices() - 1));
+  }
+
+  [[nodiscard]] Action read() const {
+    constexpr std::int64_t far = 1'000'000;
+    const int stages = schedule_.rule().stages();
+    Action action;
+    action.kind = one_of("kind", ActionKind::save);
+    if (json_.contains("payload")) action.payload = one_of("payload", Payload::metrics);
+    if (json_.contains("direction")) action.direction = direction();
+    action.time = number("time", -far, far);
+    action.step = number("step", -far, far);
+    action.version = number("version", -far, far);
+    action.micro_batch =
+        static_cast<int>(number("micro_batch", -1, schedule_.rule().micro_batches() - 1));
+    action.stage = static_cast<int>(number("stage", least_stage(action), stages - 1));
+    action.peer = static_cast<int>(number("peer", -1, schedule_.devices() - 1));
+    action.bytes = number("bytes", 0, INT64_MAX);
+    const auto groups = std::ssize(schedule_.groups());
+    if (json_.contains("group")) action.group = static_cast<int>(number("group", 0, groups - 1));
+    if (json_.contains("buffer")) action.buffer = static_cast<int>(number("buffer", 0, far));
+    if (json_.contains("source")) action.source = static_cast<int>(number("source", 0, far));
+    return action;
+  }
+
+ private:
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    fail(ExitCode::bad_data, "{}: actions[{}]: {}", path_, index_,
+         fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  [[nodiscard]] std::int64_t number(const char* key, std::int64_t least, std::int64_t most) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) refuse("{} is missing", key);
+    if (!found->is_number_integer()) refuse("{} is not an integer", key);
+    const auto value = found->get<std::int64_t>();
+    if (value < least || value > most)
+      refuse("{} = {} is not between {} and {}", key, value, least, most);
+    return value;
+  }
+
+  [[nodiscard]] std::string text(const char* key) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) refuse("{} is missing", key);
+    if (!found->is_string()) refuse("{} is not a text", key);
+    return found->get<std::string>();
+  }
+
+  /// The value of an enumeration whose last one is `last`, by its name.
+  template <class Enum>
+  [[nodiscard]] Enum one_of(const char* key, Enum last) const {
+    const std::string name = text(key);
+    for (int code = 0; code <= static_cast<int>(last); ++code) {
+      const auto value = static_cast<Enum>(code);
+      if (name == to_string(value)) return value;
+    }
+    refuse("{} \"{}\" is unknown", key, name.substr(0, 60));
+  }
+
+  [[nodiscard]] Direction direction() const {
+    const std::string name = text("direction");
+    if (name == "send") return Direction::send;
+    if (name == "receive") return Direction::receive;
+    refuse("direction \"{}\" is unknown; use \"send\" or \"receive\"", name.substr(0, 60));
+  }
+
+  /// What crosses a cut arrives at a stage behind another; few actions are about no stage.
+  [[nodiscard]] static int least_stage(const Action& action) {
+    if (action.payload == Payload::activations) return 1;
+    const bool none = action.payload == Payload::token ||
+                      (action.payload == Payload::total && is_collective(action));
+    return none ? -1 : 0;
+  }
+
+  const Json& json_;
+  std::size_t index_;
+  const std::string& path_;
+  const Schedule& schedule_;
+};
+
+void expect(const Json& json, const std::string& path, const char* key, const Json& wanted) {
+  const auto found = json.find(key);
+  if (found == json.end()) fail(ExitCode::bad_data, "{}: {} is missing", path, key);
+  if (*found != wanted)
+    fail(ExitCode::bad_data, "{}: {} is {}, and the deck asks for {}", path, key,
+         found->dump().substr(0, 60), wanted.dump());
+}
+
+}  // namespace
+
+std::string schedule_text(const Schedule& schedule) {
+  const Period period = schedule.period();
+  const ParallelConfig& parallel = schedule.parallel();
+  std::size_t count = 0;
+  for (const std::vector<Action>& list : period.lists) count += list.size();
+  if (std::cmp_greater(count, most_actions))
+    fail(ExitCode::usage,
+         "parallel.micro_batches = {}: the devices take turns, and their {} actions repeat only "
+         "after {} steps; use fewer stages",
+         parallel.micro_batches, count, period.steps);
+  std::string text = fmt::format(
+      "{{\"format\": \"{}\", \"rule\": \"{}\", \"placement\": \"{}\", \"N\": {}, \"S\": {}, "
+      "\"devices\": {}, \"steps\": {},\n\"actions\": [",
+      format, to_string(parallel.rule), to_string(parallel.placement), parallel.micro_batches,
+      parallel.stages, schedule.devices(), period.steps);
+  const char* separator = "\n";
+  for (int d = 0; d < schedule.devices(); ++d) {
+    for (const Action& action : period.lists[d]) {
+      text += separator + action_json(d, without_turns(action));
+      separator = ",\n";
+    }
+  }
+  return text + "\n]}\n";
+}
+
+Period read_period(std::string_view text, const std::string& path, const Schedule& schedule) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object())
+    fail(ExitCode::bad_data, "{}: is not a JSON object; carousel plan --emit writes one", path);
+  const ParallelConfig& parallel = schedule.parallel();
+  expect(json, path, "format", format);
+  expect(json, path, "rule", to_string(parallel.rule));
+  expect(json, path, "placement", to_string(parallel.placement));
+  expect(json, path, "N", parallel.micro_batches);
+  expect(json, path, "S", parallel.stages);
+  expect(json, path, "devices", schedule.devices());
+  const auto steps = json.find("steps");
+  if (steps == json.end() || !steps->is_number_integer() || steps->get<std::int64_t>() < 1 ||
+      steps->get<std::int64_t>() > most_actions)
+    fail(ExitCode::bad_data, "{}: steps is not a positive number of training steps", path);
+  const auto actions = json.find("actions");
+  if (actions == json.end() || !actions->is_array())
+    fail(ExitCode::bad_data, "{}: actions is not a list", path);
+  Period period{.steps = steps->get<std::int64_t>(), .lists{}};
+  period.lists.resize(schedule.devices());
+  for (std::size_t k = 0; k < actions->size(); ++k) {
+    if (!(*actions)[k].is_object())
+      fail(ExitCode::bad_data, "{}: actions[{}]: is not an object", path, k);
+    const ActionReader reader((*actions)[k], k, path, schedule);
+    period.lists[reader.device()].push_back(reader.read());
+  }
+  return period;
+}
+
+}  // namespace carousel
