@@ -35,6 +35,7 @@ struct PlanArguments {
   bool json = false;
   std::int64_t steps = 2;  // of the actions in JSON
   std::string emit;        // file to write the schedule to
+  std::string svg;         // file to draw it into
   std::string sweep;       // section.key=value,value,...
 };
 

@@ -105,6 +105,10 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->type_name("FILE")
       ->excludes(json)
       ->excludes(compare);
+  plan->add_option("--svg", line.plan.svg, "Draw the time grid, messages and memory into FILE")
+      ->type_name("FILE")
+      ->excludes(json)
+      ->excludes(compare);
   plan->add_option("--sweep", line.plan.sweep, "A line for each value: parallel.stages=1,2,4")
       ->excludes(compare)
       ->excludes(json);

@@ -15,6 +15,7 @@
 #include "core/plan/comparison.hpp"
 #include "core/plan/costs.hpp"
 #include "core/plan/estimate.hpp"
+#include "core/plan/picture.hpp"
 
 namespace carousel {
 namespace {
@@ -66,12 +67,11 @@ void print_sweep(const PlanArguments& arguments) {
   fmt::print("{}\n{}", key, tabulate("value", rows));
 }
 
-void emit(const PreparedRun& run, const std::string& path) {
-  const std::string text = schedule_text(run.schedule);
+void write_new(const std::string& path, const std::string& text, const char* what) {
   if (std::filesystem::exists(path))
     fail(ExitCode::usage, "{}: exists already; remove it or choose another name", path);
   replace_file(path, std::as_bytes(std::span(text)), Durability::process);
-  fmt::print("{}: the schedule of {} devices\n", path, run.schedule.devices());
+  fmt::print("{}: {}\n", path, what);
 }
 
 }  // namespace
@@ -80,9 +80,13 @@ void plan_command(const PlanArguments& arguments) {
   if (!arguments.sweep.empty()) return print_sweep(arguments);
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (arguments.compare) return print_comparison(config);
-  if (!arguments.json && arguments.emit.empty()) return print_plan(config);
+  if (!arguments.json && arguments.emit.empty() && arguments.svg.empty()) return print_plan(config);
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
-  if (!arguments.emit.empty()) return emit(run, arguments.emit);
+  if (!arguments.svg.empty())
+    write_new(arguments.svg, draw_svg(run.schedule, {}), "the picture of the schedule");
+  if (!arguments.emit.empty())
+    write_new(arguments.emit, schedule_text(run.schedule), "the schedule");
+  if (!arguments.json) return;
   fmt::print("{}", plan_json(run.schedule, run.memory, arguments.steps));
 }
 

@@ -110,7 +110,10 @@ class CommandLine(unittest.TestCase):
         deck = f"{INPUTS}/digits.toml"
         ring = "parallel.placement=replicated"
         said = self.run_carousel("plan", deck, ring, "--emit", "s.json").stdout
-        self.assertEqual(said, "s.json: the schedule of 4 devices\n")
+        self.assertEqual(said, "s.json: the schedule\n")
+        said = self.run_carousel("plan", deck, ring, "--svg", "s.svg").stdout
+        self.assertEqual(said, "s.svg: the picture of the schedule\n")
+        self.assertTrue((self.folder / "s.svg").read_text().startswith("<"))
         self.assertIn("exists already", self.refused("plan", deck, ring, "--emit", "s.json"))
         own = self.run_carousel("plan", deck, ring).stdout
         self.assertEqual(self.run_carousel("plan", deck, ring, "parallel.schedule=s.json").stdout,
