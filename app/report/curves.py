@@ -9,7 +9,7 @@ units: bytes become KiB and the like, seconds become training steps.
 import textwrap
 
 import numpy
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, StrMethodFormatter
 
 import palette
 import timeline
@@ -18,6 +18,7 @@ LINE = 0.085  # height of a line of text beside the memory, as a part of the axi
 MOST_DEVICES = 4  # with a curve of memory each
 FEW_STEPS = 50  # of so many every one is a point
 LABEL_WIDTH = 27  # characters
+HIGH, TOO_HIGH = 4, 10  # times the usual loss: for a linear axis, for any axis
 
 
 def draw_progress(axes, runs, column, word):
@@ -49,15 +50,60 @@ def line_width(runs, k):
 
 def draw_loss(axes, runs):
     draw_progress(axes, runs, "loss", "Loss")
-    values = numpy.concatenate([run.steps["loss"] for run in runs])
-    values = values[numpy.isfinite(values)]
-    if len(values) and values.min() > 0 and values.max() > 50 * values.min():
-        axes.set_yscale("log")
-        axes.minorticks_off()
-    else:
-        axes.set_ylim(bottom=0)
+    values = numpy.concatenate([losses(run) for run in runs])
+    usual = usual_loss(runs)
+    ceiling = TOO_HIGH * usual if usual > 0 else numpy.inf
+    shown = values[numpy.isfinite(values) & (values <= ceiling)]
+    if len(shown):
+        scale_loss(axes, shown.min(), shown.max(), usual)
+    mark_above(axes, runs, ceiling)
     if len(runs) == 1:  # otherwise the lines leave no room, and Accuracy has the legend
         axes.legend(loc="best")
+
+
+def losses(run):
+    """All of a run, of the training steps and on the test set."""
+    return numpy.concatenate([run.steps["loss"], run.evaluations["loss"]])
+
+
+def usual_loss(runs):
+    """What a loss that exploded is measured by: the largest first loss, that of weights not yet
+    trained, or the median, where training went on from better ones. 0 when none is finite."""
+    values = numpy.sort(numpy.concatenate([losses(run) for run in runs]))
+    values = values[numpy.isfinite(values)]
+    firsts = [float(loss) for run in runs for loss in run.steps["loss"][:1] if numpy.isfinite(loss)]
+    return max([*values[(len(values) - 1) // 2:][:1], *firsts], default=0.0)
+
+
+def scale_loss(axes, low, high, usual):
+    """From 0 on, or logarithmic where that would leave little room to most values."""
+    if low <= 0 or (high <= 50 * low and high <= HIGH * usual):
+        axes.set_ylim(0, 1.05 * high if high > 0 else 1)
+        return
+    axes.set_yscale("log")
+    margin = (high / low) ** 0.05
+    axes.set_ylim(low / margin, high * margin)
+    if high < 1000 * low:  # powers of ten alone are too few
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.minorticks_off()
+
+
+def mark_above(axes, runs, ceiling):
+    """Triangles at the top where losses are too high to be shown, and how high they are."""
+    largest = 0.0
+    for k, run in enumerate(runs):
+        steps = numpy.concatenate([run.steps["step"], run.evaluations["step"]])
+        above = losses(run) > ceiling
+        if not above.any():
+            continue
+        largest = max(largest, float(losses(run)[above].max()))
+        axes.plot(steps[above], numpy.ones(above.sum()), transform=axes.get_xaxis_transform(),
+                  color=palette.RUNS[k][0], linestyle="", marker="^", markersize=4, clip_on=False,
+                  gid=f"loss above:{run.name}")
+    if largest:
+        axes.set_title(f"triangles: beyond the axis, up to {largest:.4g}", loc="right",
+                       fontsize=6.5, fontweight="normal")
 
 
 def draw_accuracy(axes, runs):

@@ -24,6 +24,7 @@ SKIPPED = 125
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(REPORT))
 try:
+    import curves
     import page
 except ModuleNotFoundError as missing:
     print(f"skipped: no {missing.name}")
@@ -179,6 +180,76 @@ def invented_run(steps, **plan):
     memory = {"seconds": actions["end"], "activations": 10 * actions["step"]}
     device = run_file.Device(actions, {"direction": numpy.array([], dtype=str)}, memory)
     return run_file.Run("invented", {}, {}, plan, numpy.array([]), numpy.array([]), {}, {}, [device])
+
+
+def progress(name, losses, test_losses):
+    """A run of one training step for each loss, evaluated after the last ones."""
+    run = invented_run({0: 0.0})
+    run.name = name
+    first = len(losses) - len(test_losses)
+    run.steps = {"step": numpy.arange(len(losses)), "loss": numpy.array(losses, float)}
+    run.evaluations = {"step": numpy.arange(first, len(losses)) + 1,
+                       "loss": numpy.array(test_losses, float)}
+    for table in (run.steps, run.evaluations):
+        table["accuracy"] = numpy.zeros(len(table["loss"]))
+    return run
+
+
+class LossAxis(unittest.TestCase):
+    """Whatever single values do, most of them have room."""
+
+    GOOD = list(numpy.linspace(2.5, 1.0, 40))
+
+    def draw(self, *runs):
+        self.axes = page.Figure().add_subplot()
+        curves.draw_loss(self.axes, runs)
+        return self.axes.get_ylim()
+
+    def room(self, low, high):
+        """The part of the height between two losses."""
+        to_axes = self.axes.transData + self.axes.transAxes.inverted()
+        return to_axes.transform((0, high))[1] - to_axes.transform((0, low))[1]
+
+    def expect_above(self, name, steps, word):
+        found = [line for line in self.axes.lines if line.get_gid() == f"loss above:{name}"]
+        self.assertEqual([list(line.get_xdata()) for line in found], [steps] if steps else [])
+        self.assertEqual(self.axes.get_title("right")[-len(word):] if word else
+                         self.axes.get_title("right"), word)
+
+    def test_all_is_usual(self):
+        self.draw(progress("a", self.GOOD, [1.1, 1.0]))
+        self.assertEqual(self.axes.get_yscale(), "linear")
+        self.assertGreater(self.room(1.0, 2.5), 0.5)
+        self.expect_above("a", [], "")
+
+    def test_a_bad_test_loss_is_shown_and_leaves_room(self):
+        low, high = self.draw(progress("a", self.GOOD, [1.1, 20.0]))
+        self.assertTrue(low <= 1.0 and high >= 20.0)
+        self.assertEqual(self.axes.get_yscale(), "log")
+        self.assertGreater(self.room(1.0, 2.5), 0.25)
+        self.assertGreaterEqual(sum(low <= y <= high for y in self.axes.get_yticks()), 3)
+        self.expect_above("a", [], "")
+
+    def test_a_very_bad_test_loss_is_told(self):
+        for bad, word in ((1234.0, "up to 1234"), (1e30, "up to 1e+30"), (numpy.inf, "inf")):
+            self.draw(progress("a", self.GOOD, [1.1, bad]))
+            self.assertGreater(self.room(1.0, 2.5), 0.5)
+            self.expect_above("a", [40], word)
+
+    def test_a_run_that_exploded_leaves_the_others_room(self):
+        self.draw(progress("a", self.GOOD, [1.1]),
+                  progress("b", [2.5, 7e21, numpy.nan, numpy.nan], []))
+        self.assertGreater(self.room(1.0, 2.5), 0.5)
+        self.expect_above("b", [1], "7e+21")
+
+    def test_better_first_weights_do_not_hide_the_rest(self):
+        self.draw(progress("a", [0.01] + self.GOOD, [1.1]))
+        self.expect_above("a", [], "")
+
+    def test_no_loss_at_all(self):
+        self.draw(progress("a", [numpy.nan], []))
+        self.draw(progress("a", [0.0, 0.0], [0.0]))
+        self.expect_above("a", [], "")
 
 
 class Computed(unittest.TestCase):
