@@ -6,18 +6,15 @@ Lines carry a gid, "loss:NAME" and so on, by which tests find them. Nothing is c
 units: bytes become KiB and the like, seconds become training steps.
 """
 
-import textwrap
-
 import numpy
 from matplotlib.ticker import LogLocator, MaxNLocator, StrMethodFormatter
 
 import palette
+import references
 import timeline
 
-LINE = 0.085  # height of a line of text beside the memory, as a part of the axis
 MOST_DEVICES = 4  # with a curve of memory each
 FEW_STEPS = 50  # of so many every one is a point
-LABEL_WIDTH = 27  # characters
 HIGH, TOO_HIGH = 4, 10  # times the usual loss: for a linear axis, for any axis
 
 
@@ -119,7 +116,7 @@ def draw_memory(axes, runs, windows):
                   + [int(curve.bytes.max()) for curve in curves])
     name, unit = palette.byte_unit(largest)
     axes.set_ylim(0, 1.08 * largest / unit)
-    draw_references(axes, runs, unit)
+    names = references.draw(axes, runs, unit)
     for k, (run, window, curve) in enumerate(zip(runs, windows, curves)):
         colour, style = palette.RUNS[k]
         devices = len(run.devices)
@@ -132,7 +129,7 @@ def draw_memory(axes, runs, windows):
         draw_curve(axes, runs, curve, window, unit, color=colour, linestyle=style,
                    linewidth=line_width(runs, k), gid=f"held:{run.name}",
                    label=words if len(runs) == 1
-                   else f"{run.name}: a step takes {palette.human_seconds(window.step_seconds)}")
+                   else f"{names[k]}: a step takes {palette.human_seconds(window.step_seconds)}")
     axes.set_title("Activation memory" if all(len(run.devices) == 1 for run in runs)
                    else "Activation memory, sum over devices", loc="left")
     axes.set_ylabel(name)
@@ -161,45 +158,3 @@ def draw_curve(axes, runs, curve, window, unit, **style):
     steps = numpy.append((curve.seconds - window.begin) / window.step_seconds, window.steps)
     axes.step(shown_step(runs, window, steps), numpy.append(curve.bytes, curve.bytes[-1]) / unit,
               where="post", **style)
-
-
-def draw_references(axes, runs, unit):
-    """Lines for what dp would hold and for the peak that the plan predicts, with their bytes."""
-    labels = {}  # bytes -> lines of text
-    for text, column in (("dp, all at once (N A)", "activation_bytes_together"),
-                         ("dp, accumulating (A)", "activation_bytes_accumulate")):
-        for value in sorted({int(run.plan[column]) for run in runs}):
-            axes.axhline(value / unit, color=palette.GREY, linewidth=0.9, linestyle=(0, (1, 1.5)))
-            labels.setdefault(value, []).append(text)
-    predicted = {}  # bytes -> names of the runs
-    for run in runs:
-        predicted.setdefault(timeline.predicted_peak(run), []).append(run.name)
-    for value, names in predicted.items():
-        axes.axhline(value / unit, color=palette.BLUE, linewidth=0.9, linestyle=(0, (5, 3)),
-                     gid="predicted:" + ",".join(names))
-        words = "predicted peak" + ("" if len(runs) == 1 else ": " + ", ".join(names))
-        labels.setdefault(value, []).extend(textwrap.wrap(words, LABEL_WIDTH,
-                                                             break_on_hyphens=False))
-    write_beside(axes, labels, unit)
-
-
-def write_beside(axes, labels, unit):
-    """Texts at the right of the axes at the height of their bytes, moved apart where they touch."""
-    top = axes.get_ylim()[1]
-    below = sum(map(len, labels.values()))  # lines still to be placed
-    ceiling = 1.06
-    for value in sorted(labels, reverse=True):
-        lines = labels[value]
-        below -= len(lines)
-        half = LINE * len(lines) / 2
-        wanted = value / unit / top
-        height = max(min(wanted, ceiling - half), LINE * below + half)
-        ceiling = height - half - 0.02
-        axes.annotate(palette.human_bytes(value), xy=(1, wanted), xytext=(1.03, height),
-                      xycoords="axes fraction", textcoords="axes fraction", va="center",
-                      annotation_clip=False, fontsize=6.5,
-                      arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": palette.GREY,
-                                  "shrinkA": 0, "shrinkB": 0})
-        axes.annotate("\n".join(lines), xy=(1.03, height), xytext=(38, 0), va="center",
-                      xycoords="axes fraction", textcoords="offset points", annotation_clip=False,
-                      fontsize=6.5)

@@ -252,6 +252,57 @@ class LossAxis(unittest.TestCase):
         self.expect_above("a", [], "")
 
 
+def planned(name, together, accumulate):
+    """A run under dp whose plan holds so many bytes."""
+    run = invented_run({0: 0.0}, rule="dp", placement="single", order="together", micro_batches=4,
+                       stages=4, activation_bytes_together=together,
+                       activation_bytes_accumulate=accumulate)
+    run.name = name
+    return run
+
+
+class References(unittest.TestCase):
+    """The lines beside the memory and what is written at them."""
+
+    def draw(self, *runs):
+        self.axes = page.Figure().add_subplot()
+        self.axes.set_ylim(0, 1000)
+        curves.draw_memory(self.axes, runs, [timeline.Window(0, 1, 0.0, 1.0)] * len(runs))
+        self.heights = [line.get_ydata()[0] for line in self.axes.lines
+                        if str(line.get_gid()).startswith(("reference:", "predicted:"))]
+        self.assertEqual(len(self.axes.texts) % 2, 0)  # bytes, then lines of text
+        return [line for text in self.axes.texts[1::2] for line in text.get_text().split("\n")]
+
+    def test_equal_plans_have_one_line_each_and_no_names(self):
+        words = self.draw(planned("a", 400, 100), planned("b", 400, 100))
+        self.assertEqual(words, ["dp, all at once (N A)", "predicted peak", "dp, accumulating (A)"])
+        self.assertEqual(sorted(self.heights), [100, 400])
+
+    def test_other_plans_are_named(self):
+        words = self.draw(planned("a", 400, 100), planned("b", 400, 200), planned("c", 400, 100))
+        self.assertEqual(words, ["dp, all at once (N A)", "predicted peak",
+                                 "dp, accumulating (A): b", "dp, accumulating (A): a, c"])
+        self.assertEqual(sorted(self.heights), [100, 200, 400])
+
+    def test_one_value_is_one_line_whatever_it_is(self):
+        words = self.draw(planned("a", 400, 200), planned("b", 200, 100))
+        self.assertIn("dp, accumulating (A): a", words)
+        self.assertIn("dp, all at once (N A): b", words)
+        self.assertEqual(sorted(self.heights), [100, 200, 400])
+
+    def test_labels_of_four_runs_with_long_names_do_not_touch(self):
+        runs = [planned(20 * letter, 400 - k, 100 - k) for k, letter in enumerate("abcd")]
+        words = self.draw(*runs)
+        self.assertIn("dp, accumulating (A): run 3", words)
+        self.assertLessEqual(len(words), 12)
+        legend = [text.get_text() for text in self.axes.get_legend().get_texts()]
+        self.assertTrue(legend[2].startswith("3 " + 20 * "c"), legend)
+        heights = [(text.get_position()[1] if text.get_text()[0].isdigit() else text.xy[1])
+                   for text in self.axes.texts[::2]]
+        for above, below in zip(heights, heights[1:]):
+            self.assertGreater(above - below, 0.08)
+
+
 class Computed(unittest.TestCase):
     def test_predicted_peak_is_that_of_the_paper(self):
         for n in (1, 2, 3, 4, 7):
