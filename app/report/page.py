@@ -24,6 +24,7 @@ CURVES, MEMORY, LEGEND = 1.55, 1.75, 0.55
 LANE, THINNEST_LANE = 0.3, 0.085  # height of a lane of the time grid
 GRID_STEPS, MEMORY_STEPS = 2, 4  # training steps shown
 TITLE_WIDTH = 80  # characters
+ORIGIN_WIDTH, ORIGIN_LINE = 150, 0.1  # characters, inches
 STYLE = {"font.family": "DejaVu Sans", "font.size": 7, "axes.titlesize": 8,
          "axes.titleweight": "bold", "axes.linewidth": 0.6, "axes.grid": True,
          "grid.color": palette.PALE, "grid.linewidth": 0.4, "legend.frameon": False,
@@ -51,7 +52,8 @@ class Page:
                  for run, within in zip(runs, memory)]
         under = 0.7 if len(runs) > 2 else 0.55 if curves.has_legend(runs) else 0.35
         above = 0.85 + CURVES + 0.75 + MEMORY + under
-        between, below = 0.75, LEGEND + 0.25
+        written = origin(runs)
+        between, below = 0.75, LEGEND + 0.25 + ORIGIN_LINE * (len(written) - 1)
         share = (HIGHEST - above - below) / len(runs) - between
         rows = [time_grid.place_rows(run, share / THINNEST_LANE) for run in runs]
         heights = [min(share, LANE * time_grid.height_of(placed)) for placed in rows]
@@ -72,11 +74,11 @@ class Page:
             axes.set_title(grid_title(run, window, len(placed), len(runs) > 1), loc="left")
             top += height + 0.35
         self.figure.legend(handles=time_grid.legend_entries(runs), loc="lower center", ncol=8,
-                           bbox_to_anchor=(0.5, 0.33 / self.height), handlelength=2.2,
+                           bbox_to_anchor=(0.5, (below - LEGEND + 0.08) / self.height),
                            title="number in a box: stage; colour: micro-batch",
-                           title_fontsize=6.5, columnspacing=1.4)
-        self.figure.text(LEFT / WIDTH, 0.18 / self.height, origin(runs), fontsize=5.5,
-                         color=palette.GREY)
+                           title_fontsize=6.5, columnspacing=1.4, handlelength=2.2)
+        self.figure.text(LEFT / WIDTH, 0.16 / self.height, "\n".join(written), fontsize=5.5,
+                         color=palette.GREY, va="bottom")
 
     def axes(self, left, top, width, height):
         return self.figure.add_axes([left / WIDTH, 1 - (top + height) / self.height,
@@ -144,7 +146,16 @@ def grid_title(run, window, shown, several):
 
 
 def origin(runs):
-    """One line on program, libraries and start, of the first run."""
-    info = runs[0].info
-    return (f"Carousel {info['program_version']} ({info['git_hash']}), {info['libraries']}; "
-            f"started {info['start_time']}")
+    """Lines on each program with its libraries, the runs that it made where there are others, and
+    the start of the first of them."""
+    programs = {}  # program and libraries -> runs
+    for run in runs:
+        programs.setdefault("Carousel {program_version} ({git_hash}), {libraries}"
+                            .format_map(run.info), []).append(run)
+    lines = []
+    for program, made in programs.items():
+        whose = ", ".join(dict.fromkeys(run.name for run in made))
+        lines += textwrap.wrap((f"{whose}: " if len(programs) > 1 else "")
+                               + f"{program}; started {made[0].info['start_time']}", ORIGIN_WIDTH,
+                               subsequent_indent="  ", break_on_hyphens=False)
+    return lines

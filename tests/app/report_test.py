@@ -303,6 +303,29 @@ class References(unittest.TestCase):
             self.assertGreater(above - below, 0.08)
 
 
+class Origin(unittest.TestCase):
+    """The last lines of the page."""
+
+    def lines(self, *versions):
+        runs = []
+        for name, version in zip("abcd", versions):
+            runs.append(invented_run({0: 0.0}))
+            runs[-1].name = name
+            runs[-1].info = {"program_version": version, "git_hash": "1234", "libraries": "Kokkos",
+                             "start_time": f"noon {name}"}
+        return page.origin(runs)
+
+    def test_one_program_is_named_once(self):
+        self.assertEqual(self.lines("1.0", "1.0"),
+                         ["Carousel 1.0 (1234), Kokkos; started noon a"])
+
+    def test_every_program_is_named(self):
+        self.assertEqual(self.lines("1.0", "2.0", "1.0", "3.0"),
+                         ["a, c: Carousel 1.0 (1234), Kokkos; started noon a",
+                          "b: Carousel 2.0 (1234), Kokkos; started noon b",
+                          "d: Carousel 3.0 (1234), Kokkos; started noon d"])
+
+
 class Computed(unittest.TestCase):
     def test_predicted_peak_is_that_of_the_paper(self):
         for n in (1, 2, 3, 4, 7):
