@@ -28,7 +28,7 @@ def draw_progress(axes, runs, column, word):
         axes.plot(run.evaluations["step"], run.evaluations[column], color=colour, linestyle=style,
                   linewidth=line_width(runs, k), marker="o", markersize=line_width(runs, k) + 1,
                   gid=f"test {column}:{run.name}",
-                  label=run.name if len(runs) > 1 else "test set")
+                  label=marked_name(run) if len(runs) > 1 else "test set")
     if len(runs) == 1:
         axes.plot([], [], color=palette.RUNS[0][0], linewidth=0.5, alpha=0.6,
                   label="training step")
@@ -38,6 +38,10 @@ def draw_progress(axes, runs, column, word):
     last = max(int(run.steps["step"].max(initial=0)) + 1 for run in runs)
     axes.set_xlim(-0.01 * last, 1.02 * last)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+
+
+def marked_name(run):
+    return run.name + (" (diverged)" if timeline.diverged(run) else "")
 
 
 def line_width(runs, k):

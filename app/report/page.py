@@ -107,11 +107,16 @@ def describe(run):
 
 
 def title(runs):
+    """Which runs, and which of them diverged: the other numbers of those mean little."""
     decks = ", ".join(dict.fromkeys(run.deck["run"]["name"] for run in runs))
     if len(runs) == 1:
-        return textwrap.shorten(f"{decks}: {describe(runs[0])}", TITLE_WIDTH)
-    text = f"{decks}: {', '.join(run.name for run in runs)}"
-    return text if len(text) <= TITLE_WIDTH else f"{len(runs)} runs"
+        word = "Diverged run of " if timeline.diverged(runs[0]) else ""
+        return textwrap.shorten(f"{word}{decks}: {describe(runs[0])}", TITLE_WIDTH)
+    text = f"{decks}: {', '.join(map(curves.marked_name, runs))}"
+    if len(text) <= TITLE_WIDTH:
+        return text
+    lost = list(dict.fromkeys(run.name for run in runs if timeline.diverged(run)))
+    return f"{len(runs)} runs" + (f", diverged: {', '.join(lost)}" if lost else "")
 
 
 def what_to_see(runs, windows):

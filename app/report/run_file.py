@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what a picture needs from a run folder: run.h5 and the ranks' files beside it.
+"""Reads what a picture needs from a run folder: run.h5, the ranks' files and the status beside it.
 
 All times are seconds since the start of the run, all sizes bytes. Nothing is computed here.
 """
 
+import json
 import pathlib
 import tomllib
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ class Run:
     steps: dict  # step, loss, accuracy, ...
     evaluations: dict  # step, loss, accuracy on the test set
     devices: list  # of Device
+    state: str = ""  # running, done, failed or diverged; empty where no status.json tells
 
 
 def read_run(path):
@@ -79,11 +81,24 @@ def read_file(file, main):
               planned_activations=file["plan/bytes/activations"][:],
               steps=columns(file["steps"], "step", "loss", "accuracy"),
               evaluations=columns(file["evaluations"], "step", "loss", "accuracy"),
-              devices=[read_device(main.parent, d) for d in range(plan["devices"])])
+              devices=[read_device(main.parent, d) for d in range(plan["devices"])],
+              state=read_state(main.parent / "status.json"))
     if not any(len(device.actions["step"]) for device in run.devices):
         raise Refusal(USAGE, f"{main}: no step was profiled; train again with, for example, "
                              "profile.steps=\"0:20\"")
     return run
+
+
+def read_state(path):
+    """How the run ended. A run.h5 that was copied alone has no status."""
+    try:
+        return str(json.loads(path.read_bytes())["state"])
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise Refusal(INPUT_OUTPUT, f"{path}: cannot read it: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError):
+        raise Refusal(BAD_DATA, f"{path}: not a status that Carousel wrote") from None
 
 
 def read_device(folder, number):

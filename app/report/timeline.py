@@ -56,6 +56,12 @@ class Arrow:
     seen: float
 
 
+def diverged(run):
+    """Whether its numbers ceased to be finite: it says so itself, or, where it has no status or was
+    killed before it could, its losses do."""
+    return run.state == "diverged" or not numpy.isfinite(run.steps["loss"]).all()
+
+
 def step_begins(run):
     """Step -> begin of its first forward on any device, for the profiled steps."""
     begins = {}

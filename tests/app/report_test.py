@@ -35,9 +35,10 @@ import timeline
 FOLDER = pathlib.Path(tempfile.mkdtemp())
 
 
-def train(name, *words):
-    subprocess.run([CAROUSEL, "train", DECK, f"run.output={FOLDER / name}", "engine.threads=1",
-                    *words], check=True, capture_output=True, timeout=100)
+def train(name, *words, code=0):
+    result = subprocess.run([CAROUSEL, "train", DECK, f"run.output={FOLDER / name}",
+                             "engine.threads=1", *words], capture_output=True, timeout=100)
+    assert result.returncode == code, result.stderr
     return FOLDER / name
 
 
@@ -45,6 +46,7 @@ def setUpModule():
     train("single", "train.epochs=2")
     train("ring", "train.epochs=2", "parallel.placement=replicated")
     train("dp", "train.epochs=2", "parallel.rule=dp")
+    train("diverged", "train.epochs=2", "train.optimizer.learning_rate=1e6", code=76)
     train("none", "train.steps=2", 'profile.steps=""')
 
 
@@ -326,6 +328,33 @@ class Origin(unittest.TestCase):
                           "d: Carousel 3.0 (1234), Kokkos; started noon d"])
 
 
+class Diverged(unittest.TestCase):
+    """That a run diverged is said where nobody overlooks it."""
+
+    def title(self, *names, rename=str):
+        runs = [run_file.read_run(FOLDER / name) for name in names]
+        for run in runs:
+            run.name = rename(run.name)
+        return page.draw_page(runs).texts[0].get_text()
+
+    def test_title_of_one_run(self):
+        self.assertTrue(self.title("diverged").startswith("Diverged run of digits: cdp-v2"))
+        self.assertTrue(self.title("single").startswith("digits: cdp-v2"))
+
+    def test_title_of_several(self):
+        self.assertEqual(self.title("single", "diverged"), "digits: single, diverged (diverged)")
+        self.assertEqual(self.title("single", "diverged", "dp", rename=lambda name: 7 * name[:4]),
+                         "3 runs, diverged: divedivedivedivedivedivedive")
+
+    def test_losses_tell_it_without_a_status(self):
+        run = run_file.read_run(FOLDER / "diverged")
+        for state in ("", "running"):
+            run.state = state
+            self.assertTrue(page.title([run]).startswith("Diverged"))
+        run.state, run.steps["loss"] = "diverged", numpy.ones(5)
+        self.assertTrue(page.title([run]).startswith("Diverged"))
+
+
 class Computed(unittest.TestCase):
     def test_predicted_peak_is_that_of_the_paper(self):
         for n in (1, 2, 3, 4, 7):
@@ -403,6 +432,14 @@ class Refusals(unittest.TestCase):
         with h5py.File(folder / "run.h5", "a") as run:
             del run["plan"]
         self.refused(65, "plan", folder)
+
+    def test_damaged_status(self):
+        folder = self.copy("single")
+        for text in ("", "[]", "{}", "\xff"):
+            (folder / "status.json").write_text(text, encoding="latin-1")
+            self.refused(65, "status.json: not a status", folder)
+        (folder / "status.json").unlink()
+        self.assertEqual(report(folder).returncode, 0)
 
     def test_nowhere_to_write(self):
         self.refused(74, "cannot write", FOLDER / "ring", "--output", FOLDER / "nowhere/report")
