@@ -8,6 +8,7 @@ Exit codes: 0 done, 2 usage, 65 bad data, 74 input/output; each but 0 with one l
 """
 
 import argparse
+import os
 import pathlib
 import sys
 
@@ -39,6 +40,15 @@ def name_runs(runs, paths):
         run.name = name if len(name) <= LONGEST_NAME else "…" + name[1 - LONGEST_NAME:]
 
 
+def say(line):
+    """To whoever still listens: `head -1` goes away after a line, and the pictures are there."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(words):
     arguments = parse(words)
     try:
@@ -64,7 +74,7 @@ def main(words):
             except OSError as error:
                 raise run_file.Refusal(INPUT_OUTPUT, f"{path}: cannot write it: "
                                                      f"{error.strerror}") from None
-            print(path)
+            say(path)
     except run_file.Refusal as refusal:
         print(f"report: {refusal}", file=sys.stderr)
         return refusal.code

@@ -5,6 +5,7 @@
 Usage: report_test.py CAROUSEL PROJECT. Everything happens in a temporary folder.
 """
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -72,6 +73,19 @@ class Files(unittest.TestCase):
 
     def test_one_run_has_them_in_its_folder(self):
         self.expect_pictures(report(FOLDER / "ring"), FOLDER / "ring/report")
+
+    def test_nobody_reads_their_names(self):
+        for gone in (FOLDER / "dp/report.png", FOLDER / "dp/report.svg"):
+            gone.unlink(missing_ok=True)
+        for unbuffered in ("", "1"):
+            reader, writer = os.pipe()
+            os.close(reader)
+            result = subprocess.run([sys.executable, "-B", REPORT, FOLDER / "dp"], text=True,
+                                    stdout=writer, stderr=subprocess.PIPE, timeout=100,
+                                    env=os.environ | {"PYTHONUNBUFFERED": unbuffered})
+            os.close(writer)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue((FOLDER / "dp/report.svg").is_file())
 
     def test_several_runs_in_one_picture(self):
         self.expect_pictures(report(*(FOLDER / name for name in ("dp", "single", "ring", "single")),
