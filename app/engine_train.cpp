@@ -175,6 +175,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   together(session, [&] {
     dataset.emplace(config.data_file);
     run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
+    check_batch_norm(config, *run);
     check_processes(*run, session, local);
     if (first) check_run_folder(config.run.output, overwrite);
     settings = kokkos_settings(config.engine, session);

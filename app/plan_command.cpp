@@ -93,6 +93,7 @@ void plan_command(const PlanArguments& arguments) {
 void print_plan(const RunConfig& config) {
   const Dataset dataset(config.data_file);
   const PreparedRun run = prepare_run(config, dataset, config.transport);
+  check_batch_norm(config, run);
   fmt::print("{}", describe(run));
   if (!config.machine) return;
   const Estimate costs = estimate_of(config, run);

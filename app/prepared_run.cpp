@@ -18,15 +18,16 @@
 namespace carousel {
 namespace {
 
-/// Batch norm of a single value would divide by zero; PyTorch refuses it, too.
-void check_batch_norm(const Model& model, int batch) {
+/// Kernels count the pixels of a micro-batch in int.
+void check_pixels(const Model& model, int batch) {
   for (const LayerSpec& layer : model.layers) {
-    if (layer.kind != LayerKind::batch_norm) continue;
-    if (std::int64_t{batch} * layer.input.height * layer.input.width > 1) continue;
+    const SampleShape& largest =
+        layer.input.size() > layer.output.size() ? layer.input : layer.output;
+    if (std::int64_t{batch} * largest.height * largest.width <= INT_MAX) continue;
     fail(ExitCode::usage,
-         "train.micro_batch_size = 1 leaves {} a single value per channel of images of {}; use at "
-         "least 2",
-         layer.label(), to_string(model.input));
+         "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "
+         "micro-batches",
+         batch, layer.label(), INT_MAX);
   }
 }
 
@@ -52,7 +53,7 @@ Schedule checked_schedule(const RunConfig& config, const PlanBasis& basis,
 PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   const int batch = config.train.micro_batch_size;
   Model model = build_model(config.model, basis.sample, basis.classes);
-  check_batch_norm(model, batch);
+  check_pixels(model, batch);
   model.layers.back().smoothing = config.train.label_smoothing;  // the loss
   Partition partition = partition_model(model, config.parallel.stages, config.parallel.balance);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
@@ -104,6 +105,19 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
 
 PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {
   return with_locations(config, [&] { return build(config, basis); });
+}
+
+void check_batch_norm(const RunConfig& config, const PreparedRun& run) {
+  const Model& model = run.model;
+  for (const LayerSpec& layer : model.layers) {
+    if (layer.kind != LayerKind::batch_norm) continue;
+    const std::int64_t batch = config.train.micro_batch_size;
+    if (batch * layer.input.height * layer.input.width > 1) continue;
+    fail(ExitCode::usage,
+         "{}: train.micro_batch_size = 1 leaves {} a single value per channel of images of {}; use "
+         "at least 2",
+         where(config, "train.micro_batch_size"), layer.label(), to_string(model.input));
+  }
 }
 
 PlanRecord plan_record(const PreparedRun& run) {

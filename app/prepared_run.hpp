@@ -32,6 +32,10 @@ struct PreparedRun {
 /// The same for data that may be gone, from what the run file kept of it.
 [[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis);
 
+/// Batch norm of a single value would divide by zero in training, though not in evaluation; throws
+/// Error(usage), as PyTorch does.
+void check_batch_norm(const RunConfig& config, const PreparedRun& run);
+
 /// The plan as it is stored in a run file.
 [[nodiscard]] PlanRecord plan_record(const PreparedRun& run);
 

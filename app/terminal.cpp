@@ -99,8 +99,10 @@ void Terminal::step(const StepRecord& record) noexcept {
 
 void Terminal::evaluation(const EvaluationRecord& record) noexcept {
   Line line;
-  line.add("epoch {}/{}  step {}  test loss {:#.4g}  test accuracy {:.4f}", record.epoch,
-           length_.epochs, record.step, unsigned_nan(record.loss), record.accuracy);
+  // The last epoch may have been left before its end.
+  const std::int64_t epoch = record.step == length_.steps ? length_.epochs : record.epoch;
+  line.add("epoch {}/{}  step {}  test loss {:#.4g}  test accuracy {:.4f}", epoch, length_.epochs,
+           record.step, unsigned_nan(record.loss), record.accuracy);
   message(line.text());
 }
 

@@ -15,19 +15,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// An attribute that counts something, within what any run can have.
+int count(const hdf5::File& file, const std::string& group, const char* name) {
+  const std::int64_t value = file.integer(group, name);
+  constexpr std::int64_t most = 1 << 24;
+  if (value < 0 || value > most)
+    fail(ExitCode::bad_data, "{}: attribute {} of {} is {}, not between 0 and {}", file.path(),
+         name, group, value, most);
+  return static_cast<int>(value);
+}
+
 PlanBasis read_basis(const hdf5::File& file) {
   std::vector<std::string> schedule;
   if (file.contains("/plan/basis/schedule")) schedule = file.read_strings("/plan/basis/schedule");
   const auto number = [&](const char* name) { return file.integer("/plan/basis", name); };
-  return {.sample = {.channels = static_cast<int>(number("channels")),
-                     .height = static_cast<int>(number("height")),
-                     .width = static_cast<int>(number("width"))},
-          .classes = static_cast<int>(number("classes")),
-          .train_samples = number("train_samples"),
-          .test_samples = number("test_samples"),
-          .real_bytes = static_cast<int>(number("real_bytes")),
-          .staged_messages = number("staged_messages") != 0,
-          .schedule = schedule.empty() ? "" : schedule.front()};
+  const auto small = [&](const char* name) { return count(file, "/plan/basis", name); };
+  return {
+      .sample = {.channels = small("channels"), .height = small("height"), .width = small("width")},
+      .classes = small("classes"),
+      .train_samples = number("train_samples"),
+      .test_samples = number("test_samples"),
+      .real_bytes = small("real_bytes"),
+      .staged_messages = number("staged_messages") != 0,
+      .schedule = schedule.empty() ? "" : schedule.front()};
 }
 
 PlanRecord read_plan(const hdf5::File& file) {
@@ -35,9 +45,9 @@ PlanRecord read_plan(const hdf5::File& file) {
   plan.rule = file.string("/plan", "rule");
   plan.placement = file.string("/plan", "placement");
   plan.order = file.string("/plan", "order");
-  plan.devices = static_cast<int>(file.integer("/plan", "devices"));
-  plan.micro_batches = static_cast<int>(file.integer("/plan", "micro_batches"));
-  plan.stages = static_cast<int>(file.integer("/plan", "stages"));
+  plan.devices = count(file, "/plan", "devices");
+  plan.micro_batches = count(file, "/plan", "micro_batches");
+  plan.stages = count(file, "/plan", "stages");
   plan.messages_per_step = file.read<std::int64_t>("/plan/messages_per_step");
   plan.bytes_per_step = file.read<std::int64_t>("/plan/bytes_per_step");
   plan.stage_layers = file.read_strings("/plan/stage_layers");

@@ -247,8 +247,26 @@ class Meetings {
   std::int64_t sent_ = 0;
 };
 
-/// The parameters of the newest checkpoint have the digests of their receipts, of which every
-/// stage has `steps`; the checkpoint's step, or -1.
+/// Digest of a stage in a checkpoint, as its receipts have it: parameters, then buffers.
+std::uint64_t digest_of(const Checkpoint& checkpoint, const Model& model, const StageMemory& stage,
+                        const char* parameters) {
+  std::vector<real> flat;
+  const auto add = [&](const std::string& group, auto list) {
+    for (int k = 0; k < stage.layers; ++k) {
+      for (const ParameterSpec& tensor : model.layers[stage.first + k].*list) {
+        const auto values = checkpoint.values(group + tensor.name, tensor.shape);
+        flat.insert(flat.end(), values.begin(), values.end());
+      }
+    }
+  };
+  add(parameters, &LayerSpec::parameters);
+  add("/buffers/", &LayerSpec::buffers);
+  return digest(std::span<const real>(flat));
+}
+
+/// Parameters and buffers of the newest checkpoint have the digests of their receipts, of which
+/// every stage has `steps`; so have previous parameters, where they have no buffers, which are not
+/// stored. Returns the checkpoint's step, or -1.
 std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expected,
                                const Receipts& receipts, std::int64_t steps) {
   const std::string path = run.folder + "/checkpoints/last.h5";
@@ -261,20 +279,17 @@ std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expecte
          steps);
   for (std::size_t j = 0; j < expected.memory.stages.size(); ++j) {
     const StageMemory& stage = expected.memory.stages[j];
-    std::vector<real> flat;
-    for (int k = 0; k < stage.layers; ++k) {
-      for (const ParameterSpec& parameter : expected.model.layers[stage.first + k].parameters) {
-        const auto values = checkpoint.values("/parameters/" + parameter.name, parameter.shape);
-        flat.insert(flat.end(), values.begin(), values.end());
-      }
-    }
-    const std::uint64_t found = digest(std::span<const real>(flat));
-    const std::uint64_t receipt = receipts[j][static_cast<std::size_t>(step - 1)];
-    if (found != receipt)
-      fail(ExitCode::bad_data,
-           "{}/{}: /receipts/{} row {} is {}, should be {} as the parameters of {}", run.folder,
-           rank_file_name(expected.schedule.owner(static_cast<int>(j))), j, step - 1, receipt,
-           found, path);
+    const auto demand = [&](std::int64_t row, const char* parameters) {
+      const std::uint64_t found = digest_of(checkpoint, expected.model, stage, parameters);
+      const std::uint64_t receipt = receipts[j][static_cast<std::size_t>(row)];
+      if (found != receipt)
+        fail(ExitCode::bad_data, "{}/{}: /receipts/{} row {} is {}, should be {} as in {} of {}",
+             run.folder, rank_file_name(expected.schedule.owner(static_cast<int>(j))), j, row,
+             receipt, found, parameters, path);
+    };
+    demand(step - 1, "/parameters/");
+    if (expected.schedule.rule().cyclic() && stage.buffer_size == 0 && step > 1)
+      demand(step - 2, "/previous/");
   }
   return step;
 }

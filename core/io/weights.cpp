@@ -17,9 +17,16 @@ namespace {
 
 using Datasets = std::map<std::string, std::string>;  // PyTorch's name, path in the file
 
+/// No model has more; a file whose groups contain themselves has no end.
+constexpr int most_groups = 16;  // in one another
+constexpr std::size_t most_tensors = 100'000;
+
 /// The parts of a name are modules, which a file may keep as groups.
 void find_datasets(const hdf5::File& file, const std::string& group, const std::string& prefix,
                    Datasets& found) {
+  if (std::ranges::count(group, '/') > most_groups || found.size() > most_tensors)
+    fail(ExitCode::bad_data, "{}: {} has too many groups in one another; does one contain itself?",
+         file.path(), group.substr(0, 60));
   for (const std::string& child : file.children(group.empty() ? "/" : group)) {
     const std::string path = fmt::format("{}/{}", group, child);
     const std::string name = prefix + child;
@@ -74,6 +81,12 @@ std::vector<real> read_tensor(const hdf5::File& file, const std::string& dataset
   if (bad != values.end())
     fail(ExitCode::bad_data, "{}: number {} of {} is not finite in this build's precision",
          file.path(), bad - values.begin(), tensor.name);
+  if (tensor.name.ends_with("running_var")) {
+    const auto negative = std::ranges::find_if(values, [](real value) { return value < 0; });
+    if (negative != values.end())
+      fail(ExitCode::bad_data, "{}: number {} of {} is negative, and a variance is not",
+           file.path(), negative - values.begin(), tensor.name);
+  }
   return values;
 }
 

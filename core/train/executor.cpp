@@ -222,8 +222,13 @@ void Executor::update(const Action& action) {
                     .next = next,
                     .digest = digest_.data() + j});
   const std::int64_t buffers = stage.parameter_size;
-  update_statistics(exec_, stage.buffer_size, current + buffers, gradient + buffers, scale,
-                    next + buffers);
+  update_statistics(exec_, {.size = stage.buffer_size,
+                            .running = current + buffers,
+                            .batch_sums = gradient + buffers,
+                            .scale = scale,
+                            .next = next + buffers,
+                            .parameters = buffers,
+                            .digest = digest_.data() + j});
   const std::int64_t rider = stage.rider_offset();
   copy_rider(exec_, gradient + rider, next + rider);
   std::uint64_t digest = 0;

@@ -51,6 +51,20 @@ struct Sgd {
   }
 };
 
+struct Statistics {
+  StatisticsVectors vectors;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::uint64_t& sum) const {
+    constexpr auto m = static_cast<real>(batch_norm_momentum);
+    const real result = (1 - m) * vectors.running[i] + m * (vectors.scale * vectors.batch_sums[i]);
+    vectors.next[i] = result;
+    sum += digest_term(static_cast<std::uint64_t>(vectors.parameters + i), result);
+  }
+  KOKKOS_FUNCTION void final(std::uint64_t& sum) const {
+    if (vectors.digest != nullptr) *vectors.digest += sum;
+  }
+};
+
 }  // namespace
 
 SgdStep sgd_step(const OptimizerConfig& config, double learning_rate, bool first) {
@@ -89,15 +103,10 @@ void update(const ExecutionSpace& exec, const SgdStep& step, std::span<const Par
   }
 }
 
-void update_statistics(const ExecutionSpace& exec, std::int64_t size, const real* running,
-                       const real* batch_sums, real scale, real* next) {
+void update_statistics(const ExecutionSpace& exec, const StatisticsVectors& vectors) {
   static const std::string label = "carousel::train::update_statistics";
-  if (size == 0) return;
-  constexpr auto m = static_cast<real>(batch_norm_momentum);
-  Kokkos::parallel_for(
-      label, range(exec, size), KOKKOS_LAMBDA(std::int64_t i) {
-        next[i] = (1 - m) * running[i] + m * (scale * batch_sums[i]);
-      });
+  if (vectors.size == 0) return;
+  Kokkos::parallel_reduce(label, range(exec, vectors.size), Statistics{vectors});
 }
 
 }  // namespace carousel

@@ -43,8 +43,18 @@ struct SgdVectors {
 void update(const ExecutionSpace& exec, const SgdStep& step, std::span<const ParameterRange> ranges,
             const SgdVectors& vectors);
 
+/// The running statistics of one stage, behind its parameters. Borrowed device memory.
+struct StatisticsVectors {
+  std::int64_t size = 0;
+  const real* running = nullptr;
+  const real* batch_sums = nullptr;
+  real scale = 1;
+  real* next = nullptr;
+  std::int64_t parameters = 0;      // numbers before them in the digest
+  std::uint64_t* digest = nullptr;  // is added to; null: not wanted
+};
+
 /// Running statistics: next = (1 - m) running + m scale batch_sums, with m = batch_norm_momentum.
-void update_statistics(const ExecutionSpace& exec, std::int64_t size, const real* running,
-                       const real* batch_sums, real scale, real* next);
+void update_statistics(const ExecutionSpace& exec, const StatisticsVectors& vectors);
 
 }  // namespace carousel

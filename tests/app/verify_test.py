@@ -118,6 +118,15 @@ class Verify(Runs):
         status.write_text(json.dumps({**json.loads(status.read_text()), "state": "done"}))
         self.assertIn("/steps/loss row", self.rejected("copy"))
 
+    def test_the_checkpoint_has_its_receipts(self):
+        for group in ("parameters", "previous"):
+            copy = self.copy("ring")
+            with h5py.File(copy / "checkpoints/last.h5", "r+") as checkpoint:
+                name = sorted(checkpoint[group])[-1]
+                checkpoint[group][name][0] += 1
+            self.assertRegex(self.rejected("copy"),
+                             rf"receipts/3 row \d+ is \d+, should be \d+ as in /{group}/ of ")
+
     def test_killed_runs_count_as_far_as_they_went(self):
         copy = self.copy("ring")
         status = copy / "status.json"

@@ -38,7 +38,8 @@ steps = 5
 momentum = 0.9
 """
 
-# A model with random numbers of both signs and all sizes, which loads only what it gave away.
+# A model with random numbers of all sizes and, but for variances, both signs, which loads only what
+# it gave away.
 TORCH = """import numpy
 
 class Tensor:
@@ -52,6 +53,8 @@ class Model:
         random = numpy.random.default_rng(1)
         self.tensors = {name: random.standard_normal(shape).astype(numpy.float32)
                         for name, shape in tensors.items()}
+        for name, values in self.tensors.items():
+            if name.endswith("running_var"): numpy.abs(values, out=values)
     def state_dict(self):
         counter = {"bn1.num_batches_tracked": numpy.array(7)}
         return {name: Tensor(values) for name, values in (self.tensors | counter).items()}
@@ -96,6 +99,9 @@ class Weights(unittest.TestCase):
         random = numpy.random.default_rng(2)
         tensors = {key: random.standard_normal(shape).astype(dtype)
                    for key, shape in names["resnet8 cifar"].items()}
+        for key in tensors:
+            if key.endswith("running_var"):
+                numpy.abs(tensors[key], out=tensors[key])
         with h5py.File(self.folder / name, "w") as file:
             for key, values in tensors.items():
                 file[key] = values
@@ -195,6 +201,13 @@ class Weights(unittest.TestCase):
                       refused(lambda f: replace(f, "bn1.bias", numpy.arange(16))))
         self.assertIn("number 3 of bn1.bias is not finite", refused(
             lambda f: replace(f, "bn1.bias", numpy.where(numpy.arange(16) == 3, numpy.nan, 0))))
+        self.assertIn("number 0 of bn1.running_var is negative", refused(
+            lambda f: replace(f, "bn1.running_var", -numpy.ones(16))))
+
+        def loop(file):
+            file["loop"] = file["/"]
+
+        self.assertIn("too many groups in one another", refused(loop))
         self.assertIn("/bn1/bias and /bn1.bias are the same tensor",
                       refused(lambda f: f.copy("bn1.bias", "bn1/bias")))
         (self.folder / "w.h5").write_text("no HDF5")

@@ -45,8 +45,11 @@ class KokkosTools : public testing::Test {
             .momentum = momentum_.data(),
             .next = next_.data(),
             .digest = digest_.data()});
-    update_statistics(exec, model_.buffer_size(), network_.buffers().data(),
-                      network_.statistics().data(), 1, network_.buffers().data());
+    update_statistics(exec, {.size = model_.buffer_size(),
+                             .running = network_.buffers().data(),
+                             .batch_sums = network_.statistics().data(),
+                             .next = network_.buffers().data(),
+                             .digest = digest_.data()});
   }
   /// And for one of evaluation.
   void evaluate(const ExecutionSpace& exec) { network_.forward(exec, false); }

@@ -67,8 +67,10 @@ class ResnetTraining {
             .momentum = momentum_.data(),
             .next = network_.parameters().data(),
             .digest = digest_.data()});
-    update_statistics(exec_, model_.buffer_size(), network_.buffers().data(),
-                      network_.statistics().data(), 1, network_.buffers().data());
+    update_statistics(exec_, {.size = model_.buffer_size(),
+                              .running = network_.buffers().data(),
+                              .batch_sums = network_.statistics().data(),
+                              .next = network_.buffers().data()});
     step_.first = false;
   }
 

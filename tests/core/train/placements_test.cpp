@@ -68,12 +68,12 @@ TEST_P(Placements, DropTheSameFeatures) {
   EXPECT_NE(single.story().steps.back().loss, without.story().steps.back().loss);
 }
 
-TEST_P(Placements, ReceiptsAreDigestsOfTheParameters) {
-  const SmallDeck deck = decks_for(GetParam()).back();
+TEST_P(Placements, ReceiptsAreDigestsOfParametersAndStatistics) {
+  const SmallDeck deck = resnet_decks_for(GetParam()).back();
   SmallRun run(exec_, dataset_, deck);
   std::vector<std::uint64_t> digests(deck.parallel.stages);
   run.after_update = [&](int, std::int64_t, int stage, const real* theta) {
-    std::vector<real> host(run.memory().stages[stage].parameter_size);
+    std::vector<real> host(run.memory().stages[stage].rider_offset());
     copy_to_host(exec_, host, theta);
     digests[stage] = digest(std::span<const real>(host));
   };
