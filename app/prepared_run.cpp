@@ -168,6 +168,8 @@ std::string describe(const PreparedRun& run) {
   std::int64_t bytes = 0;
   for (int d = 0; d < plan.devices; ++d) {
     held += plan.bytes[d][activations];
+    // What a team of devices sends is known for all of them together.
+    if (d > 0 && &run.schedule.program(d) == &run.schedule.program(d - 1)) continue;
     messages += plan.messages_per_step[d];
     bytes += plan.bytes_per_step[d];
   }
