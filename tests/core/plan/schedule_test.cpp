@@ -242,7 +242,7 @@ std::vector<Work> work_of(const Schedule& schedule, int device,
   for (const Segment& segment : segments) {
     for (const Action& a : schedule.actions(device, segment)) {
       if (computes(a) || a.kind == ActionKind::accumulate || a.kind == ActionKind::update)
-        work.push_back({a.stage, a.kind, a.step, a.micro_batch, a.version});
+        work.emplace_back(a.stage, a.kind, a.step, a.micro_batch, a.version);
     }
   }
   const auto stage_and_kind = [](const Work& w) {
