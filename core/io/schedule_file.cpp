@@ -126,15 +126,19 @@ void expect(const Json& json, const std::string& path, const char* key, const Js
 }  // namespace
 
 std::string schedule_text(const Schedule& schedule) {
-  const Period period = schedule.period();
   const ParallelConfig& parallel = schedule.parallel();
-  std::size_t count = 0;
-  for (const std::vector<Action>& list : period.lists) count += list.size();
-  if (std::cmp_greater(count, most_actions))
+  const std::int64_t steps = schedule.repeats_after(most_actions);
+  std::int64_t count = 0;
+  for (int d = 0; d < schedule.devices(); ++d) {
+    const bool first = d == 0 || &schedule.program(d) != &schedule.program(d - 1);
+    if (first) count += steps * std::ssize(schedule.program(d).actions);
+  }
+  if (count > most_actions)
     fail(ExitCode::usage,
-         "parallel.micro_batches = {}: the devices take turns, and their {} actions repeat only "
-         "after {} steps; use fewer stages",
-         parallel.micro_batches, count, period.steps);
+         "parallel.stages = {}: the devices take turns, and their schedule repeats only after more "
+         "than {} actions; use fewer stages",
+         parallel.stages, most_actions);
+  const Period period = schedule.period();
   std::string text = fmt::format(
       "{{\"format\": \"{}\", \"rule\": \"{}\", \"placement\": \"{}\", \"N\": {}, \"S\": {}, "
       "\"devices\": {}, \"steps\": {},\n\"actions\": [",

@@ -241,10 +241,17 @@ std::vector<std::vector<Action>> Schedule::lists(const Segment& segment) const {
   return result;
 }
 
+std::int64_t Schedule::repeats_after(std::int64_t most) const {
+  std::int64_t steps = period_steps_;
+  for (const Program& program : layout_.programs) {
+    steps = std::lcm(steps, program.team / std::gcd(program.team, layout_.turns));
+    if (steps > most) return most + 1;
+  }
+  return steps;
+}
+
 Period Schedule::period() const {
-  Period result{.steps = period_steps_, .lists{}};
-  for (const Program& program : layout_.programs)
-    result.steps = std::lcm(result.steps, program.team / std::gcd(program.team, layout_.turns));
+  Period result{.steps = repeats_after(INT32_MAX), .lists{}};
   result.lists.resize(devices());
   for (int d = 0; d < devices(); ++d) {
     const Program& own = program(d);

@@ -94,6 +94,8 @@ class Schedule {
   [[nodiscard]] std::vector<Action> actions(int device, const Segment& segment) const;
   /// [device] the same for all devices at once, which is faster where teams are large.
   [[nodiscard]] std::vector<std::vector<Action>> lists(const Segment& segment) const;
+  /// Training steps after which the lists of all devices repeat, or most + 1 when there are more.
+  [[nodiscard]] std::int64_t repeats_after(std::int64_t most) const;
   /// The same as lists that repeat on every device by itself: where teams take turns, after as many
   /// training steps as all of them need together.
   [[nodiscard]] Period period() const;

@@ -23,9 +23,11 @@ void count() {
 
 extern "C" {
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): glibc's names
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* memory, std::size_t size);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 void* malloc(std::size_t size) {
   count();

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "core/base/real.hpp"
 #include "core/plan/comparison.hpp"
 #include "core/plan/partition.hpp"
 #include "tests/core/plan/schedules.hpp"
@@ -28,7 +29,7 @@ Estimate estimate_of(const ParallelConfig& config, const std::optional<Speeds>& 
   std::vector<StageMemory> stages(config.stages);
   for (StageMemory& stage : stages) {
     stage.frame_bytes = unit;
-    stage.message_size = unit / std::int64_t{sizeof(float)};
+    stage.message_size = unit / std::int64_t{sizeof(real)};
     stage.parameter_size = stage.message_size;
   }
   ScheduleSpec spec{config, std::vector<std::int64_t>(config.stages, unit)};
