@@ -41,9 +41,11 @@ std::string schedule_text_of(const RunConfig& config) {
 Schedule checked_schedule(const RunConfig& config, const PlanBasis& basis,
                           const ScheduleSpec& spec) {
   Schedule own(spec);
-  check_schedule(own);
-  if (basis.schedule.empty()) return own;
-  Schedule other(spec, read_period(basis.schedule, config.schedule_file, own));
+  if (basis.schedule.empty()) {
+    check_schedule(own);
+    return own;
+  }
+  Schedule other(own, read_period(basis.schedule, config.schedule_file, own));
   const Segment segment = window(other);
   if (const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment)))
     fail(ExitCode::usage, "parallel.schedule: {}: {}", config.schedule_file, fault->text);

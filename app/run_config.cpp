@@ -173,10 +173,8 @@ class CrossChecks {
     if (parallel.slack > parallel.stages)
       refuse("parallel.slack", "= {} is more than parallel.stages = {}", parallel.slack,
              parallel.stages);
-    const bool cyclic = parallel.rule != RuleKind::dp;
-    const bool slots =
-        parallel.placement == Placement::model || parallel.placement == Placement::sharded;
-    if (cyclic && slots && parallel.micro_batches % parallel.stages != 0)
+    if (needs_whole_slots(parallel.rule, parallel.placement) &&
+        parallel.micro_batches % parallel.stages != 0)
       refuse("parallel.micro_batches",
              "= {} is no multiple of parallel.stages = {}, which parallel.placement = \"{}\" needs "
              "with parallel.rule = \"{}\"",

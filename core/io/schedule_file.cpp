@@ -16,16 +16,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* format = "carousel schedule 1";
 
-/// Buffers that are taken in turn are left open.
-Action without_turns(Action action) {
-  const bool fills_gradient = action.kind == ActionKind::backward;
-  const bool sums = action.kind == ActionKind::accumulate || action.kind == ActionKind::update ||
-                    action.payload == Payload::gradient || action.payload == Payload::total;
-  if (!fills_gradient && !sums) action.buffer = -1;
-  if (!sums) action.source = -1;
-  return action;
-}
-
 /// One action of a file; every complaint names it.
 class ActionReader {
  public:
@@ -147,7 +137,7 @@ std::string schedule_text(const Schedule& schedule) {
   const char* separator = "\n";
   for (int d = 0; d < schedule.devices(); ++d) {
     for (const Action& action : period.lists[d]) {
-      text += separator + action_json(d, without_turns(action));
+      text += separator + action_json(d, action);
       separator = ",\n";
     }
   }

@@ -72,6 +72,10 @@ const char* to_string(Payload payload) {
   return "?";
 }
 
+bool is_pass(const Action& action) {
+  return action.kind == ActionKind::forward || action.kind == ActionKind::backward;
+}
+
 bool is_collective(const Action& action) {
   return action.kind == ActionKind::all_reduce || action.kind == ActionKind::reduce ||
          action.kind == ActionKind::broadcast ||
@@ -79,9 +83,9 @@ bool is_collective(const Action& action) {
 }
 
 bool names_version(const Action& action) {
-  return action.kind == ActionKind::forward || action.kind == ActionKind::backward ||
-         action.kind == ActionKind::update || action.payload == Payload::parameters ||
-         action.payload == Payload::forward_copy || action.payload == Payload::backward_copy;
+  return is_pass(action) || action.kind == ActionKind::update ||
+         action.payload == Payload::parameters || action.payload == Payload::forward_copy ||
+         action.payload == Payload::backward_copy;
 }
 
 std::string to_string(const Action& action) {

@@ -185,13 +185,11 @@ class Fields {
     version();
     if (!any_stage()) return;
     bare_.bytes = schedule_.message_bytes(action_.stage);
-    const int stages = schedule_.rule().stages();
-    const bool forward = action_.payload == Payload::forward_copy;
-    const bool owns = std::ranges::count(counts_.owned, action_.stage) > 0;
+    const bool owns = counts_.owns(action_.stage);
     if (!demand(owns || counts_.travelling > 0, "hands on what every device has")) return;
     if (!owns)
-      bare_.buffer = schedule_.travelling(device_, action_.step - segment_.first,
-                                          forward ? action_.stage : 2 * stages - 1 - action_.stage);
+      bare_.buffer = schedule_.travelling(device_, action_.step - segment_.first, action_.payload,
+                                          action_.stage);
     demand(action_.buffer == bare_.buffer, "names a buffer whose turn it is not");
   }
 

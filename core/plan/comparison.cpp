@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <numeric>
 
 namespace carousel {
 namespace {
@@ -126,7 +125,7 @@ std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
     cyclic.order = Order::together;
     if (cyclic.reduction != Reduction::local || placement != Placement::model)
       cyclic.reduction = Reduction::ordered;
-    const bool slots = placement == Placement::model || placement == Placement::sharded;
+    const bool slots = needs_whole_slots(cyclic.rule, placement);
     if (!slots || parallel.micro_batches % parallel.stages == 0) all.push_back(cyclic);
   }
   return all;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/plan/exchanges.hpp"
 
@@ -12,10 +11,6 @@ namespace carousel {
 namespace {
 
 using Lists = std::vector<std::vector<Action>>;
-
-bool computes(const Action& action) {
-  return action.kind == ActionKind::forward || action.kind == ActionKind::backward;
-}
 
 /// Hops of a collective, one after the other.
 int hops_of(ActionKind kind, std::size_t devices) {
@@ -46,9 +41,9 @@ Traffic traffic_of(const Schedule& schedule, const Lists& lists, std::int64_t st
 }
 
 /// Walks all lists as far as they go, in turn. It spreads the bytes of messages over the time steps
-/// that they have, and counts on every device the messages that came
-/// one after the other since it last computed. A message that has the passes of a time step between
-/// its send and its wait may travel while the devices compute, and is not counted.
+/// that they have, and counts on every device the messages that came one after the other since it
+/// last computed. A message that has the passes of a time step between its send and its wait may
+/// travel while the devices compute, and is not counted.
 class MessageWalk {
  public:
   MessageWalk(const Schedule& schedule, const Lists& lists)
@@ -92,7 +87,7 @@ class MessageWalk {
     const Action& action = lists_[d][next_[d]];
     const int id = exchanges_.of[d][next_[d]];
     if (id < 0) {
-      if (!computes(action)) return true;
+      if (!is_pass(action)) return true;
       hops_[d] = 0;
       computed_[d] = action.time;
       return true;
@@ -142,21 +137,6 @@ class MessageWalk {
   std::map<std::int64_t, double> bytes_;  // by time step
   int longest_ = 0;
 };
-
-/// Time steps of one period in which each device computes, over all of them.
-double busy_fraction(const Schedule& schedule, const Lists& lists, std::int64_t period) {
-  const std::int64_t begin = period * schedule.period_time();
-  std::int64_t busy = 0;
-  for (const std::vector<Action>& list : lists) {
-    std::set<std::int64_t> times;
-    for (const Action& action : list)
-      if (computes(action) && action.time >= begin && action.time < begin + schedule.period_time())
-        times.insert(action.time);
-    busy += std::ssize(times);
-  }
-  return static_cast<double>(busy) /
-         (static_cast<double>(schedule.devices()) * static_cast<double>(schedule.period_time()));
-}
 
 /// Activations in use on all devices at the pace of the rule: a frame from the time step of its
 /// forward to that of its release.

@@ -9,6 +9,7 @@
 #include "core/base/check.hpp"
 #include "core/base/real.hpp"
 #include "core/plan/account.hpp"
+#include "core/plan/evaluation.hpp"
 
 namespace carousel {
 namespace {
@@ -39,8 +40,7 @@ std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
   const ParallelConfig& parallel = schedule.parallel();
   const bool sums =
       parallel.reduction == Reduction::fast && parallel.placement == Placement::replicated;
-  const bool cuts =
-      parallel.placement == Placement::model || parallel.placement == Placement::pipeline;
+  const bool cuts = splits_stages(parallel.placement);
   std::int64_t largest = spec.evaluation_batches * metrics_bytes;
   std::int64_t sum = 0;
   for (int j = 0; j < schedule.rule().stages(); ++j) {

@@ -31,14 +31,15 @@ class CyclicStage {
     add_totals();
     Program result{.team = size_, .actions = builder_.fold()};
     result.buffers = counts_of(rule_, stage_, stage_);
-    const bool sums = local_ && size_ < stages_;
-    result.buffers.gradients.assign(alone() ? 2 : sums ? 4 : 3, {stage_});
+    result.buffers.gradients.assign(alone() ? 2 : sums_first() ? 4 : 3, {stage_});
     return result;
   }
 
  private:
   /// Whether one device runs all micro-batches of the stage.
   [[nodiscard]] bool alone() const { return size_ == 1 && replicas_ == 1; }
+  /// Whether a device sums what it computed in a step before any of it leaves.
+  [[nodiscard]] bool sums_first() const { return !alone() && local_ && size_ < stages_; }
   [[nodiscard]] int program_of(int stage, int replica) const { return stage * replicas_ + replica; }
   [[nodiscard]] int micro_batch(int s) const { return s * replicas_ + replica_; }
   [[nodiscard]] Neighbour here(int stage, int s) const {
@@ -47,11 +48,8 @@ class CyclicStage {
 
   void add_micro_batch(int s) {
     const int i = micro_batch(s);
-    const Pass pass{.micro_batch = i,
-                    .stage = stage_,
-                    .forward_time = rule_.forward_time(i, stage_, 0),
-                    .backward_time = rule_.backward_time(i, stage_, 0),
-                    .turn = s};
+    Pass pass = pass_of(rule_, i, stage_);
+    pass.turn = s;
     add_load(builder_, pass);
     add_forward(builder_, rule_, pass);
     const int sum = add_gradient(pass);
@@ -83,7 +81,7 @@ class CyclicStage {
     const int i = pass.micro_batch;
     const Turns turns{s, 0};
     int sum = own;
-    if (alone() || (local_ && size_ < stages_)) {
+    if (alone() || sums_first()) {
       // The first micro-batch of the device in this step writes the sum, the others add to it.
       sum = alone() ? own : local_sum;
       const bool first = s < size_;
@@ -123,7 +121,7 @@ class CyclicStage {
   void add_totals() {
     const int last = stages_ - 1;
     const std::int64_t ready = rule_.backward_time(rule_.micro_batches() - 1, stage_, 0) + 1;
-    const int sum = !alone() && local_ && size_ < stages_ ? local_sum : own;
+    const int sum = sums_first() ? local_sum : own;
     for (int hop = 0; hop < size_; ++hop) {
       const bool completes = hop == 0 && replica_ == replicas_ - 1;
       // The device of hop h is free for the update, and v2 reads the new parameters there, 2 h time
@@ -173,10 +171,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int i, int j) {
   const int n = rule.micro_batches();
   const std::int64_t cycle = 2LL * rule.stages();
   const bool fast = spec.parallel.reduction == Reduction::fast;
-  const Pass pass{.micro_batch = i,
-                  .stage = j,
-                  .forward_time = rule.forward_time(i, j, 0),
-                  .backward_time = rule.backward_time(i, j, 0)};
+  const Pass pass = pass_of(rule, i, j);
   const auto neighbour = [&](int stage) {
     return Neighbour{stage >= 0 && stage < rule.stages() ? stage * n + i : -1};
   };

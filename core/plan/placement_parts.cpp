@@ -52,29 +52,32 @@ Action Collective::wait() const {
           .buffer = buffer};
 }
 
+Pass pass_of(const Rule& rule, int i, int j) {
+  return {.micro_batch = i,
+          .stage = j,
+          .forward_time = rule.forward_time(i, j, 0),
+          .backward_time = rule.backward_time(i, j, 0)};
+}
+
 void add_load(ProgramBuilder& builder, const Pass& pass) {
-  Action load = passing(ActionKind::load, pass, 0);
-  load.buffer = pass.ordinal;
-  builder.add(pass.forward_time, Phase::arrive, load, {.here = pass.turn});
+  builder.add(pass.forward_time, Phase::arrive, passing(ActionKind::load, pass, 0),
+              {.here = pass.turn});
 }
 
 void add_forward(ProgramBuilder& builder, const Rule& rule, const Pass& pass) {
-  Action forward = passing(ActionKind::forward, pass, version_of(rule, pass));
-  forward.buffer = pass.ordinal;
+  const Action forward = passing(ActionKind::forward, pass, version_of(rule, pass));
   builder.add(pass.forward_time, Phase::compute, forward, {.here = pass.turn});
 }
 
 void add_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int buffer) {
   Action backward = passing(ActionKind::backward, pass, version_of(rule, pass));
   backward.buffer = buffer;
-  backward.source = pass.ordinal;
   builder.add(pass.backward_time, Phase::compute, backward, {.here = pass.turn});
 }
 
 void add_release(ProgramBuilder& builder, const Pass& pass) {
-  Action release = passing(ActionKind::release, pass, 0);
-  release.buffer = pass.ordinal;
-  builder.add(pass.backward_time, Phase::release, release, {.here = pass.turn});
+  builder.add(pass.backward_time, Phase::release, passing(ActionKind::release, pass, 0),
+              {.here = pass.turn});
 }
 
 void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
@@ -87,8 +90,7 @@ void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pas
                 .peer = cut < j ? before.program : behind.program,
                 .stage = stage,
                 .micro_batch = pass.micro_batch,
-                .bytes = (forwards ? spec.activation_bytes : spec.d_activation_bytes)[cut],
-                .buffer = pass.ordinal};
+                .bytes = (forwards ? spec.activation_bytes : spec.d_activation_bytes)[cut]};
   };
   if (before.program >= 0) {
     const Turns turns{pass.turn, before.turn};
@@ -215,10 +217,7 @@ AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
 
   add_load(builder, {.micro_batch = device, .forward_time = begin});
   for (int j = stages - 1; j >= 0; --j) {
-    const Pass pass{.micro_batch = device,
-                    .stage = j,
-                    .forward_time = rule.forward_time(device, j, 0),
-                    .backward_time = rule.backward_time(device, j, 0)};
+    const Pass pass = pass_of(rule, device, j);
     add_forward(builder, rule, pass);
     add_backward(builder, rule, pass, own.of(j));
     if (device > 0) add_arrival(builder, rule, spec, device, j, {.own = own.of(j)}, arriving);

@@ -42,15 +42,17 @@ struct Collective {
   [[nodiscard]] Action wait() const;
 };
 
-/// One micro-batch in one stage. `ordinal` counts the micro-batches of its device in the step.
+/// One micro-batch in one stage.
 struct Pass {
   int micro_batch = 0;
   int stage = 0;
-  int ordinal = 0;
   std::int64_t forward_time = 0;
   std::int64_t backward_time = 0;
   int turn = 0;
 };
+
+/// At the times of the rule.
+[[nodiscard]] Pass pass_of(const Rule& rule, int i, int j);
 
 void add_load(ProgramBuilder& builder, const Pass& pass);
 void add_forward(ProgramBuilder& builder, const Rule& rule, const Pass& pass);

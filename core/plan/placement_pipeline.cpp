@@ -38,7 +38,6 @@ struct Pace {
     const bool warm_up = !rule.cyclic() && i < stages - j;
     return {.micro_batch = i,
             .stage = j,
-            .ordinal = i,
             .forward_time = (warm_up ? i : begin(i)) + j,
             .backward_time = begin(i) + 2 * stages - 1 - j};
   }
@@ -60,11 +59,10 @@ Layout single(const Rule& rule, const ScheduleSpec& spec) {
   if (n > 1) counts.gradients.push_back(counts.owned);
   const auto begin = [&](int i) { return one_by_one ? cycle * i : rule.offset(i); };
   for (int i = 0; i < n; ++i) {
-    add_load(builder, {.micro_batch = i, .ordinal = i, .forward_time = begin(i)});
+    add_load(builder, {.micro_batch = i, .forward_time = begin(i)});
     for (int j = stages - 1; j >= 0; --j) {
       const Pass pass{.micro_batch = i,
                       .stage = j,
-                      .ordinal = i,
                       .forward_time = begin(i) + j,
                       .backward_time = begin(i) + cycle - 1 - j};
       add_forward(builder, rule, pass);

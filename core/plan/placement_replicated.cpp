@@ -125,10 +125,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
 
   add_load(builder, {.micro_batch = device});
   for (int j = stages - 1; j >= 0; --j) {
-    const Pass pass{.micro_batch = device,
-                    .stage = j,
-                    .forward_time = rule.forward_time(device, j, 0),
-                    .backward_time = rule.backward_time(device, j, 0)};
+    const Pass pass = pass_of(rule, device, j);
     add_forward(builder, rule, pass);
     add_backward(builder, rule, pass, j);
     if (chain) add_dp_chain(builder, rule, spec, device, j, {.own = j}, arriving);

@@ -93,16 +93,13 @@ class CyclicDevice {
   /// The copy that the micro-batch of slot `reader` reads, seen from this device.
   [[nodiscard]] Line copy_line(Payload payload, Direction direction, int reader, int stage) const {
     const bool sends = direction == Direction::send;
-    const bool owned = sends && stage == stages_ - 1 - slot_;
-    const int pass = payload == Payload::forward_copy ? stage : 2 * stages_ - 1 - stage;
     return {.payload = payload,
             .direction = direction,
             .peer = device_of(sends ? reader : source_of(reader, stage)),
             .stage = stage,
             .micro_batch = device_of(reader),
             .version = fresh(reader, stage) ? 0 : -1,
-            .bytes = spec_.message_bytes[stage],
-            .buffer = owned ? -1 : pass};
+            .bytes = spec_.message_bytes[stage]};
   }
 
   /// The total comes to the owner in replica 0 and goes on from replica to replica.
@@ -162,10 +159,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
     own.append_to(counts.gradients);
     add_load(builder, {.micro_batch = device});
     for (int j = stages - 1; j >= 0; --j) {
-      const Pass pass{.micro_batch = device,
-                      .stage = j,
-                      .forward_time = rule.forward_time(device, j, 0),
-                      .backward_time = rule.backward_time(device, j, 0)};
+      const Pass pass = pass_of(rule, device, j);
       add_forward(builder, rule, pass);
       add_backward(builder, rule, pass, own.of(j));
       const Collective sum{.kind = ActionKind::reduce,
@@ -183,14 +177,12 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
   for (int j = stages - 1; j >= 0; --j) {
     if (!alone) {
       for (const Payload payload : {Payload::forward_copy, Payload::backward_copy}) {
-        const bool forward = payload == Payload::forward_copy;
-        const int pass = forward ? j : 2 * stages - 1 - j;
+        const int pass = payload == Payload::forward_copy ? j : 2 * stages - 1 - j;
         const Collective copy{.kind = ActionKind::broadcast,
                               .payload = payload,
                               .root = owner[j],
                               .stage = j,
-                              .bytes = spec.message_bytes[j],
-                              .buffer = owner[j] == device ? -1 : pass};
+                              .bytes = spec.message_bytes[j]};
         builder.add(std::max(0, pass - 1), Phase::post, copy.start());
         builder.add(pass, Phase::arrive, copy.wait());
       }

@@ -27,6 +27,9 @@ struct BufferCounts {
   std::vector<bool> optimizer;  // [S] whether this device updates the stage
   int requests = 0;             // messages started and not yet waited for
 
+  [[nodiscard]] bool owns(int stage) const {
+    return std::ranges::find(owned, stage) != owned.end();
+  }
   /// Whether the input of the first stage comes from another device, into a landing beside every
   /// frame of that stage.
   [[nodiscard]] bool lands() const { return first_stage > 0; }
@@ -41,7 +44,7 @@ struct Turns {
 };
 
 /// An action of a period. Its step and version are relative to the period's own step, its peer is a
-/// program, its buffers of activations are ordinals of micro-batches.
+/// program, and buffers that are taken in turn are left open.
 struct ProgramAction {
   Action action;
   Turns turns;

@@ -6,6 +6,14 @@
 
 namespace carousel {
 
+bool splits_stages(Placement placement) {
+  return placement == Placement::model || placement == Placement::pipeline;
+}
+
+bool needs_whole_slots(RuleKind rule, Placement placement) {
+  return rule != RuleKind::dp && (placement == Placement::model || placement == Placement::sharded);
+}
+
 Rule::Rule(RuleKind kind, int micro_batches, int stages, int slack)
     : kind_(kind),
       n_(micro_batches),

@@ -28,6 +28,11 @@ struct ParallelConfig {
   int slack = 0;          // cdp-v2 only; 0 .. S
 };
 
+/// Whether a device has a single stage, so that activations travel between devices.
+[[nodiscard]] bool splits_stages(Placement placement);
+/// Whether N must be a multiple of S: devices stand for slots, each of them R = N / S times.
+[[nodiscard]] bool needs_whole_slots(RuleKind rule, Placement placement);
+
 /// One time step is one forward or one backward of one stage. Micro-batches are i = 0 .. N-1,
 /// stages j = 0 .. S-1, training steps t = 0, 1, ...
 class Rule {

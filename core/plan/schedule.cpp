@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "core/base/check.hpp"
 #include "core/plan/placements.hpp"
@@ -110,7 +111,7 @@ Schedule::Schedule(const ScheduleSpec& spec)
   adopt_programs();
 }
 
-Schedule::Schedule(const ScheduleSpec& spec, const Period& period) : Schedule(spec) {
+Schedule::Schedule(Schedule base, const Period& period) : Schedule(std::move(base)) {
   CAROUSEL_CHECK(std::ssize(period.lists) == devices(), "{} lists for {} devices",
                  period.lists.size(), devices());
   std::vector<Program> programs;
@@ -171,8 +172,10 @@ int Schedule::round_robin(std::int64_t steps, int micro_batch, int count) const 
   return static_cast<int>((all ? steps * rule_.micro_batches() + micro_batch : steps) % count);
 }
 
-int Schedule::travelling(int device, std::int64_t steps, int pass) const {
-  return static_cast<int>((steps * 2 * rule_.stages() + pass) % buffers(device).travelling);
+int Schedule::travelling(int device, std::int64_t steps, Payload copy, int stage) const {
+  const std::int64_t passes = 2LL * rule_.stages();
+  const std::int64_t pass = copy == Payload::forward_copy ? stage : passes - 1 - stage;
+  return static_cast<int>((steps * passes + pass) % buffers(device).travelling);
 }
 
 int Schedule::device_in_turn(const Program& program, std::int64_t step, int turn) const {
@@ -205,10 +208,7 @@ Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t pe
   if (result.payload == Payload::d_activations) result.buffer = turn(counts.boundaries[j]);
   const bool passes_by =
       result.payload == Payload::forward_copy || result.payload == Payload::backward_copy;
-  if (passes_by && std::ranges::find(counts.owned, j) == counts.owned.end()) {
-    const bool forward = result.payload == Payload::forward_copy;
-    result.buffer = travelling(device, steps, forward ? j : 2 * rule_.stages() - 1 - j);
-  }
+  if (passes_by && !counts.owns(j)) result.buffer = travelling(device, steps, result.payload, j);
   return result;
 }
 
@@ -272,100 +272,6 @@ Period Schedule::period() const {
   return result;
 }
 
-std::int64_t evaluation_share(const Schedule& schedule, std::int64_t batches, int device) {
-  return (batches + schedule.devices() - 1 - device) / schedule.devices();
-}
-
-std::int64_t evaluation_position(const Schedule& schedule, std::int64_t batches,
-                                 std::int64_t batch) {
-  const int sender = static_cast<int>(batch % schedule.devices());
-  std::int64_t position = batch / schedule.devices();
-  for (int d = 0; d < sender; ++d) position += evaluation_share(schedule, batches, d);
-  return position;
-}
-
-std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule, std::int64_t batches,
-                                                    std::int64_t version,
-                                                    std::int64_t bytes_per_batch) {
-  const int devices = schedule.devices();
-  const int stages = schedule.rule().stages();
-  std::vector<std::vector<Action>> lists(devices);
-  const auto message = [&](ActionKind kind, Direction direction, int peer, int sender) {
-    return Action{.kind = kind,
-                  .payload = Payload::metrics,
-                  .direction = direction,
-                  .step = version,
-                  .peer = peer,
-                  .bytes = bytes_per_batch * evaluation_share(schedule, batches, sender),
-                  .buffer = static_cast<int>(evaluation_position(schedule, batches, sender))};
-  };
-  for (int d = 0; d < devices; ++d) {
-    std::vector<Action>& list = lists[d];
-    if (d == 0) {
-      for (int sender = 1; sender < devices; ++sender)
-        list.push_back(message(ActionKind::post, Direction::receive, sender, sender));
-    }
-    for (std::int64_t k = d; k < batches; k += devices) {
-      const auto add = [&](ActionKind kind, int stage) {
-        list.push_back({.kind = kind,
-                        .step = version,
-                        .micro_batch = static_cast<int>(k),
-                        .stage = stage,
-                        .version = version,
-                        .buffer = 0});
-      };
-      for (int j = 0; j < stages; ++j) {
-        if (j == 0) add(ActionKind::load, j);
-        add(ActionKind::forward, j);
-      }
-      for (int j = 0; j < stages; ++j) add(ActionKind::release, j);
-    }
-    if (d > 0) {
-      list.push_back(message(ActionKind::send, Direction::send, 0, d));
-      list.push_back(message(ActionKind::wait, Direction::send, 0, d));
-    } else {
-      for (int sender = 1; sender < devices; ++sender)
-        list.push_back(message(ActionKind::wait, Direction::receive, sender, sender));
-    }
-  }
-  return lists;
-}
-
-std::vector<std::vector<Action>> collection_actions(const Schedule& schedule,
-                                                    const std::vector<std::int64_t>& state_bytes,
-                                                    std::int64_t step) {
-  std::vector<std::vector<Action>> lists(schedule.devices());
-  for (int j = 0; j < schedule.rule().stages(); ++j) {
-    const bool here = schedule.buffers(0).optimizer[j];
-    const int owner = here ? 0 : schedule.owner(j);
-    Action action{.payload = Payload::optimizer_state, .step = step, .stage = j};
-    if (!here && state_bytes[j] > 0) {
-      action.bytes = state_bytes[j];
-      // Between segments the gradient buffers are free; state lands in the stage's own.
-      action.buffer = 0;
-      const std::vector<std::vector<int>>& gradients = schedule.buffers(0).gradients;
-      while (std::ranges::find(gradients[action.buffer], j) == gradients[action.buffer].end())
-        ++action.buffer;
-      Action out = action;
-      out.buffer = -1;
-      out.peer = 0;
-      out.direction = Direction::send;
-      action.peer = owner;
-      action.direction = Direction::receive;
-      for (ActionKind kind : {ActionKind::post, ActionKind::wait}) {
-        action.kind = kind;
-        lists[0].push_back(action);
-        out.kind = kind == ActionKind::post ? ActionKind::send : ActionKind::wait;
-        lists[owner].push_back(out);
-      }
-    }
-    action.kind = ActionKind::save;
-    action.direction = Direction::none;
-    lists[0].push_back(action);
-  }
-  return lists;
-}
-
 Traffic traffic(const Schedule& schedule, int device) {
   Traffic sum;
   for (const ProgramAction& what : schedule.program(device).actions) {
@@ -374,6 +280,22 @@ Traffic traffic(const Schedule& schedule, int device) {
     sum.bytes += what.action.bytes;
   }
   return sum;
+}
+
+double busy_fraction(const Schedule& schedule, const std::vector<std::vector<Action>>& lists,
+                     std::int64_t period) {
+  const std::int64_t begin = period * schedule.period_time();
+  std::int64_t busy = 0;
+  for (const std::vector<Action>& list : lists) {
+    std::set<std::int64_t> times;
+    for (const Action& action : list) {
+      if (is_pass(action) && action.time >= begin && action.time < begin + schedule.period_time())
+        times.insert(action.time);
+    }
+    busy += std::ssize(times);
+  }
+  return static_cast<double>(busy) /
+         (static_cast<double>(schedule.devices()) * static_cast<double>(schedule.period_time()));
 }
 
 }  // namespace carousel

@@ -41,8 +41,8 @@ struct Period {
 class Schedule {
  public:
   explicit Schedule(const ScheduleSpec& spec);
-  /// Devices, buffers and messages of the spec, with other lists.
-  Schedule(const ScheduleSpec& spec, const Period& period);
+  /// Devices, buffers and messages of another one, with lists of its own.
+  Schedule(Schedule base, const Period& period);
 
   [[nodiscard]] const Rule& rule() const { return rule_; }
   [[nodiscard]] const ParallelConfig& parallel() const { return spec_.parallel; }
@@ -60,8 +60,9 @@ class Schedule {
   [[nodiscard]] const std::vector<std::vector<int>>& groups() const { return layout_.groups; }
   /// The buffer, out of `count` used round robin, of a micro-batch `steps` after a segment began.
   [[nodiscard]] int round_robin(std::int64_t steps, int micro_batch, int count) const;
-  /// The buffer of parameters that pass by, for pass 0 .. 2 S - 1 of the micro-batch of a step.
-  [[nodiscard]] int travelling(int device, std::int64_t steps, int pass) const;
+  /// The buffer of parameters that pass by, for the forward or the backward of a stage, `steps`
+  /// after a segment began.
+  [[nodiscard]] int travelling(int device, std::int64_t steps, Payload copy, int stage) const;
 
   [[nodiscard]] const Program& program(int device) const {
     return layout_.programs[program_of_[device]];
@@ -116,29 +117,17 @@ class Schedule {
   std::int64_t trailing_periods_ = 0;
 };
 
-/// Batches of an evaluation are dealt to the devices in turn: how many a device has, and where the
-/// results of a batch lie on device 0, which collects them sender by sender.
-[[nodiscard]] std::int64_t evaluation_share(const Schedule& schedule, std::int64_t batches,
-                                            int device);
-[[nodiscard]] std::int64_t evaluation_position(const Schedule& schedule, std::int64_t batches,
-                                               std::int64_t batch);
-
-/// Actions of an evaluation with theta_version, [device]; `batches` counts micro-batches of the
-/// test set. Results travel to device 0.
-[[nodiscard]] std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule,
-                                                                  std::int64_t batches,
-                                                                  std::int64_t version,
-                                                                  std::int64_t bytes_per_batch);
-
-/// Actions that bring the optimizer state of all stages to device 0 and save it there.
-[[nodiscard]] std::vector<std::vector<Action>> collection_actions(
-    const Schedule& schedule, const std::vector<std::int64_t>& state_bytes, std::int64_t step);
-
 /// Messages and bytes that a device sends per steady training step, or all devices of its team.
 struct Traffic {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
 };
 [[nodiscard]] Traffic traffic(const Schedule& schedule, int device);
+
+/// Share of the time steps of one period in which the devices compute, at the pace of the rule.
+/// `lists` are those of a segment that begins with step 0.
+[[nodiscard]] double busy_fraction(const Schedule& schedule,
+                                   const std::vector<std::vector<Action>>& lists,
+                                   std::int64_t period);
 
 }  // namespace carousel

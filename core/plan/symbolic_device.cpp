@@ -100,9 +100,8 @@ SymbolicDevice::ParameterCopy& SymbolicDevice::copy_of(int stage, std::int64_t v
 
 SymbolicDevice::ParameterCopy& SymbolicDevice::passing(const Action& action, Payload payload) {
   if (owns(action.stage)) return copy_of(action.stage, action.version);
-  const int stages = parallel_.stages;
-  const int pass = payload == Payload::forward_copy ? action.stage : 2 * stages - 1 - action.stage;
-  return travelling_[schedule_.travelling(device_, action.step - segment_.first, pass)];
+  return travelling_[schedule_.travelling(device_, action.step - segment_.first, payload,
+                                          action.stage)];
 }
 
 /// The executor takes these buffers in turn; so must whoever checks its lists.
@@ -261,184 +260,12 @@ void SymbolicDevice::release(const Action& action) {
   if (counts_.lands()) in_turn(landings_, action).who = {};
 }
 
-/// The buffer a message of this device lands in or leaves from; null for tokens.
-SymbolicDevice::Pending* SymbolicDevice::pending(const Action& action) {
-  switch (action.payload) {
-    case Payload::parameters:
-      return owns(action.stage) ? &copy_of(action.stage, action.version).pending : nullptr;
-    case Payload::forward_copy:
-    case Payload::backward_copy:
-      return &passing(action, action.payload).pending;
-    case Payload::gradient:
-    case Payload::total:
-      return &gradients_[action.buffer].pending;
-    case Payload::activations:
-      return action.direction == Direction::send
-                 ? &in_turn(frames_[action.stage - 1], action).pending
-                 : &in_turn(landings_, action).pending;
-    case Payload::d_activations:
-      return &in_turn(boundaries_[action.stage], action).pending;
-    default:
-      return nullptr;
-  }
-}
-
-void SymbolicDevice::post(const Action& action) {
-  if (action.payload == Payload::token) return;
-  const bool copies =
-      action.payload == Payload::forward_copy || action.payload == Payload::backward_copy;
-  demand(action.payload != Payload::parameters || owns(action.stage), "lands nowhere");
-  demand(!copies || !owns(action.stage), "gets a copy of what it owns");
-  if (!fine()) return;
-  Pending* buffer = pending(action);
-  demand(buffer->idle(), "lands in a buffer that is in use");
-  if (action.payload == Payload::parameters)
-    demand(copy_of(action.stage, action.version).version < action.version,
-           "lands on a version that is here already");
-  if (action.payload == Payload::activations)
-    demand(in_turn(landings_, action).who == Occupant{}, "lands on activations in use");
-  if (action.payload == Payload::d_activations)
-    demand(in_turn(boundaries_[action.stage], action).who == Occupant{},
-           "lands on a gradient of activations in use");
-  // A gradient that is overwritten here and still needed is missed where it is needed, and so are
-  // parameters that pass by.
-  buffer->landing = true;
-}
-
 void SymbolicDevice::token(const Action& action) {
   const int i = action.micro_batch;
   const std::int64_t ahead =
       i > 0 ? 2 * (slot_by_rule(parallel_, i) - slot_by_rule(parallel_, i - 1)) : -1;
   const Progress& before = progress_[{action.step, i - 1}];
   demand(before.forwards + before.backwards == ahead, "paces the next device wrongly");
-}
-
-void SymbolicDevice::send(const Action& action) {
-  constexpr const char* missing = "what it sends is not here";
-  const Occupant self{action.step, action.micro_batch};
-  switch (action.payload) {
-    case Payload::parameters: {
-      demand(owns(action.stage), missing);
-      if (!fine()) return;
-      const ParameterCopy& copy = copy_of(action.stage, action.version);
-      demand(copy.version == action.version && !copy.pending.landing, missing);
-      break;
-    }
-    case Payload::forward_copy:
-    case Payload::backward_copy: {
-      const ParameterCopy& copy = passing(action, action.payload);
-      demand(copy.version == action.version && !copy.pending.landing, missing);
-      demand(owns(action.stage) || (copy.stage == action.stage && copy.payload == action.payload &&
-                                    copy.step == action.step),
-             missing);
-      break;
-    }
-    case Payload::gradient:
-    case Payload::total:
-      demand(holds(gradients_[action.buffer], action), missing);
-      break;
-    case Payload::activations:
-      demand(in_turn(frames_[action.stage - 1], action).holds(self), missing);
-      break;
-    case Payload::d_activations:
-      demand(in_turn(boundaries_[action.stage], action).holds(self), missing);
-      break;
-    default:
-      token(action);
-  }
-  if (!fine()) return;
-  if (Pending* buffer = pending(action); buffer != nullptr) ++buffer->sends;
-}
-
-Statement SymbolicDevice::statement(const Action& send) const {
-  Statement result;
-  result.decision = known_decision_;
-  if (send.payload == Payload::gradient || send.payload == Payload::total)
-    result.summed = gradients_[send.buffer].summed;
-  return result;
-}
-
-void SymbolicDevice::collective(const Action& action) {
-  demand(parallel_.rule == RuleKind::dp, "is a collective in a cyclic rule");
-  if (!fine()) return;
-  if (action.kind == ActionKind::broadcast) {
-    ParameterCopy& copy = passing(action, action.payload);
-    if (action.peer == device_) {
-      demand(owns(action.stage) && copy.version == action.version, "what it sends is not here");
-      ++copy.pending.sends;
-    } else {
-      demand(!owns(action.stage), "gets a copy of what it owns");
-      demand(copy.pending.idle(), "lands in a buffer that is in use");
-      copy.pending.landing = true;
-    }
-    return;
-  }
-  const int first = action.stage < 0 ? 0 : action.stage;
-  const int last = action.stage < 0 ? parallel_.stages - 1 : action.stage;
-  const std::vector<int>& devices = schedule_.groups()[action.group];
-  const auto place = std::ranges::find(devices, device_) - devices.begin();
-  for (int j = first; j <= last; ++j) {
-    GradientBuffer& buffer = gradients_[action.stage < 0 ? j : action.buffer];
-    demand(buffer.step == action.step && buffer.stage == j &&
-               buffer.summed == only(static_cast<int>(place)) && buffer.pending.idle(),
-           "not all gradients are here");
-    buffer.pending.landing = true;
-  }
-}
-
-void SymbolicDevice::finish_collective(const Action& action) {
-  if (action.payload != Payload::total) {
-    ParameterCopy& copy = passing(action, action.payload);
-    if (action.peer == device_)
-      --copy.pending.sends;
-    else
-      copy = {action.version, {}, action.stage, action.payload, action.step};
-    if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
-    return;
-  }
-  const std::vector<bool> all = through(parallel_.micro_batches - 1);
-  if (action.stage < 0) {
-    for (int j = 0; j < parallel_.stages; ++j) gradients_[j] = {action.step, j, all, {}};
-    return;
-  }
-  GradientBuffer& buffer = gradients_[action.buffer];
-  const bool gets = action.peer < 0 || action.peer == device_;
-  buffer = gets ? GradientBuffer{action.step, action.stage, all, {}} : GradientBuffer{};
-}
-
-void SymbolicDevice::finish(const Action& action, const Statement& landed) {
-  if (is_collective(action)) return finish_collective(action);
-  if (action.direction != Direction::send) return land(action, landed);
-  if (Pending* buffer = pending(action); buffer != nullptr) --buffer->sends;
-  if (action.payload == Payload::d_activations) in_turn(boundaries_[action.stage], action).who = {};
-}
-
-void SymbolicDevice::land(const Action& action, const Statement& landed) {
-  const Occupant self{action.step, action.micro_batch};
-  switch (action.payload) {
-    case Payload::token:
-      token_ = action.step;
-      break;
-    case Payload::parameters:
-      copy_of(action.stage, action.version) = {action.version, {}};
-      if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
-      break;
-    case Payload::forward_copy:
-    case Payload::backward_copy:
-      passing(action, action.payload) = {
-          action.version, {}, action.stage, action.payload, action.step};
-      if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
-      break;
-    case Payload::activations:
-      in_turn(landings_, action) = {self, {}};
-      known_decision_ = std::max(known_decision_, landed.decision);
-      break;
-    case Payload::d_activations:
-      in_turn(boundaries_[action.stage], action) = {self, {}};
-      break;
-    default:
-      gradients_[action.buffer] = {action.step, action.stage, landed.summed, {}};
-  }
 }
 
 const char* SymbolicDevice::at_the_end() {

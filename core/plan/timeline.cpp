@@ -13,17 +13,13 @@ namespace {
 constexpr Segment segment{0, 4};
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-bool is_pass(const Action& action) {
-  return action.kind == ActionKind::forward || action.kind == ActionKind::backward;
-}
-
 std::vector<TimelineRow> rows_of(const Schedule& schedule, int rows) {
   std::vector<TimelineRow> result;
   const Placement placement = schedule.parallel().placement;
   for (int r = 0; r < rows; ++r) {
     if (placement == Placement::single)
       result.push_back({.device = 0, .micro_batch = r});
-    else if (placement == Placement::model || placement == Placement::pipeline)
+    else if (splits_stages(placement))
       result.push_back({.device = r, .stage = schedule.buffers(r).first_stage});
     else
       result.push_back({.device = r, .micro_batch = r});
@@ -48,24 +44,15 @@ class Survey {
  public:
   explicit Survey(const Schedule& schedule)
       : single_(schedule.parallel().placement == Placement::single),
-        devices_(schedule.devices()),
-        period_(schedule.period_time()),
-        passes_(single_ ? schedule.rule().micro_batches() : devices_) {
-    for (int d = 0; d < devices_; ++d) {
-      std::int64_t last_busy = -1;
-      schedule.for_each(d, segment, [&](const Action& action) {
-        visit(d, action);
-        if (!is_pass(action) || action.time == last_busy) return;
-        last_busy = action.time;
-        if (last_busy >= period_ && last_busy < 2 * period_) ++busy_;
-      });
-    }
+        passes_(single_ ? schedule.rule().micro_batches() : schedule.devices()) {
+    const std::vector<std::vector<Action>> lists = schedule.lists(segment);
+    for (int d = 0; d < schedule.devices(); ++d)
+      for (const Action& action : lists[d]) visit(d, action);
+    busy_ = busy_fraction(schedule, lists, 1);
   }
 
   [[nodiscard]] const std::vector<std::vector<Pass>>& passes() const { return passes_; }
-  [[nodiscard]] double busy() const {
-    return static_cast<double>(busy_) / static_cast<double>(devices_ * period_);
-  }
+  [[nodiscard]] double busy() const { return busy_; }
   [[nodiscard]] std::vector<int> held(std::int64_t times) const {
     std::vector<int> result;
     int now = 0;
@@ -87,11 +74,9 @@ class Survey {
   }
 
   bool single_;
-  int devices_;
-  std::int64_t period_;
   std::vector<std::vector<Pass>> passes_;     // [row]
   std::map<std::int64_t, int> changes_ = {};  // of what is held, at a time step
-  std::int64_t busy_ = 0;                     // time steps of devices, in one steady period
+  double busy_ = 0;
 };
 
 /// What the two ends of a message, or all participants of a collective, have in common.
@@ -175,7 +160,7 @@ Timeline timeline_of(const Schedule& schedule, int most_rows, std::int64_t most_
   const Placement placement = schedule.parallel().placement;
 
   Timeline result;
-  result.rows_are_micro_batches = placement != Placement::model && placement != Placement::pipeline;
+  result.rows_are_micro_batches = !splits_stages(placement);
   result.all_rows = static_cast<int>(survey.passes().size());
   result.rows = rows_of(schedule, std::min(result.all_rows, most_rows));
   result.steady = spans[0].end - schedule.period_time();

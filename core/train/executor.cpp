@@ -76,8 +76,7 @@ Executor::State Executor::advance() {
       return State::done;
     }
     fetched_ = true;
-    const bool computes =
-        action_.kind == ActionKind::forward || action_.kind == ActionKind::backward;
+    const bool computes = is_pass(action_);
     if (computes && computed) return State::moved;
     computed = computed || computes;
     const double begin = blocked_since_ >= 0 ? blocked_since_ : parts_.seconds();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/check.hpp"
+#include "core/plan/evaluation.hpp"
 #include "core/train/learning_rate.hpp"
 #include "core/train/rider.hpp"
 

@@ -32,7 +32,7 @@ TEST(ScheduleFile, ReadsBackAsTheSameLists) {
       for (const ParallelConfig& config : variants(n, stages)) {
         SCOPED_TRACE(describe(config));
         const Schedule schedule = schedule_of(config);
-        const Schedule copy(schedule.spec(), read_period(schedule_text(schedule), "x", schedule));
+        const Schedule copy(schedule, read_period(schedule_text(schedule), "x", schedule));
         for (const Segment segment : {Segment{0, 7}, Segment{2, 3}, Segment{5, 11}})
           ASSERT_EQ(lists_of(copy, segment), lists_of(schedule, segment));
         for (int d = 0; d < schedule.devices(); ++d)

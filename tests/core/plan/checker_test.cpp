@@ -162,9 +162,9 @@ class Touch {
   }
   /// What a pass reads, or a message brings: what the device owns, or what passes by.
   [[nodiscard]] Thing copy(const Action& a, bool forward) const {
-    if (std::ranges::count(counts_.owned, a.stage) > 0) return parameters(a.stage, a.version);
-    const int pass = forward ? a.stage : 2 * stages_ - 1 - a.stage;
-    return {"travelling", schedule_.travelling(device_, a.step, pass), 0, 0, 0};
+    if (counts_.owns(a.stage)) return parameters(a.stage, a.version);
+    const Payload copy = forward ? Payload::forward_copy : Payload::backward_copy;
+    return {"travelling", schedule_.travelling(device_, a.step, copy, a.stage), 0, 0, 0};
   }
 
   void passes(const Action& a) {

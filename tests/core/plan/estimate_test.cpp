@@ -211,7 +211,7 @@ TEST(Estimate, SimulatesWhenThereIsAMachine) {
                         .latency_between = 0,
                         .bandwidth_between = 1e9,
                         .devices_per_node = 1};
-  const Speeds speeds{machine, [](int, const Action& a) { return testing::computes(a) ? 1.0 : 0; }};
+  const Speeds speeds{machine, [](int, const Action& a) { return is_pass(a) ? 1.0 : 0; }};
   EXPECT_FALSE(estimate_of(parallel(RuleKind::cdp_v2, Placement::model, 4, 4)).seconds);
   const Estimate e = estimate_of(parallel(RuleKind::cdp_v2, Placement::model, 4, 4), speeds);
   EXPECT_DOUBLE_EQ(e.seconds->ideal_step, 8);

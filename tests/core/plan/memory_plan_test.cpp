@@ -13,6 +13,7 @@
 #include <random>
 
 #include "core/base/real.hpp"
+#include "core/plan/evaluation.hpp"
 #include "tests/core/plan/schedules.hpp"
 
 namespace carousel {
@@ -190,7 +191,7 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
   for (std::size_t copy = 0; copy < plan.parameters.size(); ++copy) {
     Arena parameters = arena(copy == 0 ? Category::parameters : Category::previous_parameters);
     for (std::size_t j = 0; j < stages.size(); ++j) {
-      const bool owns = std::ranges::count(counts.owned, static_cast<int>(j)) > 0;
+      const bool owns = counts.owns(static_cast<int>(j));
       EXPECT_EQ(plan.parameters[copy][j] >= 0, owns);
       if (owns) parameters.add(plan.parameters[copy][j], stages[j].message_size * r);
       largest_stage = std::max(largest_stage, stages[j].message_size * r);

@@ -21,7 +21,6 @@
 namespace carousel {
 namespace {
 
-using testing::computes;
 using testing::describe;
 using testing::parallel;
 using testing::schedule_of;
@@ -114,7 +113,7 @@ TEST(Picture, HasExactlyOneBoxForEveryPassOfItsWindow) {
     std::map<std::string, std::int64_t> times_of;
     for (const std::vector<Action>& list : schedule.lists({0, 4}))
       for (const Action& action : list)
-        if (computes(action) && action.time < times) times_of[title_of(action)] = action.time;
+        if (is_pass(action) && action.time < times) times_of[title_of(action)] = action.time;
 
     std::set<std::string> drawn;
     std::map<double, std::int64_t> time_at;

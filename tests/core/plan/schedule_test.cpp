@@ -19,7 +19,6 @@
 namespace carousel {
 namespace {
 
-using testing::computes;
 using testing::describe;
 using testing::Lists;
 using testing::lists_of;
@@ -67,7 +66,7 @@ TEST(Schedule, RunsEveryPassOnceAtTheTimeOfTheRule) {
         for (const std::vector<Action>& list : lists_of(schedule, {5, 8})) {
           EXPECT_TRUE(std::ranges::is_sorted(list, {}, &Action::time)) << describe(config);
           for (const Action& a : list) {
-            if (!computes(a)) continue;
+            if (!is_pass(a)) continue;
             const bool forward = a.kind == ActionKind::forward;
             EXPECT_TRUE(seen.insert({forward, a.micro_batch, a.stage, a.step}).second);
             EXPECT_EQ(a.version, rule.version(a.micro_batch, a.stage, a.step));
@@ -241,7 +240,7 @@ std::vector<Work> work_of(const Schedule& schedule, int device,
   std::vector<Work> work;
   for (const Segment& segment : segments) {
     for (const Action& a : schedule.actions(device, segment)) {
-      if (computes(a) || a.kind == ActionKind::accumulate || a.kind == ActionKind::update)
+      if (is_pass(a) || a.kind == ActionKind::accumulate || a.kind == ActionKind::update)
         work.emplace_back(a.stage, a.kind, a.step, a.micro_batch, a.version);
     }
   }

@@ -92,8 +92,4 @@ inline bool starts(const Action& action) {
   return action.payload != Payload::none && action.kind != ActionKind::wait;
 }
 
-inline bool computes(const Action& action) {
-  return action.kind == ActionKind::forward || action.kind == ActionKind::backward;
-}
-
 }  // namespace carousel::testing

@@ -23,7 +23,6 @@ namespace {
 
 using testing::all_reduce;
 using testing::compute;
-using testing::computes;
 using testing::describe;
 using testing::failure;
 using ::testing::HasSubstr;
@@ -47,7 +46,7 @@ constexpr Machine machine = {.flops = 1,
 
 /// One second for every forward and backward; all else is free.
 double one_per_pass(int /*device*/, const Action& action) {
-  return computes(action) ? 1 : 0;
+  return is_pass(action) ? 1 : 0;
 }
 
 SimulationInput input_of(const Lists& lists) {

@@ -4,6 +4,7 @@
 // The ring over MPI, one device per rank: the bits of one process, the messages of the plan and no
 // others, optimizer state once, no allocation.
 
+#include "core/plan/evaluation.hpp"
 #include "tests/comm/message_counter.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/device.hpp"
