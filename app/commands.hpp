@@ -32,11 +32,13 @@ struct PlanArguments {
   std::string deck;
   std::vector<std::string> overrides;  // section.key=value
   bool compare = false;
+  bool advise = false;
   bool json = false;
   std::int64_t steps = 2;  // of the actions in JSON
   std::string emit;        // file to write the schedule to
   std::string svg;         // file to draw it into
   std::string sweep;       // section.key=value,value,...
+  std::string measured;    // run folder
 };
 
 /// Prints what a deck would run, or what else there is to choose.

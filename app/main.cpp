@@ -96,21 +96,32 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_overrides(plan, line.plan.overrides);
   CLI::Option* compare = plan->add_flag("--compare", line.plan.compare,
                                         "All placements, dp beside a cyclic rule, with formulas");
+  CLI::Option* advise = plan->add_flag("--advise", line.plan.advise,
+                                       "The fastest plan of every rule and placement that fits");
+  advise->excludes(compare);
   CLI::Option* json = plan->add_flag("--json", line.plan.json, "The plan and its actions as JSON");
-  json->excludes(compare);
+  json->excludes(compare)->excludes(advise);
   plan->add_option("--steps", line.plan.steps, "Training steps of the actions in JSON (2)")
       ->needs(json)
       ->check(CLI::Range(1, 1000));
   plan->add_option("--emit", line.plan.emit, "Write the schedule to FILE, for parallel.schedule")
       ->type_name("FILE")
       ->excludes(json)
-      ->excludes(compare);
+      ->excludes(compare)
+      ->excludes(advise);
   plan->add_option("--svg", line.plan.svg, "Draw the time grid, messages and memory into FILE")
       ->type_name("FILE")
       ->excludes(json)
-      ->excludes(compare);
+      ->excludes(compare)
+      ->excludes(advise);
+  plan->add_option("--measured", line.plan.measured,
+                   "Simulate with what the actions of a run took, not with [machine]'s roofline")
+      ->type_name("RUN")
+      ->excludes(advise)
+      ->excludes(json);
   plan->add_option("--sweep", line.plan.sweep, "A line for each value: parallel.stages=1,2,4")
       ->excludes(compare)
+      ->excludes(advise)
       ->excludes(json);
   add_deck_help(plan);
 

@@ -10,6 +10,7 @@
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
 #include "core/data/dataset.hpp"
+#include "core/io/measured_costs.hpp"
 #include "core/io/plan_json.hpp"
 #include "core/io/schedule_file.hpp"
 #include "core/plan/comparison.hpp"
@@ -20,18 +21,60 @@
 namespace carousel {
 namespace {
 
-Estimate estimate_of(const RunConfig& config, const PreparedRun& run) {
-  std::optional<Speeds> speeds;
-  if (config.machine) {
-    const int states = config.train.optimizer.momentum != 0 ? 1 : 0;
-    speeds = {*config.machine, action_seconds(stage_costs(run.model, run.partition,
-                                                          config.train.micro_batch_size, states),
-                                              *config.machine)};
-  }
-  return estimate(run.schedule, run.memory, speeds);
+/// Seconds of the stages by the machine of the deck, or none without.
+std::vector<StageSeconds> seconds_by_machine(const RunConfig& config, const PreparedRun& run) {
+  if (!config.machine) return std::vector<StageSeconds>(run.schedule.rule().stages());
+  const int states = config.train.optimizer.momentum != 0 ? 1 : 0;
+  return stage_seconds(stage_costs(run.model, run.partition, config.train.micro_batch_size, states),
+                       *config.machine);
 }
 
-void print_comparison(const RunConfig& config) {
+/// Seconds of the stages as a run took them, which must be stages of the same layers and samples.
+std::vector<StageSeconds> seconds_by_run(const RunConfig& config, const PreparedRun& run,
+                                         const RunSummary& measured) {
+  if (!measured.plan) fail(ExitCode::bad_data, "{}: has no /plan", measured.file);
+  const PlanRecord& theirs = *measured.plan;
+  const PlanRecord ours = plan_record(run);
+  if (theirs.stages != ours.stages)
+    fail(ExitCode::usage, "--measured {}: has {} stages, and the plan {}", measured.folder,
+         theirs.stages, ours.stages);
+  for (int j = 0; j < ours.stages; ++j) {
+    if (theirs.stage_layers[j] != ours.stage_layers[j])
+      fail(ExitCode::usage, "--measured {}: stage {} is {}, and {} in the plan", measured.folder, j,
+           theirs.stage_layers[j], ours.stage_layers[j]);
+    if (theirs.stage_activations[j] != ours.stage_activations[j])
+      fail(ExitCode::usage,
+           "--measured {}: stage {} has {} bytes of activations, and {} in the plan; widths or "
+           "train.micro_batch_size differ",
+           measured.folder, j, theirs.stage_activations[j], ours.stage_activations[j]);
+  }
+  return measured_seconds(measured, seconds_by_machine(config, run));
+}
+
+/// Estimates plans, with seconds where a machine or a run says what actions take.
+class Estimator {
+ public:
+  explicit Estimator(const PlanArguments& arguments) {
+    if (!arguments.measured.empty()) measured_ = read_run(arguments.measured);
+  }
+
+  [[nodiscard]] Estimate operator()(const RunConfig& config, const PreparedRun& run) const {
+    std::optional<Speeds> speeds;
+    if (config.machine || measured_) {
+      // Without a machine, links cost nothing.
+      speeds.emplace();
+      speeds->machine = config.machine ? *config.machine : with_ideal_links({});
+      speeds->seconds = action_seconds(measured_ ? seconds_by_run(config, run, *measured_)
+                                                 : seconds_by_machine(config, run));
+    }
+    return estimate(run.schedule, run.memory, speeds);
+  }
+
+ private:
+  std::optional<RunSummary> measured_ = {};
+};
+
+void print_comparison(const RunConfig& config, const Estimator& estimate_of) {
   const PreparedRun own = prepare_run(config, Dataset(config.data_file), config.transport);
   std::vector<Estimate> estimates;
   for (const ParallelConfig& parallel : alternatives(config.parallel)) {
@@ -47,7 +90,7 @@ void print_comparison(const RunConfig& config) {
   fmt::print("{}", compare(estimates, model_bytes, baselines.accumulate));
 }
 
-void print_sweep(const PlanArguments& arguments) {
+void print_sweep(const PlanArguments& arguments, const Estimator& estimate_of) {
   const std::string& sweep = arguments.sweep;
   const std::size_t equals = sweep.find('=');
   if (equals == std::string::npos || equals + 1 == sweep.size())
@@ -67,6 +110,49 @@ void print_sweep(const PlanArguments& arguments) {
   fmt::print("{}\n{}", key, tabulate("value", rows));
 }
 
+/// Keys of the deck that make a candidate the plan, in lines of at most 80 columns.
+std::string overrides_of(const Candidate& candidate) {
+  const ParallelConfig& parallel = candidate.parallel;
+  std::vector<std::string> keys = {
+      fmt::format("parallel.rule={}", to_string(parallel.rule)),
+      fmt::format("parallel.placement={}", to_string(parallel.placement)),
+      fmt::format("parallel.micro_batches={}", parallel.micro_batches),
+      fmt::format("train.micro_batch_size={}", candidate.micro_batch_size),
+      fmt::format("parallel.stages={}", parallel.stages),
+      fmt::format("parallel.balance={}", to_string(parallel.balance)),
+      fmt::format("parallel.reduction={}", to_string(parallel.reduction))};
+  if (parallel.rule == RuleKind::dp && parallel.placement == Placement::single)
+    keys.push_back(fmt::format("parallel.order={}", to_string(parallel.order)));
+  if (parallel.rule == RuleKind::cdp_v2)
+    keys.push_back(fmt::format("parallel.slack={}", parallel.slack));
+  std::string text;
+  std::size_t width = 0;
+  for (const std::string& key : keys) {
+    if (width + 1 + key.size() > 78) {
+      text += "\n";
+      width = 0;
+    }
+    text += (width == 0 ? "  " : " ") + key;
+    width += 1 + key.size();
+  }
+  return text;
+}
+
+void print_advice(const RunConfig& config) {
+  if (!config.machine)
+    fail(ExitCode::usage,
+         "{}: has no [machine] table, and --advise needs one; see carousel help deck",
+         config.deck.path());
+  const PreparedRun own = prepare_run(config, Dataset(config.data_file), config.transport);
+  const AdviceQuestion question = advice_question(config, own);
+  const Advice advice = advise(own.model, question);
+  fmt::print("{}", to_string(advice, question));
+  if (advice.best.empty() || !advice.best.front().fits)
+    fail(ExitCode::usage, "{}: machine.memory = {:.0f} bytes: no plan fits; the smallest needs {}",
+         where(config, "machine.memory"), question.machine.memory, advice.best.front().fullest);
+  fmt::print("\nKeys of the fastest one:\n{}\n", overrides_of(advice.best.front()));
+}
+
 void write_new(const std::string& path, const std::string& text, const char* what) {
   if (std::filesystem::exists(path))
     fail(ExitCode::usage, "{}: exists already; remove it or choose another name", path);
@@ -74,13 +160,26 @@ void write_new(const std::string& path, const std::string& text, const char* wha
   fmt::print("{}: {}\n", path, what);
 }
 
+void print_plan(const RunConfig& config, const Estimator& estimate_of) {
+  const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
+  check_batch_norm(config, run);
+  const Estimate costs = estimate_of(config, run);
+  fmt::print("{}", describe(run));
+  if (!costs.seconds) return;
+  fmt::print("simulated           {:.6f} s per step, of which {:.6f} s is communication\n",
+             costs.seconds->step, costs.seconds->exposed());
+}
+
 }  // namespace
 
 void plan_command(const PlanArguments& arguments) {
-  if (!arguments.sweep.empty()) return print_sweep(arguments);
+  const Estimator estimate_of(arguments);
+  if (!arguments.sweep.empty()) return print_sweep(arguments, estimate_of);
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
-  if (arguments.compare) return print_comparison(config);
-  if (!arguments.json && arguments.emit.empty() && arguments.svg.empty()) return print_plan(config);
+  if (arguments.compare) return print_comparison(config, estimate_of);
+  if (arguments.advise) return print_advice(config);
+  if (!arguments.json && arguments.emit.empty() && arguments.svg.empty())
+    return print_plan(config, estimate_of);
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
   if (!arguments.svg.empty())
     write_new(arguments.svg, draw_svg(run.schedule, {}), "the picture of the schedule");
@@ -91,14 +190,7 @@ void plan_command(const PlanArguments& arguments) {
 }
 
 void print_plan(const RunConfig& config) {
-  const Dataset dataset(config.data_file);
-  const PreparedRun run = prepare_run(config, dataset, config.transport);
-  check_batch_norm(config, run);
-  fmt::print("{}", describe(run));
-  if (!config.machine) return;
-  const Estimate costs = estimate_of(config, run);
-  fmt::print("simulated           {:.6f} s per step, of which {:.6f} s is communication\n",
-             costs.seconds->step, costs.seconds->exposed());
+  print_plan(config, Estimator({}));
 }
 
 }  // namespace carousel

@@ -13,22 +13,30 @@
 #include "core/data/prefetcher.hpp"
 #include "core/io/schedule_file.hpp"
 #include "core/plan/checker.hpp"
+#include "core/plan/costs.hpp"
 #include "core/plan/grid.hpp"
+#include "core/plan/routes.hpp"
 
 namespace carousel {
 namespace {
 
-/// Kernels count the pixels of a micro-batch in int.
-void check_pixels(const Model& model, int batch) {
+/// Kernels count the pixels of a micro-batch in int; the first layer that has more.
+const LayerSpec* too_many_pixels(const Model& model, int batch) {
   for (const LayerSpec& layer : model.layers) {
     const SampleShape& largest =
         layer.input.size() > layer.output.size() ? layer.input : layer.output;
-    if (std::int64_t{batch} * largest.height * largest.width <= INT_MAX) continue;
-    fail(ExitCode::usage,
-         "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "
-         "micro-batches",
-         batch, layer.label(), INT_MAX);
+    if (std::int64_t{batch} * largest.height * largest.width > INT_MAX) return &layer;
   }
+  return nullptr;
+}
+
+/// The first batch norm that has a single value per channel.
+const LayerSpec* single_values(const Model& model, int batch) {
+  for (const LayerSpec& layer : model.layers) {
+    const bool single = std::int64_t{batch} * layer.input.height * layer.input.width == 1;
+    if (layer.kind == LayerKind::batch_norm && single) return &layer;
+  }
+  return nullptr;
 }
 
 std::string schedule_text_of(const RunConfig& config) {
@@ -52,12 +60,29 @@ Schedule checked_schedule(const RunConfig& config, const PlanBasis& basis,
   return other;
 }
 
+MemorySpec memory_spec(const RunConfig& config, const PlanBasis& basis, int batch) {
+  const auto staging = [&](const SampleShape& sample) {
+    return Prefetcher::planned_bytes(sample, basis.train_samples, batch, staged_batches);
+  };
+  return {.input = basis.sample,
+          .micro_batch_size = batch,
+          .optimizer_state = config.train.optimizer.momentum != 0,
+          .evaluation_batches = (basis.test_samples + batch - 1) / batch,
+          .staging_bytes = staging(basis.sample),
+          .label_staging_bytes = staging({}),
+          .staged_messages = basis.staged_messages};
+}
+
 PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   const int batch = config.train.micro_batch_size;
   Model model = build_model(config.model, basis.sample, basis.classes);
-  check_pixels(model, batch);
+  if (const LayerSpec* layer = too_many_pixels(model, batch))
+    fail(ExitCode::usage,
+         "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "
+         "micro-batches",
+         batch, layer->label(), INT_MAX);
   model.layers.back().smoothing = config.train.label_smoothing;  // the loss
-  Partition partition = partition_model(model, config.parallel.stages, config.parallel.balance);
+  Partition partition = cut_model(model, config.parallel, batch, config.machine);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
   Schedule schedule = checked_schedule(config, basis, schedule_spec(config.parallel, stages));
@@ -65,16 +90,7 @@ PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   // Throws when there is not a single training step in the data.
   const TrainingOrder order{basis.train_samples, config.parallel.micro_batches, batch};
   static_cast<void>(order.steps_per_epoch());
-  const MemorySpec memory{.input = basis.sample,
-                          .micro_batch_size = batch,
-                          .optimizer_state = config.train.optimizer.momentum != 0,
-                          .evaluation_batches = (basis.test_samples + batch - 1) / batch,
-                          .staging_bytes = Prefetcher::planned_bytes(
-                              basis.sample, basis.train_samples, batch, staged_batches),
-                          .label_staging_bytes = Prefetcher::planned_bytes({}, basis.train_samples,
-                                                                           batch, staged_batches),
-                          .staged_messages = basis.staged_messages};
-  MemoryPlan plan = plan_memory(memory, std::move(stages), schedule);
+  MemoryPlan plan = plan_memory(memory_spec(config, basis, batch), std::move(stages), schedule);
   return {basis, std::move(model), std::move(partition), std::move(schedule), std::move(plan)};
 }
 
@@ -110,16 +126,32 @@ PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {
 }
 
 void check_batch_norm(const RunConfig& config, const PreparedRun& run) {
-  const Model& model = run.model;
-  for (const LayerSpec& layer : model.layers) {
-    if (layer.kind != LayerKind::batch_norm) continue;
-    const std::int64_t batch = config.train.micro_batch_size;
-    if (batch * layer.input.height * layer.input.width > 1) continue;
+  if (const LayerSpec* layer = single_values(run.model, config.train.micro_batch_size))
     fail(ExitCode::usage,
          "{}: train.micro_batch_size = 1 leaves {} a single value per channel of images of {}; use "
          "at least 2",
-         where(config, "train.micro_batch_size"), layer.label(), to_string(model.input));
+         where(config, "train.micro_batch_size"), layer->label(), to_string(run.model.input));
+}
+
+AdviceQuestion advice_question(const RunConfig& config, const PreparedRun& run) {
+  constexpr int most_tried = 256;  // micro-batches, unless deck or machine have more
+  AdviceQuestion question{
+      .samples = std::int64_t{config.parallel.micro_batches} * config.train.micro_batch_size,
+      .micro_batches = {},
+      .optimizer_states = config.train.optimizer.momentum != 0 ? 1 : 0,
+      .largest_message = INT_MAX,
+      .machine = *config.machine,
+      .memory = [&config, &run](int batch) { return memory_spec(config, run.basis, batch); }};
+  if (question.machine.devices == 0) question.machine.devices = run.schedule.devices();
+  const std::int64_t most =
+      std::max({most_tried, question.machine.devices, config.parallel.micro_batches});
+  for (std::int64_t n = 1; n <= std::min(most, question.samples); ++n) {
+    if (question.samples % n != 0 || question.samples / n > most_micro_batch_size) continue;
+    const auto batch = static_cast<int>(question.samples / n);
+    if (too_many_pixels(run.model, batch) == nullptr && single_values(run.model, batch) == nullptr)
+      question.micro_batches.push_back(batch);
   }
+  return question;
 }
 
 PlanRecord plan_record(const PreparedRun& run) {
@@ -163,24 +195,20 @@ std::string describe(const PreparedRun& run) {
   text += to_string(run.partition, run.model) + "\n";
   text += draw_grid(run.schedule) + "\n";
   text += to_string(run.memory) + "\n";
+  const std::vector<Route> routes = routes_of(run.schedule);
+  if (!routes.empty()) text += to_string(routes, run.schedule) + "\n";
 
   constexpr auto activations = static_cast<std::size_t>(Category::activations);
   std::int64_t held = 0;
-  std::int64_t messages = 0;
-  std::int64_t bytes = 0;
-  for (int d = 0; d < plan.devices; ++d) {
-    held += plan.bytes[d][activations];
-    // What a team of devices sends is known for all of them together.
-    if (d > 0 && &run.schedule.program(d) == &run.schedule.program(d - 1)) continue;
-    messages += plan.messages_per_step[d];
-    bytes += plan.bytes_per_step[d];
-  }
+  for (int d = 0; d < plan.devices; ++d) held += plan.bytes[d][activations];
   text += fmt::format("{:<20}{:<20}{:>18}\n", "activations", "this plan", held);
   text +=
       fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, all at once", plan.activation_bytes_together);
   text +=
       fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, accumulating", plan.activation_bytes_accumulate);
-  text += fmt::format("sent per step       {} messages, {} bytes in all\n", messages, bytes);
+  const Traffic sent = sum_of(routes);
+  text +=
+      fmt::format("sent per step       {} messages, {} bytes in all\n", sent.messages, sent.bytes);
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include "app/run_config.hpp"
 #include "core/data/dataset.hpp"
 #include "core/io/records.hpp"
+#include "core/plan/advice.hpp"
 #include "core/plan/memory_plan.hpp"
 #include "core/plan/partition.hpp"
 #include "core/plan/schedule.hpp"
@@ -35,6 +36,10 @@ struct PreparedRun {
 /// Batch norm of a single value would divide by zero in training, though not in evaluation; throws
 /// Error(usage), as PyTorch does.
 void check_batch_norm(const RunConfig& config, const PreparedRun& run);
+
+/// The same training steps in other plans, on the [machine] of the deck, which must have one. Keeps
+/// references to both.
+[[nodiscard]] AdviceQuestion advice_question(const RunConfig& config, const PreparedRun& run);
 
 /// The plan as it is stored in a run file.
 [[nodiscard]] PlanRecord plan_record(const PreparedRun& run);

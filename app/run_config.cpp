@@ -62,9 +62,9 @@ ParallelConfig parallel(const ResolvedDeck& deck) {
     config.order = choice(deck, "parallel.order", {Order::together, Order::accumulate});
   config.reduction =
       choice(deck, "parallel.reduction", {Reduction::ordered, Reduction::fast, Reduction::local});
-  config.balance =
-      choice(deck, "parallel.balance",
-             {Balance::flops, Balance::activations, Balance::parameters, Balance::layers});
+  config.balance = choice(
+      deck, "parallel.balance",
+      {Balance::flops, Balance::activations, Balance::parameters, Balance::layers, Balance::time});
   config.micro_batches = small(deck, "parallel.micro_batches");
   config.stages = small(deck, "parallel.stages");
   if (deck.has("parallel.slack")) config.slack = small(deck, "parallel.slack");
@@ -118,16 +118,19 @@ TrainConfig train(const ResolvedDeck& deck) {
 
 std::optional<Machine> machine(const ResolvedDeck& deck) {
   if (!deck.has_table("machine")) return std::nullopt;
-  return Machine{.flops = deck.number("machine.flops"),
-                 .memory_bandwidth = deck.number("machine.memory_bandwidth"),
-                 .latency_inside = deck.number("machine.node_latency"),
-                 .bandwidth_inside = deck.number("machine.node_bandwidth"),
-                 .latency_between = deck.number("machine.network_latency"),
-                 .bandwidth_between = deck.number("machine.network_bandwidth"),
-                 .devices_per_node = small(deck, "machine.devices_per_node"),
-                 .jitter = deck.number("machine.jitter"),
-                 .slow_factor = deck.number("machine.slow_factor"),
-                 .slow_device = small(deck, "machine.slow_device")};
+  Machine machine{.flops = deck.number("machine.flops"),
+                  .memory_bandwidth = deck.number("machine.memory_bandwidth"),
+                  .latency_inside = deck.number("machine.node_latency"),
+                  .bandwidth_inside = deck.number("machine.node_bandwidth"),
+                  .latency_between = deck.number("machine.network_latency"),
+                  .bandwidth_between = deck.number("machine.network_bandwidth"),
+                  .devices_per_node = small(deck, "machine.devices_per_node"),
+                  .jitter = deck.number("machine.jitter"),
+                  .slow_factor = deck.number("machine.slow_factor"),
+                  .slow_device = small(deck, "machine.slow_device")};
+  if (deck.has("machine.devices")) machine.devices = small(deck, "machine.devices");
+  if (deck.has("machine.memory")) machine.memory = deck.number("machine.memory");
+  return machine;
 }
 
 /// A path is relative to where it is written.
@@ -194,16 +197,16 @@ class CrossChecks {
                "computes several micro-batches; use \"ordered\"");
       return;
     }
-    if (cyclic)
-      refuse("parallel.reduction",
-             "= \"fast\" has no effect with parallel.rule = \"{}\", whose "
-             "gradients travel from device to device; use \"ordered\"",
-             to_string(parallel.rule));
     if (parallel.placement == Placement::single || parallel.placement == Placement::pipeline)
       refuse("parallel.reduction",
              "= \"fast\" has no effect with parallel.placement = \"{}\", "
              "which has one device for all micro-batches; use \"ordered\"",
              to_string(parallel.placement));
+    if (!has_fast_sums(parallel))
+      refuse("parallel.reduction",
+             "= \"fast\" has no effect with parallel.rule = \"{}\" and N = {}, S = {}, where "
+             "gradients travel from device to device one by one; use \"ordered\"",
+             to_string(parallel.rule), parallel.micro_batches, parallel.stages);
   }
 
   void check_optimizer() const {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/train/config.hpp"
+
 namespace carousel {
 namespace {
 
@@ -111,10 +113,9 @@ std::vector<KeySpec> parallel_keys() {
        .standard = integer(1),
        .range = counts},
       {.name = "balance",
-       .doc = "What the cut into stages makes even.",
+       .doc = "What the cut into stages makes even; time is that of [machine].",
        .standard = text("flops"),
-       .choices = {"flops", "activations", "parameters", "layers"},
-       .later = {"time"}},
+       .choices = {"flops", "activations", "parameters", "layers", "time"}},
       {.name = "slack",
        .type = KeyType::integer,
        .doc = "0 is the paper's v2; each unit gives messages two more time steps; at most stages.",
@@ -122,8 +123,10 @@ std::vector<KeySpec> parallel_keys() {
        .range = {.min = 0, .max = counts.max},
        .only_with = {{"parallel.rule", {"cdp-v2"}}}},
       {.name = "reduction",
-       .doc = "Sum of gradients in micro-batch order (same bits everywhere), by the library's "
-              "collectives (dp), or first within a device (cyclic model).",
+       .doc =
+           "Sum of gradients in micro-batch order (same bits everywhere), by the library's "
+           "collectives (dp; cyclic rules within a slot, planned only), or first within a device "
+           "(cyclic model).",
        .standard = text("ordered"),
        .choices = {"ordered", "fast", "local"}},
       {.name = "schedule",
@@ -143,7 +146,7 @@ std::vector<KeySpec> train_keys() {
        .type = KeyType::integer,
        .doc = "Samples of one micro-batch.",
        .required = true,
-       .range = {.min = 1, .max = 65536}},
+       .range = {.min = 1, .max = most_micro_batch_size}},
       {.name = "epochs",
        .type = KeyType::integer,
        .doc = "Passes over the training set; either this or steps.",
@@ -332,6 +335,15 @@ std::vector<KeySpec> machine_keys() {
        .doc = "Devices of a node, which have consecutive numbers.",
        .required = true,
        .range = counts},
+      {.name = "devices",
+       .type = KeyType::integer,
+       .doc = "Devices that plan --advise may use; without it, as many as the deck's plan.",
+       .range = {.min = 1, .max = 1e6}},
+      {.name = "memory",
+       .type = KeyType::number,
+       .doc = "Memory of a device, which plan --advise keeps to.",
+       .range = {.min = 0, .open_min = true},
+       .unit = "bytes"},
       {.name = "jitter",
        .type = KeyType::number,
        .doc = "Relative standard deviation of the time of every action, at random.",

@@ -117,20 +117,28 @@ class Fields {
            "names a group that is not the device's");
     bare_.group = action_.group;
     bare_.payload = action_.payload;
+    const Placement placement = schedule_.parallel().placement;
     if (action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy) {
       copy();
     } else if (action_.payload == Payload::total && action_.stage < 0) {
-      demand(schedule_.parallel().placement == Placement::replicated, "sums no stage");
+      demand(placement == Placement::replicated && !cyclic(), "sums no stage");
       for (const std::int64_t bytes : schedule_.spec().message_bytes) bare_.bytes += bytes;
-    } else if (demand(action_.payload == Payload::total, "does not belong into a collective") &&
+    } else if (demand(action_.payload == (cyclic() ? Payload::gradient : Payload::total),
+                      "does not belong into a collective") &&
                any_stage()) {
       bare_.bytes = schedule_.message_bytes(action_.stage);
       gradient(&Action::buffer);
     }
-    if (schedule_.parallel().placement == Placement::sharded && any_stage())
+    if (cyclic()) {
+      micro_batch();
+      demand(schedule_.rule().last_of_slot(action_.micro_batch) == action_.micro_batch,
+             "is not named by the last micro-batch of its slot");
+      bare_.peer = devices.back();
+    } else if (placement == Placement::sharded && any_stage()) {
       bare_.peer = schedule_.owner(action_.stage);
-    if (schedule_.parallel().placement == Placement::model)
+    } else if (placement == Placement::model) {
       demand(action_.group == action_.stage, "sums over the devices of another stage");
+    }
     return verdict();
   }
 
@@ -147,10 +155,12 @@ class Fields {
     return error_;
   }
 
+  [[nodiscard]] bool cyclic() const { return schedule_.rule().cyclic(); }
   [[nodiscard]] bool sends() const { return action_.direction == Direction::send; }
   [[nodiscard]] int last_group() const { return static_cast<int>(schedule_.groups().size()) - 1; }
 
   [[nodiscard]] ActionKind kind_of_collective() const {
+    if (cyclic()) return ActionKind::reduce;
     if (action_.payload != Payload::total) return ActionKind::broadcast;
     return schedule_.parallel().placement == Placement::sharded ? ActionKind::reduce
                                                                 : ActionKind::all_reduce;

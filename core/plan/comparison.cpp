@@ -123,8 +123,10 @@ std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
     if (parallel.rule == RuleKind::dp) cyclic.rule = RuleKind::cdp_v2;
     cyclic.placement = placement;
     cyclic.order = Order::together;
-    if (cyclic.reduction != Reduction::local || placement != Placement::model)
-      cyclic.reduction = Reduction::ordered;
+    const bool local = cyclic.reduction == Reduction::local && placement == Placement::model;
+    const bool fast = parallel.rule != RuleKind::dp && cyclic.reduction == Reduction::fast &&
+                      has_fast_sums(cyclic);
+    if (!local && !fast) cyclic.reduction = Reduction::ordered;
     const bool slots = needs_whole_slots(cyclic.rule, placement);
     if (!slots || parallel.micro_batches % parallel.stages == 0) all.push_back(cyclic);
   }

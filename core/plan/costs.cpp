@@ -3,9 +3,11 @@
 #include "core/plan/costs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/real.hpp"
 
 namespace carousel {
@@ -21,37 +23,15 @@ Work forward_of(const Model& model, int l, double batch) {
           sizeof(real) * (batch * per_sample + static_cast<double>(layer.parameter_size()))};
 }
 
+Work backward_of(const Model& model, int l, double batch) {
+  return {batch * model.layers[l].backward_flops, 2 * forward_of(model, l, batch).bytes};
+}
+
 double sum_of_rooflines(std::span<const Work> layers, const Machine& machine) {
   double seconds = 0;
   for (const Work& work : layers) seconds += roofline_seconds(work, machine);
   return seconds;
 }
-
-/// Seconds of the actions of one stage.
-struct StageSeconds {
-  double load = 0;
-  double forward = 0;
-  double backward = 0;
-  double accumulate = 0;
-  double update = 0;
-
-  [[nodiscard]] double of(ActionKind kind) const {
-    switch (kind) {
-      case ActionKind::load:
-        return load;
-      case ActionKind::forward:
-        return forward;
-      case ActionKind::backward:
-        return backward;
-      case ActionKind::accumulate:
-        return accumulate;
-      case ActionKind::update:
-        return update;
-      default:
-        return 0;
-    }
-  }
-};
 
 }  // namespace
 
@@ -63,9 +43,8 @@ std::vector<StageCosts> stage_costs(const Model& model, const Partition& partiti
     double parameters = 0;
     double buffers = 0;
     for (int l = partition.first[j]; l < partition.first[j + 1]; ++l) {
-      const Work forward = forward_of(model, l, batch);
-      stage.forward.push_back(forward);
-      stage.backward.push_back({batch * model.layers[l].backward_flops, 2 * forward.bytes});
+      stage.forward.push_back(forward_of(model, l, batch));
+      stage.backward.push_back(backward_of(model, l, batch));
       parameters += static_cast<double>(model.layers[l].parameter_size());
       buffers += static_cast<double>(model.layers[l].buffer_size());
     }
@@ -76,12 +55,50 @@ std::vector<StageCosts> stage_costs(const Model& model, const Partition& partiti
   return stages;
 }
 
+std::vector<double> layer_times(const Model& model, int batch, const Machine& machine) {
+  constexpr double picoseconds = 1e12;
+  std::vector<double> times;
+  for (int l = 0; l < std::ssize(model.layers); ++l) {
+    const double seconds = roofline_seconds(forward_of(model, l, batch), machine) +
+                           roofline_seconds(backward_of(model, l, batch), machine);
+    times.push_back(std::round(picoseconds * seconds));
+  }
+  return times;
+}
+
+Partition cut_model(const Model& model, const ParallelConfig& parallel, int batch,
+                    const std::optional<Machine>& machine) {
+  if (parallel.balance != Balance::time)
+    return partition_model(model, parallel.stages, parallel.balance);
+  if (!machine)
+    fail(ExitCode::usage,
+         "parallel.balance = \"time\" needs a [machine] table, which says how long layers take");
+  return partition_model(model, parallel.stages, layer_times(model, batch, *machine));
+}
+
 double roofline_seconds(const Work& work, const Machine& machine) {
   return std::max(work.flops / machine.flops, work.bytes / machine.memory_bandwidth);
 }
 
-std::function<double(int, const Action&)> action_seconds(const std::vector<StageCosts>& costs,
-                                                         const Machine& machine) {
+double StageSeconds::of(ActionKind kind) const {
+  switch (kind) {
+    case ActionKind::load:
+      return load;
+    case ActionKind::forward:
+      return forward;
+    case ActionKind::backward:
+      return backward;
+    case ActionKind::accumulate:
+      return accumulate;
+    case ActionKind::update:
+      return update;
+    default:
+      return 0;
+  }
+}
+
+std::vector<StageSeconds> stage_seconds(const std::vector<StageCosts>& costs,
+                                        const Machine& machine) {
   std::vector<StageSeconds> seconds;
   for (const StageCosts& stage : costs)
     seconds.push_back({.load = roofline_seconds(stage.load, machine),
@@ -89,9 +106,13 @@ std::function<double(int, const Action&)> action_seconds(const std::vector<Stage
                        .backward = sum_of_rooflines(stage.backward, machine),
                        .accumulate = roofline_seconds(stage.accumulate, machine),
                        .update = roofline_seconds(stage.update, machine)});
+  return seconds;
+}
+
+std::function<double(int, const Action&)> action_seconds(std::vector<StageSeconds> stages) {
   // A load names no stage.
-  return [seconds = std::move(seconds)](int, const Action& action) {
-    return seconds[std::max(action.stage, 0)].of(action.kind);
+  return [stages = std::move(stages)](int, const Action& action) {
+    return stages[std::max(action.stage, 0)].of(action.kind);
   };
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 
 // What the actions of a stage cost: FLOPs and bytes counted from the model, and seconds by the
-// roofline of a machine. Nothing is measured; communication is the simulator's business.
+// roofline of a machine; communication is the simulator's business. What a run has measured takes
+// the place of the seconds in core/io/measured_costs.hpp.
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/model/model.hpp"
@@ -42,13 +44,37 @@ struct StageCosts {
 [[nodiscard]] std::vector<StageCosts> stage_costs(const Model& model, const Partition& partition,
                                                   int batch, int states);
 
+/// Picoseconds of forward and backward of every layer, [layer]: the loads of Balance::time. Whole
+/// numbers, so that sums of them, and with them the cut, are the same wherever they are made.
+[[nodiscard]] std::vector<double> layer_times(const Model& model, int batch,
+                                              const Machine& machine);
+
+/// Cuts by any balance; Balance::time needs a machine, and throws Error(usage) without.
+[[nodiscard]] Partition cut_model(const Model& model, const ParallelConfig& parallel, int batch,
+                                  const std::optional<Machine>& machine);
+
 /// The roofline of Williams et al. 2009 (doi 10.1145/1498765.1498785): arithmetic and traffic
 /// overlap perfectly, and the longer one counts.
 [[nodiscard]] double roofline_seconds(const Work& work, const Machine& machine);
 
-/// Seconds of every computing action for the simulator, on any device: the sum over layers of their
-/// rooflines. Release and save cost nothing.
+/// Seconds of the computing actions of one stage; a load is the first one's. All others cost
+/// nothing.
+struct StageSeconds {
+  double load = 0;
+  double forward = 0;
+  double backward = 0;
+  double accumulate = 0;
+  double update = 0;
+
+  [[nodiscard]] double of(ActionKind kind) const;
+};
+
+/// The sum over layers of their rooflines, [stage].
+[[nodiscard]] std::vector<StageSeconds> stage_seconds(const std::vector<StageCosts>& costs,
+                                                      const Machine& machine);
+
+/// The same for the simulator, on any device.
 [[nodiscard]] std::function<double(int, const Action&)> action_seconds(
-    const std::vector<StageCosts>& costs, const Machine& machine);
+    std::vector<StageSeconds> stages);
 
 }  // namespace carousel

@@ -6,39 +6,12 @@
 #include <map>
 
 #include "core/plan/exchanges.hpp"
+#include "core/plan/routes.hpp"
 
 namespace carousel {
 namespace {
 
 using Lists = std::vector<std::vector<Action>>;
-
-/// Hops of a collective, one after the other.
-int hops_of(ActionKind kind, std::size_t devices) {
-  const int chain = static_cast<int>(devices) - 1;
-  return kind == ActionKind::all_reduce ? 2 * chain : chain;
-}
-
-/// Of one training step. A collective is counted at the first device of its group; every hop of an
-/// all-reduce happens on all p links at once, with one p-th of the bytes.
-Traffic traffic_of(const Schedule& schedule, const Lists& lists, std::int64_t step) {
-  Traffic sum;
-  for (int d = 0; d < schedule.devices(); ++d) {
-    for (const Action& action : lists[d]) {
-      if (action.step != step || action.kind == ActionKind::wait) continue;
-      if (action.kind == ActionKind::send) {
-        ++sum.messages;
-        sum.bytes += action.bytes;
-      } else if (is_collective(action) && schedule.groups()[action.group].front() == d) {
-        const std::size_t p = schedule.groups()[action.group].size();
-        const int hops = hops_of(action.kind, p);
-        const bool sums = action.kind == ActionKind::all_reduce;
-        sum.messages += hops * static_cast<std::int64_t>(sums ? p : 1);
-        sum.bytes += hops * action.bytes;
-      }
-    }
-  }
-  return sum;
-}
 
 /// Walks all lists as far as they go, in turn. It spreads the bytes of messages over the time steps
 /// that they have, and counts on every device the messages that came one after the other since it
@@ -156,7 +129,40 @@ std::int64_t held_at_once(const Lists& lists, const std::vector<StageMemory>& st
   return most;
 }
 
+/// Training steps between which the pace is taken. The first steps settle, and the last updates of
+/// a list come too early (see Simulation). What is uneven takes longer to settle, and to average.
+struct SteadySteps {
+  std::int64_t first = 4;
+  std::int64_t last = 8;
+
+  [[nodiscard]] Segment segment() const { return {0, last + 4}; }
+};
+
+SteadySteps steady_steps(const std::optional<Speeds>& speeds) {
+  const bool even = !speeds || (speeds->machine.jitter == 0 && speeds->machine.slow_factor == 1);
+  return even ? SteadySteps{} : SteadySteps{20, 60};
+}
+
+SimulationInput simulation_of(const Schedule& schedule, const Lists& lists, const Speeds& speeds) {
+  const Machine& machine = speeds.machine;
+  std::vector<double> slowness(schedule.devices(), 1);
+  if (machine.slow_device < schedule.devices()) slowness[machine.slow_device] = machine.slow_factor;
+  return {.lists = lists,
+          .groups = schedule.groups(),
+          .seconds = speeds.seconds,
+          .machine = machine,
+          .slowness = std::move(slowness),
+          .jitter = machine.jitter};
+}
+
 }  // namespace
+
+double step_seconds(const Schedule& schedule, const Speeds& speeds) {
+  const SteadySteps steady = steady_steps(speeds);
+  const Lists lists = schedule.lists(steady.segment());
+  return simulate(simulation_of(schedule, lists, speeds))
+      .seconds_per_step(steady.first, steady.last);
+}
 
 Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
                   const std::optional<Speeds>& speeds) {
@@ -168,13 +174,10 @@ Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
       result.all[c] += device.bytes[c];
     }
   }
-  // The first steps settle, and the last updates of a list come too early (see Simulation). What is
-  // uneven takes longer to settle, and to average.
-  const bool even = !speeds || (speeds->machine.jitter == 0 && speeds->machine.slow_factor == 1);
-  const std::int64_t first = even ? 4 : 20;
-  const std::int64_t last = even ? 8 : 60;
-  const Lists lists = schedule.lists({0, last + 4});
-  result.sent = traffic_of(schedule, lists, first);
+  const SteadySteps steady = steady_steps(speeds);
+  const std::int64_t first = steady.first;
+  const Lists lists = schedule.lists(steady.segment());
+  result.sent = sum_of(routes_of(schedule, lists, first));
   result.busy = busy_fraction(schedule, lists, first);
   result.held = held_at_once(lists, memory.stages);
   MessageWalk walk(schedule, lists);
@@ -182,19 +185,9 @@ Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
   result.longest = walk.longest();
   result.unevenness =
       walk.unevenness(first * schedule.period_time(), (first + 1) * schedule.period_time());
-  if (speeds) {
-    const Machine& machine = speeds->machine;
-    std::vector<double> slowness(schedule.devices(), 1);
-    if (machine.slow_device < schedule.devices())
-      slowness[machine.slow_device] = machine.slow_factor;
-    result.seconds = exposed_communication({.lists = lists,
-                                            .groups = schedule.groups(),
-                                            .seconds = speeds->seconds,
-                                            .machine = machine,
-                                            .slowness = slowness,
-                                            .jitter = machine.jitter},
-                                           first, last);
-  }
+  if (speeds)
+    result.seconds =
+        exposed_communication(simulation_of(schedule, lists, *speeds), steady.first, steady.last);
   return result;
 }
 

@@ -37,10 +37,12 @@ struct Speeds {
   std::function<double(int, const Action&)> seconds;  // see SimulationInput
 };
 
+/// Simulated seconds of a training step in the steady state.
+[[nodiscard]] double step_seconds(const Schedule& schedule, const Speeds& speeds);
+
 /// A message is on its way, evenly, in the time steps between its send and the wait for it; where
-/// there are none, in the one that has to wait. Without `speeds` there are no seconds. A ring
-/// all-reduce of b bytes over p devices counts as 2 (p - 1) messages of b bytes in all and as many
-/// hops, a broadcast or a reduction as p - 1.
+/// there are none, in the one that has to wait. Without `speeds` there are no seconds. Collectives
+/// count as in routes.hpp.
 [[nodiscard]] Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
                                 const std::optional<Speeds>& speeds);
 

@@ -21,6 +21,8 @@ struct Machine {
   double latency_between = 0;    // of a message between nodes, seconds
   double bandwidth_between = 0;  // bytes/s in each direction
   int devices_per_node = 1;
+  int devices = 0;    // how many there are; 0: not said
+  double memory = 0;  // of one device, bytes; 0: not said
   double jitter = 0;  // of every action, see SimulationInput
   double slow_factor = 1;
   int slow_device = 0;

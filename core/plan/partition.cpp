@@ -69,11 +69,23 @@ double layer_load(const Model& model, int layer, Balance balance) {
       return static_cast<double>(spec.parameter_size());
     case Balance::layers:
       return spec.parameters.empty() ? 0 : 1;
+    case Balance::time:
+      break;
   }
-  return 0;
+  fail(ExitCode::internal, "a layer has no load of this kind");
+}
+
+int most_stages(const Model& model) {
+  return static_cast<int>(possible_firsts(model).size());
 }
 
 Partition partition_model(const Model& model, int stages, Balance balance) {
+  std::vector<double> loads;
+  for (int l = 0; l < std::ssize(model.layers); ++l) loads.push_back(layer_load(model, l, balance));
+  return partition_model(model, stages, loads);
+}
+
+Partition partition_model(const Model& model, int stages, std::span<const double> loads) {
   const std::vector<int> firsts = possible_firsts(model);
   const int pieces = static_cast<int>(firsts.size());
   if (stages > pieces)
@@ -85,7 +97,7 @@ Partition partition_model(const Model& model, int stages, Balance balance) {
   for (int p = 0; p < pieces; ++p) {
     const int end = p + 1 < pieces ? firsts[p + 1] : static_cast<int>(model.layers.size());
     prefix[p + 1] = prefix[p];
-    for (int l = firsts[p]; l < end; ++l) prefix[p + 1] += layer_load(model, l, balance);
+    for (int l = firsts[p]; l < end; ++l) prefix[p + 1] += loads[l];
   }
 
   // Two searches: the lightest cut of a prefix need not be part of the most even cut of the whole

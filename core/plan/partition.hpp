@@ -6,6 +6,7 @@
 // not a heuristic; what a stage weighs is the caller's choice of balance.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,18 @@ struct Partition {
 };
 
 /// Cost of one layer in the unit of `balance`: FLOPs, activation bytes kept, parameters, or one
-/// per layer with parameters.
+/// per layer with parameters. Time depends on more than the model; see layer_times.
 [[nodiscard]] double layer_load(const Model& model, int layer, Balance balance);
 
+/// Stages that the model can be cut into at most. A layer that works in place stays with the layer
+/// before it.
+[[nodiscard]] int most_stages(const Model& model);
+
 /// Minimises the largest load over all contiguous cuts, and among those the sum of squared loads;
-/// O(S L^2) dynamic programming over L possible cuts. A layer that works in place stays with the
-/// layer before it. Throws Error(usage) when the model has fewer pieces than stages.
+/// O(S L^2) dynamic programming over L possible cuts. `loads` are those of the layers. Throws
+/// Error(usage) when the model has fewer pieces than stages.
+[[nodiscard]] Partition partition_model(const Model& model, int stages,
+                                        std::span<const double> loads);
 [[nodiscard]] Partition partition_model(const Model& model, int stages, Balance balance);
 
 /// A table of stages for people: first layer, parameters, load.

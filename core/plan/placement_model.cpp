@@ -5,9 +5,9 @@
 namespace carousel::placements {
 namespace {
 
-/// Gradient buffers of a device. What it computed, with `local` also the sum of it over the
-/// micro-batches of a step; the partial sum from the micro-batch before; the total.
-enum Buffer : int { own, arriving, total, local_sum };
+/// Gradient buffers that every device has: what it computed, and the sum that arrives, or one of
+/// its own, to which that is added. Behind them come the total and, with `local`, the device's sum.
+enum Buffer : int { own, arriving };
 
 /// Cyclic rules: R replicas of S - j devices for every stage j, in programs ordered by stage. In
 /// replica r, micro-batch s of a training step is micro-batch R s + r of the rule, and a team takes
@@ -24,6 +24,8 @@ class CyclicStage {
         replica_(replica),
         size_(stages_ - stage),
         local_(spec.parallel.reduction == Reduction::local),
+        joint_(spec.parallel.reduction == Reduction::fast && replicas_ > 1),
+        total_(has_sum() ? 2 : 1),
         builder_(2LL * stages_) {}
 
   Program program() {
@@ -31,7 +33,7 @@ class CyclicStage {
     add_totals();
     Program result{.team = size_, .actions = builder_.fold()};
     result.buffers = counts_of(rule_, stage_, stage_);
-    result.buffers.gradients.assign(alone() ? 2 : sums_first() ? 4 : 3, {stage_});
+    result.buffers.gradients.assign(alone() ? 2 : sums_first() ? 4 : total_ + 1, {stage_});
     return result;
   }
 
@@ -40,7 +42,16 @@ class CyclicStage {
   [[nodiscard]] bool alone() const { return size_ == 1 && replicas_ == 1; }
   /// Whether a device sums what it computed in a step before any of it leaves.
   [[nodiscard]] bool sums_first() const { return !alone() && local_ && size_ < stages_; }
+  /// Whether the sum over the micro-batches so far comes to this replica.
+  [[nodiscard]] bool has_sum() const { return !joint_ || replica_ == replicas_ - 1; }
+  /// Whether it stays on the device, which runs all micro-batches of its replica.
+  [[nodiscard]] bool keeps_sum() const { return alone() || (joint_ && size_ == 1); }
+  /// A device alone in its team computes the next gradient before a sum could wait.
+  [[nodiscard]] std::int64_t delay_of(const Term& term) const { return size_ > 1 ? term.delay : 0; }
   [[nodiscard]] int program_of(int stage, int replica) const { return stage * replicas_ + replica; }
+  [[nodiscard]] int local_sum() const { return total_ + 1; }
+  /// The first group of the stage; see model().
+  [[nodiscard]] int group() const { return stage_ * stages_ - stage_ * (stage_ - 1) / 2; }
   [[nodiscard]] int micro_batch(int s) const { return s * replicas_ + replica_; }
   [[nodiscard]] Neighbour here(int stage, int s) const {
     return {stage >= 0 && stage < stages_ ? program_of(stage, replica_) : -1, s};
@@ -52,11 +63,13 @@ class CyclicStage {
     pass.turn = s;
     add_load(builder_, pass);
     add_forward(builder_, rule_, pass);
-    const int sum = add_gradient(pass);
+    Term term = term_of(rule_, spec_, i);
+    term.delay = delay_of(term);
+    const int sum = add_gradient(pass, term);
     if (hops_on(s)) {
       const Line out = partial_sum(Direction::send, s, replica_, sum);
       const Turns turns{s, s + (replica_ + 1) / replicas_};
-      builder_.add(pass.backward_time, Phase::reduce, out.start(), turns);
+      builder_.add(pass.backward_time + term.delay, Phase::reduce, out.start(), turns);
       builder_.add(pass.backward_time + 2, Phase::before_post, out.wait(), turns);
     }
     add_release(builder_, pass);
@@ -67,46 +80,47 @@ class CyclicStage {
   /// `local`, only the last micro-batch of each device in a step passes on what the device summed.
   [[nodiscard]] bool hops_on(int s) const {
     const bool last = s == stages_ - 1 && replica_ == replicas_ - 1;
-    return !last && !alone() && (!local_ || s >= stages_ - size_);
+    return !last && !keeps_sum() && has_sum() && (!local_ || s >= stages_ - size_);
   }
   /// Whether a sum arrives from the micro-batch before.
   [[nodiscard]] bool hops_here(int s) const {
-    const bool first = replica_ == 0 && (s == 0 || (local_ && s == stages_ - size_));
-    return !first && !alone() && (!local_ || s >= stages_ - size_);
+    const bool begins = s == 0 || (local_ && s == stages_ - size_);
+    const bool first = begins && (joint_ || replica_ == 0);
+    return !first && !keeps_sum() && has_sum() && (!local_ || s >= stages_ - size_);
   }
 
   /// Backward and the sums behind it; returns the buffer of the sum through this micro-batch.
-  int add_gradient(const Pass& pass) {
+  int add_gradient(const Pass& pass, const Term& term) {
     const int s = pass.turn;
-    const int i = pass.micro_batch;
     const Turns turns{s, 0};
-    int sum = own;
-    if (alone() || sums_first()) {
-      // The first micro-batch of the device in this step writes the sum, the others add to it.
-      sum = alone() ? own : local_sum;
-      const bool first = s < size_;
-      add_backward(builder_, rule_, pass, first ? sum : alone() ? arriving : own);
-      if (!first)
-        builder_.add(pass.backward_time, Phase::compute,
-                     accumulate(i, stage_, sum, alone() ? arriving : own), turns);
-    } else {
-      add_backward(builder_, rule_, pass, own);
-    }
+    const std::int64_t time = pass.backward_time + term.delay;
+    // Where a device adds up micro-batches of a step, the first one writes the sum.
+    const bool adds_up = has_sum() && (keeps_sum() || sums_first());
+    const int sum = !adds_up ? own : keeps_sum() ? arriving : local_sum();
+    const int fresh = adds_up && s < size_ ? sum : own;
+    add_backward(builder_, rule_, pass, fresh);
+    if (term.joint())
+      add_joint_sum(builder_, spec_, pass, term, group(), program_of(stage_, replicas_ - 1), fresh);
+    if (fresh != sum)
+      builder_.add(time, term.joint() ? Phase::reduce : Phase::compute,
+                   accumulate(pass.micro_batch, stage_, sum, own), turns);
     if (hops_here(s)) {
-      const int before = replica_ > 0 ? replica_ - 1 : replicas_ - 1;
-      const int from = replica_ > 0 ? s : s - 1;
+      const bool from_slot_before = joint_ || replica_ == 0;
+      const int before = from_slot_before ? replicas_ - 1 : replica_ - 1;
+      const int from = from_slot_before ? s - 1 : s;
       const Line in = partial_sum(Direction::receive, from, before, arriving);
-      // The device is free for this micro-batch when its forward begins.
-      builder_.add(pass.forward_time, Phase::post, in.start(), {s, from});
-      builder_.add(pass.backward_time, Phase::reduce, in.wait(), {s, from});
-      builder_.add(pass.backward_time, Phase::reduce, accumulate(i, stage_, sum, arriving), turns);
+      // The device is free for this micro-batch when its forward begins, but for what was delayed.
+      builder_.add(pass.forward_time, joint_ ? Phase::late_post : Phase::post, in.start(),
+                   {s, from});
+      builder_.add(time, Phase::reduce, in.wait(), {s, from});
+      builder_.add(time, Phase::reduce, accumulate(pass.micro_batch, stage_, sum, arriving), turns);
     }
     return sum;
   }
 
   /// The sum through micro-batch s of a replica, to or from the next one.
   [[nodiscard]] Line partial_sum(Direction direction, int s, int replica, int buffer) const {
-    const int next = replica + 1 < replicas_ ? replica + 1 : 0;
+    const int next = joint_ ? replica : (replica + 1) % replicas_;
     return {.payload = Payload::gradient,
             .direction = direction,
             .peer = program_of(stage_, direction == Direction::send ? next : replica),
@@ -121,14 +135,14 @@ class CyclicStage {
   void add_totals() {
     const int last = stages_ - 1;
     const std::int64_t ready = rule_.backward_time(rule_.micro_batches() - 1, stage_, 0) + 1;
-    const int sum = sums_first() ? local_sum : own;
+    const int sum = sums_first() ? local_sum() : keeps_sum() ? arriving : own;
     for (int hop = 0; hop < size_; ++hop) {
       const bool completes = hop == 0 && replica_ == replicas_ - 1;
       // The device of hop h is free for the update, and v2 reads the new parameters there, 2 h time
       // steps later; no slack is needed.
       const std::int64_t time = ready + 2LL * hop;
       const int turn = last + hop;
-      const int source = completes ? sum : total;
+      const int source = completes ? sum : total_;
       // Without a step between two totals, one buffer has no time to spare.
       const std::int64_t early = stages_ > 1 ? 2 : 1;
       if (!completes) {
@@ -163,6 +177,8 @@ class CyclicStage {
   int replica_;
   int size_;
   bool local_;
+  bool joint_;  // replicas sum the micro-batches of a slot by collectives
+  int total_;   // gradient buffer
   ProgramBuilder builder_;
 };
 
@@ -205,14 +221,16 @@ Layout model(const Rule& rule, const ScheduleSpec& spec) {
   int devices = 0;
   for (int j = 0; j < stages; ++j) {
     layout.owner.push_back(devices);
-    layout.groups.emplace_back();
+    // dp sums over all devices of a stage, cyclic rules over those in the same place of their team.
+    const int first_group = static_cast<int>(layout.groups.size());
+    layout.groups.resize(first_group + (rule.cyclic() ? stages - j : 1));
     const int replicas = rule.cyclic() ? n / stages : n;
     for (int r = 0; r < replicas; ++r) {
       layout.programs.push_back(rule.cyclic() ? CyclicStage(rule, spec, j, r).program()
                                               : dp(rule, spec, r, j));
       Program& program = layout.programs.back();
       program.first_device = devices;
-      for (int k = 0; k < program.team; ++k) layout.groups[j].push_back(devices++);
+      for (int k = 0; k < program.team; ++k) layout.groups[first_group + k].push_back(devices++);
     }
   }
   return layout;

@@ -44,6 +44,7 @@ Action Collective::start() const {
 Action Collective::wait() const {
   return {.kind = ActionKind::wait,
           .payload = payload,
+          .micro_batch = micro_batch,
           .stage = stage,
           .version = version,
           .peer = root,
@@ -146,15 +147,54 @@ void AlternatingBuffers::append_to(std::vector<std::vector<int>>& gradients) con
   for (int j = 0; j < stages_; ++j) gradients[of(j)].push_back(j);
 }
 
+Term term_of(const Rule& rule, const ScheduleSpec& spec, int micro_batch) {
+  Term term{micro_batch, micro_batch};
+  if (!rule.cyclic() || spec.parallel.reduction != Reduction::fast) return term;
+  term = {rule.first_of_slot(micro_batch), rule.last_of_slot(micro_batch)};
+  // Of totals, only those of `replicated` have time to spare: what others make of them is read, or
+  // leaves, in the next time step, with any slack.
+  const bool spare = spec.parallel.placement == Placement::replicated && rule.slack() > 0;
+  if (term.joint() && (term.last + 1 < rule.micro_batches() || spare)) term.delay = 1;
+  return term;
+}
+
+void add_joint_sum(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
+                   const Term& term, int group, int root, int buffer) {
+  const Collective sum{.kind = ActionKind::reduce,
+                       .payload = Payload::gradient,
+                       .group = group,
+                       .root = root,
+                       .stage = pass.stage,
+                       .micro_batch = term.last,
+                       .bytes = spec.message_bytes[pass.stage],
+                       .buffer = buffer};
+  const Turns turns{pass.turn, pass.turn};
+  const std::int64_t delay = pass.micro_batch == term.last ? term.delay : 1;
+  builder.add(pass.backward_time, Phase::reduce, sum.start(), turns);
+  builder.add(pass.backward_time + delay, Phase::reduce, sum.wait(), turns);
+}
+
+std::vector<std::vector<int>> groups_of(const Rule& rule) {
+  std::vector<std::vector<int>> groups(rule.cyclic() ? rule.stages() : 1);
+  for (int i = 0; i < rule.micro_batches(); ++i)
+    groups[rule.cyclic() ? rule.slot(i) : 0].push_back(i);
+  return groups;
+}
+
+std::int64_t total_time(const Rule& rule, const ScheduleSpec& spec, int stage) {
+  const int last = rule.micro_batches() - 1;
+  return rule.backward_time(last, stage, 0) + term_of(rule, spec, last).delay + 1;
+}
+
 void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
-                 int micro_batch, int stage, Chain chain, const AlternatingBuffers& arriving) {
-  const std::int64_t begin = rule.offset(micro_batch);
-  const std::int64_t time = rule.backward_time(micro_batch, stage, 0);
+                 const Term& term, int stage, Chain chain, const AlternatingBuffers& arriving) {
+  const std::int64_t begin = rule.offset(term.last) + term.delay;
+  const std::int64_t time = rule.backward_time(term.last, stage, 0) + term.delay;
   const Line line{.payload = Payload::gradient,
                   .direction = Direction::receive,
-                  .peer = chain.first_program + micro_batch - 1,
+                  .peer = chain.first_program + term.first - 1,
                   .stage = stage,
-                  .micro_batch = micro_batch - 1,
+                  .micro_batch = term.first - 1,
                   .bytes = spec.message_bytes[stage],
                   .buffer = arriving.of(stage)};
   if (arriving.first_in_step(stage))
@@ -162,7 +202,7 @@ void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& 
   else
     builder.add(time - arriving.count(), Phase::late_post, line.start());
   builder.add(time, Phase::reduce, line.wait());
-  builder.add(time, Phase::reduce, accumulate(micro_batch, stage, chain.own, line.buffer));
+  builder.add(time, Phase::reduce, accumulate(term.last, stage, chain.own, line.buffer));
 }
 
 void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec, int i,
@@ -171,7 +211,7 @@ void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec&
   const int next = i == last ? 0 : i + 1;
   const std::int64_t cycle = 2LL * rule.stages();
   const std::int64_t time = rule.backward_time(i, stage, 0);
-  if (i > 0) add_arrival(builder, rule, spec, i, stage, chain, arriving);
+  if (i > 0) add_arrival(builder, rule, spec, {i, i}, stage, chain, arriving);
   const Line total_out =
       total_line(rule, spec, Direction::send, chain.first_program + next, stage, chain.own);
   if (i == last) {
@@ -209,26 +249,32 @@ AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
   const int last = rule.micro_batches() - 1;
   const int stages = rule.stages();
   const std::int64_t begin = rule.offset(device);
-  const AlternatingBuffers own(stages, 0);
+  const Term term = term_of(rule, spec, device);
+  const bool has_sum = device == term.last;
+  const bool adds = has_sum && term.first > 0;
+  // What is summed by a collective takes another time step.
+  const AlternatingBuffers own(stages, 0, term.joint() ? 3 : 2);
   own.append_to(gradients);
-  const std::int64_t gap = device > 0 ? begin - rule.offset(device - 1) : 0;
+  const std::int64_t gap = adds ? begin - rule.offset(term.first - 1) : 0;
   const AlternatingBuffers arriving(stages, own.count(), gap);
-  if (device > 0) arriving.append_to(gradients);
+  if (adds) arriving.append_to(gradients);
 
   add_load(builder, {.micro_batch = device, .forward_time = begin});
   for (int j = stages - 1; j >= 0; --j) {
     const Pass pass = pass_of(rule, device, j);
     add_forward(builder, rule, pass);
     add_backward(builder, rule, pass, own.of(j));
-    if (device > 0) add_arrival(builder, rule, spec, device, j, {.own = own.of(j)}, arriving);
-    if (device != last || owner[j] != last) {
+    if (term.joint())
+      add_joint_sum(builder, spec, pass, term, rule.slot(device), term.last, own.of(j));
+    if (adds) add_arrival(builder, rule, spec, term, j, {.own = own.of(j)}, arriving);
+    if (has_sum && (device != last || owner[j] != last)) {
       Line line = total_line(rule, spec, Direction::send, owner[j], j, own.of(j));
       if (device != last) {
         line.payload = Payload::gradient;
-        line.peer = device + 1;
+        line.peer = term_of(rule, spec, device + 1).last;
         line.micro_batch = device;
       }
-      builder.add(pass.backward_time, Phase::reduce, line.start());
+      builder.add(pass.backward_time + term.delay, Phase::reduce, line.start());
       builder.add(pass.backward_time + own.reuse_after(j), Phase::before_post, line.wait());
     }
     add_release(builder, pass);

@@ -32,8 +32,9 @@ struct Collective {
   ActionKind kind = ActionKind::all_reduce;
   Payload payload = Payload::total;
   int group = 0;
-  int root = -1;
+  int root = -1;  // program
   int stage = -1;
+  int micro_batch = -1;  // the last one of a partial sum
   std::int64_t version = 0;
   std::int64_t bytes = 0;
   int buffer = -1;
@@ -103,17 +104,40 @@ struct Chain {
   int own = 0;
 };
 
-/// Waits for the partial sum of the micro-batch before and adds it to what this one computed.
+/// Micro-batches first .. last whose gradients are one term of the sum: a single one, or with
+/// Reduction::fast those of a slot, which a collective adds up on the device of the last one. That
+/// has the next time step to do so, unless it completes a total that must not wait.
+struct Term {
+  int first = 0;
+  int last = 0;
+  std::int64_t delay = 0;  // time steps between its backward and the sum of the stage so far
+
+  [[nodiscard]] bool joint() const { return last > first; }
+};
+[[nodiscard]] Term term_of(const Rule& rule, const ScheduleSpec& spec, int micro_batch);
+
+/// Sums what the micro-batches of a joint term have in `buffer` of their devices on that of the
+/// last one, which is of program `root`.
+void add_joint_sum(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
+                   const Term& term, int group, int root, int buffer);
+/// Devices of the collectives, where micro-batch i has device i: those of a slot, or for dp all.
+[[nodiscard]] std::vector<std::vector<int>> groups_of(const Rule& rule);
+
+/// The time step in which the total of training step 0 can be used.
+[[nodiscard]] std::int64_t total_time(const Rule& rule, const ScheduleSpec& spec, int stage);
+
+/// Waits for the sum of all terms before and adds it to this one.
 void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
-                 int micro_batch, int stage, Chain chain, const AlternatingBuffers& arriving);
+                 const Term& term, int stage, Chain chain, const AlternatingBuffers& arriving);
 
 /// dp on the device of micro-batch i: the sum so far goes to the next, the total around to all.
 void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec, int i,
                   int stage, Chain chain, const AlternatingBuffers& arriving);
 
-/// Partial sums leave device i for i + 1 as soon as they are complete, and the sum over all
-/// micro-batches leaves N - 1 for the owner of its stage. Adds the passes of micro-batch `device`
-/// to its device and all this, appends the gradient buffers, and returns those that backward fills.
+/// Partial sums leave device i for i + 1, or the last one of the next slot where terms are joint,
+/// as soon as they are complete, and the sum over all micro-batches leaves N - 1 for the owner of
+/// its stage. Adds the passes of micro-batch `device` to its device and all this, appends the
+/// gradient buffers, and returns those that backward fills.
 [[nodiscard]] AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
                                                  const ScheduleSpec& spec,
                                                  const std::vector<int>& owner, int device,

@@ -12,9 +12,10 @@ namespace {
 /// reader's need is a deadline, and the messages up to it share the time evenly.
 class HandOn {
  public:
-  HandOn(const Rule& rule, int stage, int owner) : owner_(owner), devices_(rule.micro_batches()) {
+  HandOn(const Rule& rule, const ScheduleSpec& spec, int stage, int owner)
+      : owner_(owner), devices_(rule.micro_batches()) {
     const int last = devices_ - 1;
-    const std::int64_t ready = rule.backward_time(last, stage, 0) + 1;
+    const std::int64_t ready = total_time(rule, spec, stage);
     const auto first_use = [&](int device) {
       return rule.forward_time(device, stage, rule.fresh(device, stage) ? 1 : 2);
     };
@@ -149,11 +150,10 @@ Layout replicated(const Rule& rule, const ScheduleSpec& spec) {
   std::vector<HandOn> rings;
   for (int j = 0; j < rule.stages(); ++j) {
     layout.owner.push_back(first_fresh(rule, j));
-    if (rule.cyclic()) rings.emplace_back(rule, j, layout.owner[j]);
+    if (rule.cyclic()) rings.emplace_back(rule, spec, j, layout.owner[j]);
   }
-  layout.groups.emplace_back();
+  layout.groups = groups_of(rule);
   for (int device = 0; device < rule.micro_batches(); ++device) {
-    layout.groups[0].push_back(device);
     layout.programs.push_back(rule.cyclic() ? cyclic(rule, spec, layout.owner, rings, device)
                                             : dp(rule, spec, device));
   }

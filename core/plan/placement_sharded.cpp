@@ -106,7 +106,7 @@ class CyclicDevice {
   void add_update(int stage, int own, std::vector<std::vector<int>>& gradients) {
     const int last = rule_.micro_batches() - 1;
     const int replica = device_ % replicas_;
-    const std::int64_t time = rule_.backward_time(last, stage, 0) + 1;
+    const std::int64_t time = total_time(rule_, spec_, stage);
     int source = own;
     if (device_ != last) {
       source = static_cast<int>(gradients.size());
@@ -209,9 +209,8 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
 Layout sharded(const Rule& rule, const ScheduleSpec& spec) {
   Layout layout{.period_time = 2LL * rule.stages()};
   for (int j = 0; j < rule.stages(); ++j) layout.owner.push_back(first_fresh(rule, j));
-  layout.groups.emplace_back();
+  layout.groups = groups_of(rule);
   for (int device = 0; device < rule.micro_batches(); ++device) {
-    layout.groups[0].push_back(device);
     layout.programs.push_back(rule.cyclic()
                                   ? CyclicDevice(rule, spec, layout.owner, device).program()
                                   : dp(rule, spec, layout.owner, device));

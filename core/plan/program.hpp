@@ -44,7 +44,8 @@ struct Turns {
 };
 
 /// An action of a period. Its step and version are relative to the period's own step, its peer is a
-/// program, and buffers that are taken in turn are left open.
+/// program, its group that of the first device of the team (the others have the following ones),
+/// and buffers that are taken in turn are left open.
 struct ProgramAction {
   Action action;
   Turns turns;

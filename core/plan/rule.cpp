@@ -10,6 +10,12 @@ bool splits_stages(Placement placement) {
   return placement == Placement::model || placement == Placement::pipeline;
 }
 
+bool has_fast_sums(const ParallelConfig& parallel) {
+  if (parallel.placement == Placement::single || parallel.placement == Placement::pipeline)
+    return false;
+  return parallel.rule == RuleKind::dp || parallel.micro_batches > parallel.stages;
+}
+
 bool needs_whole_slots(RuleKind rule, Placement placement) {
   return rule != RuleKind::dp && (placement == Placement::model || placement == Placement::sharded);
 }
@@ -25,6 +31,16 @@ Rule::Rule(RuleKind kind, int micro_batches, int stages, int slack)
 
 int Rule::slot(int i) const {
   return static_cast<int>(static_cast<std::int64_t>(s_) * i / n_);
+}
+
+int Rule::first_of_slot(int i) const {
+  while (i > 0 && slot(i - 1) == slot(i)) --i;
+  return i;
+}
+
+int Rule::last_of_slot(int i) const {
+  while (i + 1 < n_ && slot(i + 1) == slot(i)) ++i;
+  return i;
 }
 
 std::int64_t Rule::forward_time(int i, int j, std::int64_t t) const {
@@ -101,6 +117,8 @@ const char* to_string(Balance balance) {
       return "parameters";
     case Balance::layers:
       return "layers";
+    case Balance::time:
+      return "time";
   }
   return "?";
 }

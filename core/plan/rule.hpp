@@ -14,14 +14,14 @@ enum class RuleKind : std::uint8_t { dp, cdp_v1, cdp_v2 };
 enum class Placement : std::uint8_t { single, replicated, model, pipeline, sharded };
 enum class Order : std::uint8_t { together, accumulate };
 enum class Reduction : std::uint8_t { ordered, fast, local };
-enum class Balance : std::uint8_t { flops, activations, parameters, layers };
+enum class Balance : std::uint8_t { flops, activations, parameters, layers, time };
 
 /// The `[parallel]` table of a deck, less the transport.
 struct ParallelConfig {
   RuleKind rule = RuleKind::cdp_v2;
   Placement placement = Placement::single;
   Order order = Order::together;             // dp on one device only
-  Reduction reduction = Reduction::ordered;  // fast: dp on several devices; local: cyclic model
+  Reduction reduction = Reduction::ordered;  // local: cyclic model only; fast: see has_fast_sums
   Balance balance = Balance::flops;
   int micro_batches = 1;  // N, per training step
   int stages = 1;         // S
@@ -30,6 +30,9 @@ struct ParallelConfig {
 
 /// Whether a device has a single stage, so that activations travel between devices.
 [[nodiscard]] bool splits_stages(Placement placement);
+/// Whether there are devices whose gradients a collective may sum: those of all micro-batches for
+/// dp, those of a slot for cyclic rules.
+[[nodiscard]] bool has_fast_sums(const ParallelConfig& parallel);
 /// Whether N must be a multiple of S: devices stand for slots, each of them R = N / S times.
 [[nodiscard]] bool needs_whole_slots(RuleKind rule, Placement placement);
 
@@ -47,6 +50,9 @@ class Rule {
 
   /// floor(S i / N): micro-batches of one slot run at the same time.
   [[nodiscard]] int slot(int i) const;
+  /// First and last micro-batch of the slot of micro-batch i.
+  [[nodiscard]] int first_of_slot(int i) const;
+  [[nodiscard]] int last_of_slot(int i) const;
   /// Time steps by which micro-batch i starts after micro-batch 0 of the same training step.
   [[nodiscard]] int offset(int i) const { return cyclic() ? 2 * slot(i) : 0; }
   /// Time step at which the forward (backward) of stage j of micro-batch i, training step t, runs.

@@ -185,6 +185,12 @@ int Schedule::device_in_turn(const Program& program, std::int64_t step, int turn
          static_cast<int>((number % program.team + program.team) % program.team);
 }
 
+void Schedule::name_devices(int device, const Turns& turns, Action& action) const {
+  if (action.peer >= 0)
+    action.peer = device_in_turn(layout_.programs[action.peer], action.step, turns.peer);
+  if (action.group >= 0) action.group += device - program(device).first_device;
+}
+
 Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t period,
                           std::int64_t first_step) const {
   Action result = what.action;
@@ -192,8 +198,7 @@ Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t pe
   result.step += steps_before;
   result.version = names_version(what.action) ? what.action.version + steps_before : -1;
   result.time += (steps_before - first_step) * layout_.period_time;
-  if (result.peer >= 0 && result.group < 0)
-    result.peer = device_in_turn(layout_.programs[result.peer], result.step, what.turns.peer);
+  name_devices(device, what.turns, result);
   const BufferCounts& counts = buffers(device);
   const std::int64_t steps = result.step - first_step;
   const auto turn = [&](int count) { return round_robin(steps, result.micro_batch, count); };
@@ -263,8 +268,7 @@ Period Schedule::period() const {
         action.step += before;
         action.version += before;
         action.time += before * layout_.period_time;
-        if (action.peer >= 0 && action.group < 0)
-          action.peer = device_in_turn(layout_.programs[action.peer], action.step, what.turns.peer);
+        name_devices(d, what.turns, action);
         result.lists[d].push_back(action);
       }
     }

@@ -103,6 +103,8 @@ class Schedule {
 
  private:
   [[nodiscard]] int device_in_turn(const Program& program, std::int64_t step, int turn) const;
+  /// Puts the device in place of the program of a peer, and the group of the device in its team.
+  void name_devices(int device, const Turns& turns, Action& action) const;
   [[nodiscard]] Action absolute(int device, const ProgramAction& what, std::int64_t period,
                                 std::int64_t first_step) const;
   void adopt_programs();

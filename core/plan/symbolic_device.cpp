@@ -110,15 +110,18 @@ SymbolicDevice::Place& SymbolicDevice::in_turn(std::vector<Place>& places, const
                                       static_cast<int>(places.size()))];
 }
 
-std::vector<bool> SymbolicDevice::only(int micro_batch) const {
-  std::vector<bool> summed(parallel_.micro_batches);
-  summed[micro_batch] = true;
-  return summed;
+int SymbolicDevice::first_of_term(int micro_batch) const {
+  if (parallel_.reduction != Reduction::fast) return micro_batch;
+  if (parallel_.rule == RuleKind::dp) return 0;
+  int first = micro_batch;
+  while (first > 0 && slot_by_rule(parallel_, first - 1) == slot_by_rule(parallel_, micro_batch))
+    --first;
+  return first;
 }
 
-std::vector<bool> SymbolicDevice::through(int micro_batch) const {
+std::vector<bool> SymbolicDevice::between(int first, int last) const {
   std::vector<bool> summed(parallel_.micro_batches);
-  std::fill_n(summed.begin(), micro_batch + 1, true);
+  std::fill(summed.begin() + first, summed.begin() + last + 1, true);
   return summed;
 }
 
@@ -217,9 +220,11 @@ void SymbolicDevice::accumulate(const Action& action) {
   if (!fine()) return;
   const int i = action.micro_batch;
   const bool local = parallel_.reduction == Reduction::local;
-  // In index order: all before this micro-batch, and itself.
-  const bool in_order = i > 0 && ((to.summed == only(i) && from.summed == through(i - 1)) ||
-                                  (from.summed == only(i) && to.summed == through(i - 1)));
+  // In index order: all before this micro-batch, or before those summed with it, and itself.
+  const int first = first_of_term(i);
+  const bool in_order =
+      first > 0 && ((to.summed == between(first, i) && from.summed == through(first - 1)) ||
+                    (from.summed == between(first, i) && to.summed == through(first - 1)));
   demand(local || in_order, "does not add in index order");
   for (std::size_t k = 0; k < to.summed.size(); ++k) {
     demand(!(to.summed[k] && from.summed[k]), "adds a micro-batch twice");
@@ -265,7 +270,8 @@ void SymbolicDevice::token(const Action& action) {
   const std::int64_t ahead =
       i > 0 ? 2 * (slot_by_rule(parallel_, i) - slot_by_rule(parallel_, i - 1)) : -1;
   const Progress& before = progress_[{action.step, i - 1}];
-  demand(before.forwards + before.backwards == ahead, "paces the next device wrongly");
+  const bool begins = i == 1 || token_ == action.step;
+  demand(begins && before.forwards + before.backwards == ahead, "paces the next device wrongly");
 }
 
 const char* SymbolicDevice::at_the_end() {

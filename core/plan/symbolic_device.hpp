@@ -100,8 +100,13 @@ class SymbolicDevice {
   [[nodiscard]] ParameterCopy& passing(const Action& action, Payload payload);
   [[nodiscard]] Pending* pending(const Action& action);
   [[nodiscard]] Place& in_turn(std::vector<Place>& places, const Action& action);
-  [[nodiscard]] std::vector<bool> only(int micro_batch) const;
-  [[nodiscard]] std::vector<bool> through(int micro_batch) const;
+  /// The first micro-batch whose gradient a collective adds to that of `micro_batch`, the last one.
+  [[nodiscard]] int first_of_term(int micro_batch) const;
+  [[nodiscard]] std::vector<bool> between(int first, int last) const;
+  [[nodiscard]] std::vector<bool> only(int micro_batch) const {
+    return between(micro_batch, micro_batch);
+  }
+  [[nodiscard]] std::vector<bool> through(int micro_batch) const { return between(0, micro_batch); }
   [[nodiscard]] bool holds(const GradientBuffer& buffer, const Action& action) const;
 
   const Schedule& schedule_;

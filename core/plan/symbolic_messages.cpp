@@ -97,7 +97,8 @@ Statement SymbolicDevice::statement(const Action& send) const {
 }
 
 void SymbolicDevice::collective(const Action& action) {
-  demand(parallel_.rule == RuleKind::dp, "is a collective in a cyclic rule");
+  const bool cyclic = parallel_.rule != RuleKind::dp;
+  demand(!cyclic || parallel_.reduction == Reduction::fast, "is a collective in a cyclic rule");
   if (!fine()) return;
   if (action.kind == ActionKind::broadcast) {
     ParameterCopy& copy = passing(action, action.payload);
@@ -115,17 +116,18 @@ void SymbolicDevice::collective(const Action& action) {
   const int last = action.stage < 0 ? parallel_.stages - 1 : action.stage;
   const std::vector<int>& devices = schedule_.groups()[action.group];
   const auto place = std::ranges::find(devices, device_) - devices.begin();
+  const int own = (cyclic ? first_of_term(action.micro_batch) : 0) + static_cast<int>(place);
   for (int j = first; j <= last; ++j) {
     GradientBuffer& buffer = gradients_[action.stage < 0 ? j : action.buffer];
-    demand(buffer.step == action.step && buffer.stage == j &&
-               buffer.summed == only(static_cast<int>(place)) && buffer.pending.idle(),
+    demand(buffer.step == action.step && buffer.stage == j && buffer.summed == only(own) &&
+               buffer.pending.idle(),
            "not all gradients are here");
     buffer.pending.landing = true;
   }
 }
 
 void SymbolicDevice::finish_collective(const Action& action) {
-  if (action.payload != Payload::total) {
+  if (action.payload == Payload::forward_copy || action.payload == Payload::backward_copy) {
     ParameterCopy& copy = passing(action, action.payload);
     if (action.peer == device_)
       --copy.pending.sends;
@@ -134,7 +136,9 @@ void SymbolicDevice::finish_collective(const Action& action) {
     if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
     return;
   }
-  const std::vector<bool> all = through(parallel_.micro_batches - 1);
+  const int last =
+      parallel_.rule == RuleKind::dp ? parallel_.micro_batches - 1 : action.micro_batch;
+  const std::vector<bool> all = between(first_of_term(last), last);
   if (action.stage < 0) {
     for (int j = 0; j < parallel_.stages; ++j) gradients_[j] = {action.step, j, all, {}};
     return;

@@ -89,6 +89,12 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(kinds.count("send"), kinds.count("post"))
         self.assertIn("can be planned, but not be trained yet",
                       self.refused("train", deck, "parallel.placement=model"))
+        fast = ["parallel.placement=replicated", "parallel.reduction=fast"]
+        self.assertIn("one by one", self.refused("plan", deck, *fast))
+        slots = [*fast, "parallel.stages=2"]
+        self.assertIn("0 .. 1", self.run_carousel("plan", deck, *slots).stdout)
+        self.assertIn("can be planned, but not be trained yet",
+                      self.refused("train", deck, *slots))
 
     def test_compares_and_sweeps(self):
         deck = f"{INPUTS}/digits.toml"
@@ -105,6 +111,34 @@ class CommandLine(unittest.TestCase):
                     "machine.devices_per_node=2"]
         self.assertIn("s per step", self.run_carousel("plan", deck, *machine).stdout)
         self.assertIn("simulated", self.run_carousel("plan", deck, "--compare", *machine).stdout)
+
+    def test_advises(self):
+        deck = f"{INPUTS}/digits.toml"
+        self.assertIn("[machine]", self.refused("plan", deck, "--advise"))
+        self.assertIn("parallel.balance = \"time\" needs a [machine]",
+                      self.refused("plan", deck, "parallel.balance=time"))
+        machine = ["machine.flops=1e9", "machine.memory_bandwidth=1e10",
+                   "machine.node_latency=1e-7", "machine.node_bandwidth=1e12",
+                   "machine.network_latency=1e-6", "machine.network_bandwidth=1e9",
+                   "machine.devices_per_node=8"]
+        self.run_carousel("plan", deck, "parallel.balance=time", *machine)
+        text = self.run_carousel("plan", deck, *machine, "machine.devices=4", "--advise").stdout
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        rows = [line.split() for line in text.splitlines()]
+        plans = [row for row in rows if row and row[0] in ("dp", "cdp-v1", "cdp-v2")]
+        self.assertEqual(len({(row[0], row[1]) for row in plans}), len(plans))
+        self.assertLessEqual(max(int(row[6]) for row in plans), 4)
+        seconds = [float(row[8]) for row in plans]
+        self.assertEqual(seconds, sorted(seconds))
+        keys = text[text.index("Keys of the fastest one:"):].split()[5:]
+        best = self.run_carousel("plan", deck, *machine, *keys).stdout
+        self.assertAlmostEqual(float(re.search(r"simulated +(\S+) s", best).group(1)), seconds[0],
+                               delta=0.001 * seconds[0] + 1e-6)
+        tight = self.run_carousel("plan", deck, *machine, "machine.memory=1000", "--advise")
+        self.assertEqual(tight.returncode, 2)
+        self.assertIn("too large", tight.stdout)
+        self.assertRegex(tight.stderr,
+                         r"machine.memory = 1000 bytes: no plan fits; the smallest needs \d{5,}")
 
     def test_takes_a_schedule_from_a_file(self):
         deck = f"{INPUTS}/digits.toml"

@@ -196,7 +196,7 @@ TEST(RunConfig, RefusesUnknownChoices) {
   EXPECT_THAT(refusal("cdp-v2", "cdpv2"), HasSubstr("\"dp\", \"cdp-v1\", \"cdp-v2\" (did you "
                                                     "mean cdp-v2?)"));
   for (const char* later :
-       {"parallel.balance=time", "parallel.transport=nccl", "train.optimizer.name=adam"})
+       {"parallel.transport=nccl", "train.optimizer.name=adam", "model.name=vit"})
     EXPECT_THAT(refusal({later}), HasSubstr("is not in this version")) << later;
 }
 
@@ -213,7 +213,8 @@ TEST(RunConfig, RefusesKeysWithoutEffect) {
               AllOf(StartsWith("inputs/x.toml:15:1: parallel.slack has no effect"),
                     HasSubstr("only with \"cdp-v2\"")));
   EXPECT_THAT(refusal({"parallel.order=accumulate"}), HasSubstr("parallel.order has no effect"));
-  EXPECT_THAT(refusal({"parallel.reduction=fast"}), HasSubstr("parallel.rule = \"cdp-v2\""));
+  EXPECT_THAT(refusal({"parallel.reduction=fast", "parallel.micro_batches=2"}),
+              HasSubstr("parallel.rule = \"cdp-v2\" and N = 2, S = 2"));
   EXPECT_THAT(refusal({"train.schedule.name=cosine"}), HasSubstr("milestones has no effect"));
   EXPECT_THAT(refusal({"train.schedule.final_factor=0.1"}), HasSubstr("only with \"cosine\""));
   EXPECT_THAT(refusal({"train.schedule.warmup_epochs=0", "train.schedule.warmup_factor=0.1"}),

@@ -104,6 +104,27 @@ class Training(Run):
                                      steps * run[f"plan/{kind}_per_step"][device])
             self.assertEqual(steps, 22)
 
+    def test_predicts_from_what_was_measured(self):
+        self.train("run", "train.epochs=1")
+        text = self.carousel("plan", DECK, "--measured", "run").stdout
+        predicted = float(re.search(r"simulated +(\S+) s", text).group(1))
+        with h5py.File(self.folder / "run/ranks/0000.h5") as file:
+            columns = {name: file[f"actions/{name}"][()] for name in
+                       ("kind", "stage", "step", "begin", "end")}
+        expected = 0
+        for kind, count in {b"load": 4, b"forward": 4, b"backward": 4, b"accumulate": 3,
+                            b"update": 1}.items():
+            for stage in range(1 if kind == b"load" else 4):
+                rows = ((columns["kind"] == kind) & (columns["stage"] == stage) &
+                        (columns["step"] >= 2))
+                seconds = numpy.sort((columns["end"] - columns["begin"])[rows])
+                expected += count * seconds[len(seconds) // 2]
+        self.assertAlmostEqual(predicted, expected, delta=1e-6)
+        table = self.carousel("plan", DECK, "--measured", "run", "--compare").stdout
+        self.assertIn("simulated", table)
+        other = self.carousel("plan", DECK, "parallel.stages=2", "--measured", "run", code=2)
+        self.assertIn("--measured run: has 4 stages, and the plan 2", self.complaint(other))
+
     def test_eval_repeats_the_last_evaluation(self):
         self.train("run", "train.epochs=2")
         with h5py.File(self.folder / "run/run.h5") as run:

@@ -93,7 +93,7 @@ TEST(ScheduleFile, NamesWhatCannotBe) {
   EXPECT_THAT(with("kind", "forwards"), HasSubstr("kind \"forwards\" is unknown"));
   EXPECT_THAT(with("payload", 7), HasSubstr("payload is not a text"));
   EXPECT_THAT(with("direction", "up"), HasSubstr("direction \"up\" is unknown"));
-  EXPECT_THAT(with("group", 1), HasSubstr("group = 1"));
+  EXPECT_THAT(with("group", 2), HasSubstr("group = 2"));
   EXPECT_THAT(changed([](Json& j) { j["actions"][5].erase("peer"); }),
               HasSubstr("actions[5]: peer is missing"));
 }

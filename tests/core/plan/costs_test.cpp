@@ -69,7 +69,7 @@ TEST(Costs, AddsRooflinesLayerByLayer) {
   costs[0].accumulate.bytes = 300;
   costs[0].update.bytes = 700;
   costs[1].forward = {{4000, 0}};
-  const auto seconds = action_seconds(costs, machine);
+  const auto seconds = action_seconds(stage_seconds(costs, machine));
   const auto of = [&](ActionKind kind, int stage) {
     return seconds(0, {.kind = kind, .stage = stage});
   };

@@ -67,10 +67,13 @@ TEST(Messages, OfARingAreAsManyAsOfARingAllReduce) {
       for (const ParallelConfig& config : variants(Placement::replicated, n, stages)) {
         const Schedule schedule = schedule_of(config);
         Counts expected;
-        const bool ring = n > 1 && config.reduction == Reduction::ordered;
         const bool cyclic = config.rule != RuleKind::dp;
+        const bool fast = config.reduction == Reduction::fast;
+        const bool ring = n > 1 && (cyclic || !fast);
+        // Where slots sum by collectives, a partial sum goes from slot to slot.
+        const int sums = fast ? stages - 1 : n - 1;
         for (int j = 0; ring && j < stages; ++j) {
-          expected[{Payload::gradient, j}] = n - 1;
+          if (sums > 0) expected[{Payload::gradient, j}] = sums;
           if (!cyclic) expected[{Payload::total, j}] = n - 1;
           if (cyclic) expected[{Payload::parameters, j}] = n - 1;
           if (cyclic && schedule.owner(j) != n - 1) expected[{Payload::total, j}] = 1;
@@ -105,6 +108,10 @@ TEST(Messages, GoToTheNextDeviceExceptTheDiagonal) {
           if (diagonal) {
             EXPECT_EQ(message.from, n - 1);
             EXPECT_EQ(send.peer, schedule.owner(send.stage));
+          } else if (send.payload == Payload::gradient && config.reduction == Reduction::fast) {
+            const Rule& rule = schedule.rule();
+            EXPECT_EQ(rule.last_of_slot(message.from), message.from) << describe(config);
+            EXPECT_EQ(send.peer, rule.last_of_slot(message.from + 1)) << describe(config);
           } else {
             EXPECT_EQ(send.peer, (message.from + 1) % n) << describe(config);
           }
@@ -127,6 +134,35 @@ TEST(Messages, OfTheFastReductionAreOneAllReduce) {
       if (a.kind == ActionKind::all_reduce) collectives.push_back(a);
     ASSERT_EQ(collectives.size(), 1U);
     EXPECT_EQ(collectives[0].bytes, 64 + 128 + 192);
+  }
+}
+
+// One collective per stage and slot of several micro-batches, which has a time step of its own
+// while the next stage computes; only the last slot of rules without slack waits for it at once.
+TEST(Messages, OfTheFastReductionSumSlotsBesideTheNextBackward) {
+  for (const int slack : {0, 1}) {
+    ParallelConfig config = parallel(RuleKind::cdp_v2, Placement::replicated, 7, 3, slack);
+    config.reduction = Reduction::fast;
+    const Schedule schedule = schedule_of(config);
+    EXPECT_EQ(schedule.groups(), (std::vector<std::vector<int>>{{0, 1, 2}, {3, 4}, {5, 6}}));
+    for (int d = 0; d < 7; ++d) {
+      std::map<int, std::int64_t> started;  // [stage] time
+      int finished = 0;
+      for (const Action& a : schedule.actions(d, {3, 4})) {
+        if (!is_collective(a)) continue;
+        EXPECT_EQ(a.group, schedule.rule().slot(d));
+        EXPECT_EQ(a.peer, schedule.rule().last_of_slot(d));
+        if (a.kind != ActionKind::wait) {
+          EXPECT_EQ(a.kind, ActionKind::reduce);
+          EXPECT_TRUE(started.emplace(a.stage, a.time).second);
+          continue;
+        }
+        ++finished;
+        EXPECT_EQ(a.time - started.at(a.stage), d == 6 && slack == 0 ? 0 : 1);
+      }
+      EXPECT_EQ(started.size(), 3U);
+      EXPECT_EQ(finished, 3);
+    }
   }
 }
 

@@ -96,6 +96,35 @@ int held_at_once(const Rule& rule, int stage) {
   return most;
 }
 
+// Design, section 2: in the steady state every stage is used by exactly one slot at every time
+// step.
+TEST(Schedule, LetsOneSlotUseEachStageAtATime) {
+  for (int stages = 1; stages <= 6; ++stages) {
+    for (int replicas = 1; replicas <= 3; ++replicas) {
+      for (const ParallelConfig& config : testing::variants(replicas * stages, stages)) {
+        if (config.rule == RuleKind::dp) continue;
+        const Schedule schedule = schedule_of(config);
+        const std::int64_t period = schedule.period_time();
+        std::vector<std::vector<std::vector<int>>> slots(
+            period, std::vector<std::vector<int>>(stages));  // [time step][stage]
+        for (const std::vector<Action>& list : schedule.lists({0, 5})) {
+          for (const Action& a : list) {
+            if (is_pass(a) && a.time >= 2 * period && a.time < 3 * period)
+              slots[a.time - 2 * period][a.stage].push_back(a.micro_batch / replicas);
+          }
+        }
+        // A pipeline takes the micro-batches of a slot one after the other.
+        const int at_once = config.placement == Placement::pipeline ? 1 : replicas;
+        for (const auto& stage : slots) {
+          for (const std::vector<int>& users : stage)
+            EXPECT_EQ(users, std::vector<int>(at_once, users.empty() ? -1 : users.front()))
+                << describe(config);
+        }
+      }
+    }
+  }
+}
+
 TEST(Schedule, HasNoMoreFramesThanMicroBatchesHoldAStage) {
   for (int n = 1; n <= 9; ++n) {
     for (int stages = 1; stages <= 9; ++stages) {

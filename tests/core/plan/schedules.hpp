@@ -64,6 +64,13 @@ inline std::vector<ParallelConfig> variants(Placement placement, int n, int stag
     all.push_back(all.back());
     all.back().reduction = Reduction::local;
   }
+  const std::size_t ordered = all.size();
+  for (std::size_t k = 0; k < ordered; ++k) {
+    ParallelConfig fast = all[k];
+    fast.reduction = Reduction::fast;
+    const bool adds = fast.rule != RuleKind::dp && all[k].reduction == Reduction::ordered;
+    if (adds && has_fast_sums(fast)) all.push_back(fast);
+  }
   return all;
 }
 
