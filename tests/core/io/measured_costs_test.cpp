@@ -77,8 +77,9 @@ TEST(MeasuredCosts, TakeTheFirstStepsOfAShortRun) {
 TEST(MeasuredCosts, NeedEveryPass) {
   const TemporaryFolder folder;
   const RunSummary run = run_of(folder, 8, false);
-  EXPECT_THAT(failure(ExitCode::bad_data, [&] { static_cast<void>(measured_seconds(run, otherwise())); }),
-              HasSubstr("no backward of stage 1 was recorded"));
+  EXPECT_THAT(
+      failure(ExitCode::bad_data, [&] { static_cast<void>(measured_seconds(run, otherwise())); }),
+      HasSubstr("no backward of stage 1 was recorded"));
 }
 
 }  // namespace
