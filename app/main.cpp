@@ -79,6 +79,10 @@ void add_weights_commands(CLI::App& app, CommandLine& line) {
   out->add_flag("--overwrite", line.exported.overwrite, overwrite);
 }
 
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "needs a value that is not empty" : "";
+}
+
 void add_commands(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", version, "Print the versions of all parts");
   app.require_subcommand(0, 1);  // none is refused by run(), so that a wrong one is named
@@ -108,21 +112,24 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->type_name("FILE")
       ->excludes(json)
       ->excludes(compare)
-      ->excludes(advise);
+      ->excludes(advise)
+      ->check(not_empty);
   plan->add_option("--svg", line.plan.svg, "Draw the time grid, messages and memory into FILE")
       ->type_name("FILE")
       ->excludes(json)
       ->excludes(compare)
-      ->excludes(advise);
+      ->excludes(advise)
+      ->check(not_empty);
   plan->add_option("--measured", line.plan.measured,
                    "Simulate with what the actions of a run took, not with [machine]'s roofline")
       ->type_name("RUN")
       ->excludes(advise)
-      ->excludes(json);
+      ->check(not_empty);
   plan->add_option("--sweep", line.plan.sweep, "A line for each value: parallel.stages=1,2,4")
       ->excludes(compare)
       ->excludes(advise)
-      ->excludes(json);
+      ->excludes(json)
+      ->check(not_empty);
   add_deck_help(plan);
 
   CLI::App* eval = app.add_subcommand("eval", "Evaluate a checkpoint on a test set");

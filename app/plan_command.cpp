@@ -59,28 +59,38 @@ class Estimator {
   }
 
   [[nodiscard]] Estimate operator()(const RunConfig& config, const PreparedRun& run) const {
-    std::optional<Speeds> speeds;
-    if (config.machine || measured_) {
-      // Without a machine, links cost nothing.
-      speeds.emplace();
-      speeds->machine = config.machine ? *config.machine : with_ideal_links({});
-      speeds->seconds = action_seconds(measured_ ? seconds_by_run(config, run, *measured_)
-                                                 : seconds_by_machine(config, run));
-    }
-    return estimate(run.schedule, run.memory, speeds);
+    return estimate(run.schedule, run.memory, speeds(config, run));
+  }
+
+  [[nodiscard]] std::optional<Forecast> forecast_of(const RunConfig& config,
+                                                    const PreparedRun& run) const {
+    const std::optional<Speeds> known = speeds(config, run);
+    if (!known) return std::nullopt;
+    return forecast(run.schedule, run.memory.stages, *known);
   }
 
  private:
+  [[nodiscard]] std::optional<Speeds> speeds(const RunConfig& config,
+                                             const PreparedRun& run) const {
+    if (!config.machine && !measured_) return std::nullopt;
+    // Without a machine, links cost nothing.
+    return Speeds{config.machine ? *config.machine : with_ideal_links({}),
+                  action_seconds(measured_ ? seconds_by_run(config, run, *measured_)
+                                           : seconds_by_machine(config, run))};
+  }
+
   std::optional<RunSummary> measured_ = {};
 };
 
 void print_comparison(const RunConfig& config, const Estimator& estimate_of) {
   const PreparedRun own = prepare_run(config, Dataset(config.data_file), config.transport);
+  PlanBasis basis = own.basis;
+  basis.schedule.clear();  // a file is of one rule and placement
   std::vector<Estimate> estimates;
   for (const ParallelConfig& parallel : alternatives(config.parallel)) {
     RunConfig other = config;
     other.parallel = parallel;
-    estimates.push_back(estimate_of(other, prepare_run(other, own.basis)));
+    estimates.push_back(estimate_of(other, prepare_run(other, basis)));
   }
   std::int64_t model_bytes = 0;
   for (int j = 0; j < own.schedule.rule().stages(); ++j)
@@ -144,13 +154,23 @@ void print_advice(const RunConfig& config) {
          "{}: has no [machine] table, and --advise needs one; see carousel help deck",
          config.deck.path());
   const PreparedRun own = prepare_run(config, Dataset(config.data_file), config.transport);
+  check_batch_norm(config, own);
   const AdviceQuestion question = advice_question(config, own);
   const Advice advice = advise(own.model, question);
   fmt::print("{}", to_string(advice, question));
-  if (advice.best.empty() || !advice.best.front().fits)
+  CAROUSEL_CHECK(!advice.best.empty(), "no plan for {} samples", question.samples);
+  if (!advice.best.front().fits)
     fail(ExitCode::usage, "{}: machine.memory = {:.0f} bytes: no plan fits; the smallest needs {}",
          where(config, "machine.memory"), question.machine.memory, advice.best.front().fullest);
   fmt::print("\nKeys of the fastest one:\n{}\n", overrides_of(advice.best.front()));
+  if (can_be_trained(advice.best.front().parallel)) return;
+  const auto trained = std::ranges::find_if(
+      advice.best, [](const Candidate& c) { return c.fits && can_be_trained(c.parallel); });
+  if (trained == advice.best.end())
+    fmt::print("\nNone that fits can be trained yet.\n");
+  else
+    fmt::print("\nIt cannot be trained yet. Keys of the fastest one above that can:\n{}\n",
+               overrides_of(*trained));
 }
 
 void write_new(const std::string& path, const std::string& text, const char* what) {
@@ -166,7 +186,7 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of) {
   const Estimate costs = estimate_of(config, run);
   fmt::print("{}", describe(run));
   if (!costs.seconds) return;
-  fmt::print("simulated           {:.6f} s per step, of which {:.6f} s is communication\n",
+  fmt::print("simulated           {:.4g} s per step, of which {:.4g} s is communication\n",
              costs.seconds->step, costs.seconds->exposed());
 }
 
@@ -186,7 +206,8 @@ void plan_command(const PlanArguments& arguments) {
   if (!arguments.emit.empty())
     write_new(arguments.emit, schedule_text(run.schedule), "the schedule");
   if (!arguments.json) return;
-  fmt::print("{}", plan_json(run.schedule, run.memory, arguments.steps));
+  fmt::print("{}", plan_json(run.schedule, run.memory, arguments.steps,
+                             estimate_of.forecast_of(config, run)));
 }
 
 void print_plan(const RunConfig& config) {

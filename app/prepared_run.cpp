@@ -14,6 +14,7 @@
 #include "core/io/schedule_file.hpp"
 #include "core/plan/checker.hpp"
 #include "core/plan/costs.hpp"
+#include "core/plan/estimate.hpp"
 #include "core/plan/grid.hpp"
 #include "core/plan/routes.hpp"
 
@@ -42,6 +43,7 @@ const LayerSpec* single_values(const Model& model, int batch) {
 std::string schedule_text_of(const RunConfig& config) {
   if (config.schedule_file.empty()) return "";
   const std::vector<std::byte> bytes = read_file(config.schedule_file);
+  if (bytes.empty()) fail(ExitCode::bad_data, "{}: is empty", config.schedule_file);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -104,9 +106,19 @@ void check_message_sizes(const PreparedRun& run) {
            "more stages, or balance = \"parameters\"",
            run.schedule.rule().stages(), j, bytes, INT_MAX);
   }
+  if (run.memory.largest_message > INT_MAX)
+    fail(ExitCode::usage,
+         "parallel.reduction = \"{}\" makes a message of {} bytes, and a message of MPI holds {}; "
+         "use \"ordered\" or more stages",
+         to_string(run.schedule.parallel().reduction), run.memory.largest_message, INT_MAX);
 }
 
 }  // namespace
+
+bool can_be_trained(const ParallelConfig& parallel) {
+  if (splits_stages(parallel.placement) || parallel.placement == Placement::sharded) return false;
+  return parallel.rule == RuleKind::dp || parallel.reduction != Reduction::fast;
+}
 
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
   PreparedRun run = prepare_run(
@@ -142,9 +154,11 @@ AdviceQuestion advice_question(const RunConfig& config, const PreparedRun& run) 
       .largest_message = INT_MAX,
       .machine = *config.machine,
       .memory = [&config, &run](int batch) { return memory_spec(config, run.basis, batch); }};
+  question.machine.jitter = 0;  // which of two plans is faster should not be luck
   if (question.machine.devices == 0) question.machine.devices = run.schedule.devices();
   const std::int64_t most =
-      std::max({most_tried, question.machine.devices, config.parallel.micro_batches});
+      std::min(most_parallel,
+               std::max({most_tried, question.machine.devices, config.parallel.micro_batches}));
   for (std::int64_t n = 1; n <= std::min(most, question.samples); ++n) {
     if (question.samples % n != 0 || question.samples / n > most_micro_batch_size) continue;
     const auto batch = static_cast<int>(question.samples / n);
@@ -198,10 +212,8 @@ std::string describe(const PreparedRun& run) {
   const std::vector<Route> routes = routes_of(run.schedule);
   if (!routes.empty()) text += to_string(routes, run.schedule) + "\n";
 
-  constexpr auto activations = static_cast<std::size_t>(Category::activations);
-  std::int64_t held = 0;
-  for (int d = 0; d < plan.devices; ++d) held += plan.bytes[d][activations];
-  text += fmt::format("{:<20}{:<20}{:>18}\n", "activations", "this plan", held);
+  text += fmt::format("{:<20}{:<20}{:>18}\n", "activations at once", "this plan",
+                      held_at_once(run.schedule, run.memory.stages));
   text +=
       fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, all at once", plan.activation_bytes_together);
   text +=

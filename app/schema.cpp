@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/plan/rule.hpp"
 #include "core/train/config.hpp"
 
 namespace carousel {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr double most_threads = 512;  // what Kokkos' OpenMP backend has room for
 // Bounds keep products of two of these, and the number of samples of a step, within 32 bits.
-constexpr Range counts = {.min = 1, .max = 4096};
+constexpr Range counts = {.min = 1, .max = most_parallel};
 constexpr Range not_negative = {.min = 0};
 constexpr Range fraction = {.min = 0, .max = 1};
 
@@ -310,7 +311,7 @@ std::vector<KeySpec> machine_keys() {
                    .type = KeyType::number,
                    .doc = doc,
                    .required = true,
-                   .range = {.min = 0, .open_min = true},
+                   .range = {.min = 1},
                    .unit = unit};
   };
   const auto latency = [](const char* name, const char* doc) {

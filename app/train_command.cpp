@@ -4,6 +4,7 @@
 
 #include "app/commands.hpp"
 #include "app/engine_process.hpp"
+#include "app/prepared_run.hpp"
 #include "core/io/run_folder.hpp"
 
 namespace carousel {
@@ -13,12 +14,12 @@ namespace {
 /// What the engine executes so far; everything can be planned.
 void check_placement(const RunConfig& config) {
   const Placement placement = config.parallel.placement;
+  if (can_be_trained(config.parallel)) return;
   if (config.parallel.rule != RuleKind::dp && config.parallel.reduction == Reduction::fast)
     fail(ExitCode::usage,
          "{}: parallel.reduction = \"fast\" within a slot of a cyclic rule can be planned, but not "
          "be trained yet; use \"ordered\"",
          where(config, "parallel.reduction"));
-  if (placement == Placement::single || placement == Placement::replicated) return;
   fail(ExitCode::usage,
        "{}: parallel.placement = \"{}\" can be planned, but not be trained yet; use \"single\" or "
        "\"replicated\"",

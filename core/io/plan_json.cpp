@@ -29,13 +29,26 @@ Json json_of(int device, const Action& action) {
   return json;
 }
 
+Json json_of(const Forecast& forecast) {
+  Json links = Json::array();
+  for (const LinkLoad& link : forecast.links)
+    links.push_back({{"from", link.from}, {"to", link.to}, {"bytes", link.bytes}});
+  return {{"seconds_per_step", forecast.seconds.step},
+          {"ideal_seconds_per_step", forecast.seconds.ideal_step},
+          {"bin_seconds", forecast.bins.width},
+          {"computing", forecast.computing},
+          {"links", std::move(links)},
+          {"activations", forecast.activations}};
+}
+
 }  // namespace
 
 std::string action_json(int device, const Action& action) {
   return json_of(device, action).dump();
 }
 
-std::string plan_json(const Schedule& schedule, const MemoryPlan& memory, std::int64_t steps) {
+std::string plan_json(const Schedule& schedule, const MemoryPlan& memory, std::int64_t steps,
+                      const std::optional<Forecast>& simulated) {
   const ParallelConfig& parallel = schedule.parallel();
   Json plan = {{"rule", to_string(parallel.rule)},
                {"placement", to_string(parallel.placement)},
@@ -58,6 +71,7 @@ std::string plan_json(const Schedule& schedule, const MemoryPlan& memory, std::i
     for (const Action& action : schedule.actions(d, {0, steps}))
       plan["actions"].push_back(json_of(d, action));
   }
+  if (simulated) plan["simulation"] = json_of(*simulated);
   return plan.dump() + "\n";
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.hpp"
@@ -20,23 +21,26 @@ constexpr const char* format = "carousel schedule 1";
 class ActionReader {
  public:
   ActionReader(const Json& json, std::size_t index, const std::string& path,
-               const Schedule& schedule)
-      : json_(json), index_(index), path_(path), schedule_(schedule) {}
+               const Schedule& schedule, std::int64_t steps)
+      : json_(json), index_(index), path_(path), schedule_(schedule), steps_(steps) {}
 
   [[nodiscard]] int device() const {
     return static_cast<int>(number("device", 0, schedule_.devices() - 1));
   }
 
   [[nodiscard]] Action read() const {
+    // Steps reach into a few periods before and behind; buffers are few.
+    const std::int64_t far_step = 8 * std::max<std::int64_t>(steps_, 8);
+    const std::int64_t far_time = far_step * schedule_.period_time();
     constexpr std::int64_t far = 1'000'000;
     const int stages = schedule_.rule().stages();
     Action action;
     action.kind = one_of("kind", ActionKind::save);
     if (json_.contains("payload")) action.payload = one_of("payload", Payload::metrics);
     if (json_.contains("direction")) action.direction = direction();
-    action.time = number("time", -far, far);
-    action.step = number("step", -far, far);
-    action.version = number("version", -far, far);
+    action.time = number("time", -far_time, far_time);
+    action.step = number("step", -far_step, far_step);
+    action.version = number("version", -far_step, far_step);
     action.micro_batch =
         static_cast<int>(number("micro_batch", -1, schedule_.rule().micro_batches() - 1));
     action.stage = static_cast<int>(number("stage", least_stage(action), stages - 1));
@@ -103,6 +107,7 @@ class ActionReader {
   std::size_t index_;
   const std::string& path_;
   const Schedule& schedule_;
+  std::int64_t steps_;  // of a period
 };
 
 void expect(const Json& json, const std::string& path, const char* key, const Json& wanted) {
@@ -167,7 +172,7 @@ Period read_period(std::string_view text, const std::string& path, const Schedul
   for (std::size_t k = 0; k < actions->size(); ++k) {
     if (!(*actions)[k].is_object())
       fail(ExitCode::bad_data, "{}: actions[{}]: is not an object", path, k);
-    const ActionReader reader((*actions)[k], k, path, schedule);
+    const ActionReader reader((*actions)[k], k, path, schedule, period.steps);
     period.lists[reader.device()].push_back(reader.read());
   }
   return period;

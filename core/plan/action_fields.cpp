@@ -27,6 +27,7 @@ class Fields {
         turn(&Action::buffer, counts_.inputs);
         break;
       case ActionKind::forward:
+        demand(action_.time >= 0, "runs before the segment begins");
         version();
         [[fallthrough]];
       case ActionKind::release:
@@ -34,6 +35,7 @@ class Fields {
         if (stage()) turn(&Action::buffer, counts_.frames[action_.stage]);
         break;
       case ActionKind::backward:
+        demand(action_.time >= 0, "runs before the segment begins");
         version();
         micro_batch();
         if (stage()) turn(&Action::source, counts_.frames[action_.stage]);
@@ -67,9 +69,13 @@ class Fields {
     demand(within(action_.peer, schedule_.devices()) && action_.peer != device_, "has no peer");
     const ScheduleSpec& spec = schedule_.spec();
     switch (action_.payload) {
-      case Payload::token:
+      case Payload::token: {
         micro_batch();
+        const int from = sends() ? device_ : action_.peer;
+        const int to = sends() ? action_.peer : device_;
+        demand(from + 1 == to && action_.micro_batch == to, "lets another than the next one begin");
         break;
+      }
       case Payload::activations:
         micro_batch();
         if (cut(counts_.first_stage, counts_.last_stage + 1) &&

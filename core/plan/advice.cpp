@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "core/plan/costs.hpp"
-#include "core/plan/estimate.hpp"
+#include "core/plan/forecast.hpp"
 
 namespace carousel {
 namespace {
@@ -67,7 +67,8 @@ std::vector<ParallelConfig> variants(ParallelConfig parallel) {
   if (parallel.rule == RuleKind::dp) {
     if (parallel.placement == Placement::single)
       return {parallel, with(&ParallelConfig::order, Order::accumulate)};
-    return {has_fast_sums(parallel) ? with(&ParallelConfig::reduction, Reduction::fast) : parallel};
+    if (!has_fast_sums(parallel)) return {parallel};
+    return {with(&ParallelConfig::reduction, Reduction::fast), parallel};
   }
   std::vector<ParallelConfig> all = {parallel};
   if (parallel.placement == Placement::model)
@@ -231,19 +232,21 @@ std::string to_string(const Advice& advice, const AdviceQuestion& question) {
                                  question.samples, machine.devices, machine.devices > 1 ? "s" : "");
   if (machine.memory > 0) text += fmt::format(" of {:.0f} bytes", machine.memory);
   text += fmt::format("\n{} plans, {} simulated\n\n", advice.plans, advice.simulated);
-  text += fmt::format("{:<7} {:<11}{:>5}{:>6}{:>4} {:<12}{:>7}{:>14}{:>12}\n", "rule", "placement",
+  text += fmt::format("{:<9}{:<11}{:>4}{:>6}{:>4} {:<12}{:>7}{:>14}{:>12}\n", "rule", "placement",
                       "N", "batch", "S", "balance", "devices", "largest", "seconds");
   for (const Candidate& c : advice.best) {
     const ParallelConfig& p = c.parallel;
-    text += fmt::format("{:<7} {:<11}{:>5}{:>6}{:>4} {:<12}{:>7}{:>14}{:>12}\n", to_string(p.rule),
+    const std::string rule =
+        p.slack > 0 ? fmt::format("{}+{}", to_string(p.rule), p.slack) : to_string(p.rule);
+    text += fmt::format("{:<9}{:<11}{:>4}{:>6}{:>4} {:<12}{:>7}{:>14}{:>12}\n", rule,
                         to_string(p.placement), p.micro_batches, c.micro_batch_size, p.stages,
                         to_string(p.balance), c.devices, c.fullest,
                         c.fits ? fmt::format("{:.4g}", c.seconds) : "too large");
   }
   text +=
       "\nOf every rule and placement the fastest plan that fits, or else the smallest.\n"
-      "batch: samples of a micro-batch; largest: bytes on the device that has most;\n"
-      "seconds: of a training step, simulated.\n";
+      "cdp-v2+1: with slack 1; batch: samples of a micro-batch; largest: bytes on the\n"
+      "device that has most; seconds: of a training step, simulated.\n";
   return text;
 }
 

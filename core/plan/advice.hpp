@@ -44,10 +44,10 @@ struct Advice {
 };
 
 /// Searches all S up to 16 or that divide N, balances, v2's slack up to 2, orders and reductions
-/// (`fast`; model's `local`). Cyclic rules need two stages and two micro-batches: with fewer
-/// they are dp by another name. All placements but `single` need two devices, and `model`
-/// and `pipeline` two stages. What could be faster
-/// by less than a thousandth is left out.
+/// (`fast`; model's `local`). Cyclic rules are searched with two stages and two
+/// micro-batches or more, since with fewer nothing is cyclic. All placements but `single` need two
+/// devices, and `model` and `pipeline` two stages. What could be faster by less than a thousandth
+/// is left out.
 [[nodiscard]] Advice advise(const Model& model, const AdviceQuestion& question);
 
 /// A table for people, at 80 columns.

@@ -33,7 +33,7 @@ struct Quantity {
 };
 
 std::string seconds_of(const std::optional<Exposure>& seconds, double Exposure::*member) {
-  return seconds ? fmt::format("{:.6f}", (*seconds).*member) : std::string("-");
+  return seconds ? fmt::format("{:.4g}", (*seconds).*member) : std::string("-");
 }
 
 std::string bytes_of(const CategoryBytes& bytes, Category category) {
@@ -52,49 +52,45 @@ std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
        {{{"1", "1"}, {"N", "N"}, {"N S", "R S (S + 1) / 2"}, {"S", "S"}, {"N", "N"}}}},
       {"fraction of time steps in which a device computes",
        [](const Estimate& e) { return fmt::format("{:.3f}", e.busy); },
-       {{{"1", "1"},
-         {"1", "1"},
-         {"1 / S", "2 / (S + 1)"},
-         {"N / (N + S - 1)", "min(1, N / S)"},
-         {"1", "1"}}}},
+       {{{"1", "1"}, {"1", "1"}, {"1 / S", "2 / (S + 1)"}, {"N / (N + S - 1)", "1"}, {"1", "1"}}}},
       {"bytes of activations on the device that has most",
        [](const Estimate& e) { return bytes_of(e.largest, Category::activations); },
        {{{"N A", "sum R (S - j) a_j"},
          {"A", "A"},
          {"max a_j", "max a_j"},
-         {"max (S - j) a_j", "max (S - j) a_j"},
+         {"max min(N,S-j) a_j", "max (S - j) a_j"},
          {"A", "A"}}}},
       {"bytes of activations in use at once on all devices",
        [](const Estimate& e) { return fmt::format("{}", e.held); },
        {{{"N A", "sum R (S - j) a_j"},
          {"N A", "sum R (S - j) a_j"},
          {"N A", "sum R (S - j) a_j"},
-         {"sum (S - j) a_j", "sum (S - j) a_j"},
+         {"sum min(N,S-j) a_j", "sum (S - j) a_j"},
          {"N A", "sum R (S - j) a_j"}}}},
       {"copies of all parameters, on all devices",
        copies,
        {{{"1", "2"},
          {"N", "2 N"},
-         {"N", "2 sum R (S - j) p_j"},
+         {"N", "2 R sum (S-j) p_j/P"},
          {"1", "2"},
-         {"1 + 2 N max p_j", "2 R + 3 N max p_j"}}}},
-      {"bytes of optimizer state on all devices",
+         {"1 + 2 N max p_j/P", "2 R + 3 N max p_j/P"}}}},
+      {"bytes of optimizer state on all devices (P without what rides along)",
        [](const Estimate& e) { return bytes_of(e.all, Category::optimizer); },
        {{{"P", "P"}, {"N P", "P"}, {"N P", "sum R (S - j) p_j"}, {"P", "P"}, {"P", "R P"}}}},
       {"bytes sent per training step by all devices",
        [](const Estimate& e) { return fmt::format("{}", e.sent.bytes); },
        {{{"0", "0"},
-         {"2 (N - 1) P", "(2 N - 1) P - p_0"},
+         {"2 (N - 1) P", "(2 N - 1) P - L"},
          {"2 (N-1) P + N C", "sums, totals, N C"},
          {"N C", "N C"},
-         {"3 (N - 1) P", "(3N - R) P - p_0"}}}},
+         {"3 (N - 1) P", "(3 N - R - 1) P - L"}}}},
       {"messages one after the other between two computing time steps, at most",
        [](const Estimate& e) { return fmt::format("{}", e.longest); },
        {{{"0", "0"},
-         {"2 (N - 1)", "1 where N = S"},
-         {"2 (N - 1)", "1 where N = S"},
+         {"2 (N - 1)", "0 or 1 for N = S"},
+         {"2 (N - 1)", "0 or 1 for N = S"},
          {"1", "1"},
-         {"2 (N - 1)", "1 where N = S"}}}},
+         {"2 (N - 1)", "0 or 1 for N = S"}}}},
       {"bytes on their way in a time step, largest over mean",
        [](const Estimate& e) { return fmt::format("{:.2f}", e.unevenness); }},
   };
@@ -152,15 +148,21 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
   text += fmt::format(
       "\nP = {} bytes of parameters, p_j of stage j\n"
       "A = {} bytes of activations of a micro-batch, a_j of stage j\n"
-      "C   bytes of a micro-batch that cross all cuts, both ways\n",
+      "C   bytes of a micro-batch that cross all cuts, both ways\n"
+      "L   bytes of the stages whose owner is the last device\n",
       model_bytes, micro_batch_bytes);
+  // Formulas are of steps in which something is parted, and cyclic ones of whole slots.
+  const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
+  const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
   const auto row = [&](const Quantity& quantity, std::size_t k) {
     const Estimate* dp = find(placements_in_order[k], false);
     const Estimate* other = find(placements_in_order[k], true);
     text += fmt::format("  {:<11}", to_string(placements_in_order[k]));
     text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",
-                        dp != nullptr ? quantity.formulas[k].dp : "");
-    const char* formula = other != nullptr ? quantity.formulas[k].cyclic : "needs N = R S";
+                        parted ? quantity.formulas[k].dp : "");
+    const char* formula = other == nullptr        ? "needs N = R S"
+                          : parted && whole_slots ? quantity.formulas[k].cyclic
+                                                  : "";
     text += fmt::format("{:>13}{}{}\n", other != nullptr ? quantity.number(*other) : "-",
                         *formula != '\0' ? "  " : "", formula);
   };

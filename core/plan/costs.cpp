@@ -110,7 +110,6 @@ std::vector<StageSeconds> stage_seconds(const std::vector<StageCosts>& costs,
 }
 
 std::function<double(int, const Action&)> action_seconds(std::vector<StageSeconds> stages) {
-  // A load names no stage.
   return [stages = std::move(stages)](int, const Action& action) {
     return stages[std::max(action.stage, 0)].of(action.kind);
   };

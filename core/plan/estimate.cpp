@@ -129,39 +129,10 @@ std::int64_t held_at_once(const Lists& lists, const std::vector<StageMemory>& st
   return most;
 }
 
-/// Training steps between which the pace is taken. The first steps settle, and the last updates of
-/// a list come too early (see Simulation). What is uneven takes longer to settle, and to average.
-struct SteadySteps {
-  std::int64_t first = 4;
-  std::int64_t last = 8;
-
-  [[nodiscard]] Segment segment() const { return {0, last + 4}; }
-};
-
-SteadySteps steady_steps(const std::optional<Speeds>& speeds) {
-  const bool even = !speeds || (speeds->machine.jitter == 0 && speeds->machine.slow_factor == 1);
-  return even ? SteadySteps{} : SteadySteps{20, 60};
-}
-
-SimulationInput simulation_of(const Schedule& schedule, const Lists& lists, const Speeds& speeds) {
-  const Machine& machine = speeds.machine;
-  std::vector<double> slowness(schedule.devices(), 1);
-  if (machine.slow_device < schedule.devices()) slowness[machine.slow_device] = machine.slow_factor;
-  return {.lists = lists,
-          .groups = schedule.groups(),
-          .seconds = speeds.seconds,
-          .machine = machine,
-          .slowness = std::move(slowness),
-          .jitter = machine.jitter};
-}
-
 }  // namespace
 
-double step_seconds(const Schedule& schedule, const Speeds& speeds) {
-  const SteadySteps steady = steady_steps(speeds);
-  const Lists lists = schedule.lists(steady.segment());
-  return simulate(simulation_of(schedule, lists, speeds))
-      .seconds_per_step(steady.first, steady.last);
+std::int64_t held_at_once(const Schedule& schedule, const std::vector<StageMemory>& stages) {
+  return held_at_once(schedule.lists(SteadySteps().segment()), stages);
 }
 
 Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
@@ -174,9 +145,9 @@ Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
       result.all[c] += device.bytes[c];
     }
   }
-  const SteadySteps steady = steady_steps(speeds);
-  const std::int64_t first = steady.first;
-  const Lists lists = schedule.lists(steady.segment());
+  const SteadySteps usual;
+  const std::int64_t first = usual.first;
+  const Lists lists = schedule.lists(usual.segment());
   result.sent = sum_of(routes_of(schedule, lists, first));
   result.busy = busy_fraction(schedule, lists, first);
   result.held = held_at_once(lists, memory.stages);
@@ -185,9 +156,12 @@ Estimate estimate(const Schedule& schedule, const MemoryPlan& memory,
   result.longest = walk.longest();
   result.unevenness =
       walk.unevenness(first * schedule.period_time(), (first + 1) * schedule.period_time());
-  if (speeds)
+  if (speeds) {
+    const SteadySteps steady = steady_steps(schedule, *speeds);
+    const Lists longer = schedule.lists(steady.segment());
     result.seconds =
-        exposed_communication(simulation_of(schedule, lists, *speeds), steady.first, steady.last);
+        exposed_communication(simulation_of(schedule, longer, *speeds), steady.first, steady.last);
+  }
   return result;
 }
 

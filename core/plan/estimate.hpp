@@ -6,14 +6,12 @@
 // for a known machine, seconds. It reads schedule, memory plan and simulation and decides nothing.
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "core/base/category.hpp"
-#include "core/plan/machine.hpp"
+#include "core/plan/forecast.hpp"
 #include "core/plan/memory_plan.hpp"
 #include "core/plan/schedule.hpp"
-#include "core/plan/simulator.hpp"
 
 namespace carousel {
 
@@ -31,14 +29,9 @@ struct Estimate {
   std::optional<Exposure> seconds = {};  // per training step
 };
 
-/// How a machine runs the actions of a plan.
-struct Speeds {
-  Machine machine;
-  std::function<double(int, const Action&)> seconds;  // see SimulationInput
-};
-
-/// Simulated seconds of a training step in the steady state.
-[[nodiscard]] double step_seconds(const Schedule& schedule, const Speeds& speeds);
+/// Most bytes of activations in use at once on all devices, at the pace of the rule.
+[[nodiscard]] std::int64_t held_at_once(const Schedule& schedule,
+                                        const std::vector<StageMemory>& stages);
 
 /// A message is on its way, evenly, in the time steps between its send and the wait for it; where
 /// there are none, in the one that has to wait. Without `speeds` there are no seconds. Collectives

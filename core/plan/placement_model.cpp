@@ -33,7 +33,7 @@ class CyclicStage {
     add_totals();
     Program result{.team = size_, .actions = builder_.fold()};
     result.buffers = counts_of(rule_, stage_, stage_);
-    result.buffers.gradients.assign(alone() ? 2 : sums_first() ? 4 : total_ + 1, {stage_});
+    result.buffers.gradients.assign(local_sum() + (sums_first() ? 1 : 0), {stage_});
     return result;
   }
 
@@ -49,7 +49,9 @@ class CyclicStage {
   /// A device alone in its team computes the next gradient before a sum could wait.
   [[nodiscard]] std::int64_t delay_of(const Term& term) const { return size_ > 1 ? term.delay : 0; }
   [[nodiscard]] int program_of(int stage, int replica) const { return stage * replicas_ + replica; }
-  [[nodiscard]] int local_sum() const { return total_ + 1; }
+  /// Whether totals arrive: the only device of the last replica completes them all.
+  [[nodiscard]] bool gets_totals() const { return size_ > 1 || replica_ < replicas_ - 1; }
+  [[nodiscard]] int local_sum() const { return total_ + (gets_totals() ? 1 : 0); }
   /// The first group of the stage; see model().
   [[nodiscard]] int group() const { return stage_ * stages_ - stage_ * (stage_ - 1) / 2; }
   [[nodiscard]] int micro_batch(int s) const { return s * replicas_ + replica_; }

@@ -13,6 +13,17 @@ namespace {
 constexpr std::int64_t steady_step = 4;
 constexpr std::size_t most_rows = 16;
 
+/// "0 .. 3", "0, 2", or "0, 2 .. 14" where there are gaps.
+std::string members(const std::vector<int>& devices) {
+  const std::size_t count = devices.size();
+  if (count == 1) return fmt::format("{}", devices[0]);
+  const bool gaps = devices.back() - devices.front() + 1 != std::ssize(devices);
+  if (!gaps) return fmt::format("{} .. {}", devices.front(), devices.back());
+  if (count == 2) return fmt::format("{}, {}", devices[0], devices[1]);
+  return fmt::format("{}, {}{} {}", devices[0], devices[1], count == 3 ? "," : " ..",
+                     devices.back());
+}
+
 }  // namespace
 
 int hops_of(ActionKind kind, std::size_t devices) {
@@ -79,7 +90,7 @@ std::string to_string(const std::vector<Route>& routes, const Schedule& schedule
     std::string to = fmt::format("{}", route.to);
     if (route.group >= 0) {
       const std::vector<int>& devices = schedule.groups()[route.group];
-      to = fmt::format("{} .. {}", devices.front(), devices.back());
+      to = members(devices);
       // What is reduced comes from all and goes to the owner.
       if (route.kind == ActionKind::reduce) std::swap(from, to);
       if (route.kind == ActionKind::all_reduce) from = to;

@@ -16,6 +16,9 @@ enum class Order : std::uint8_t { together, accumulate };
 enum class Reduction : std::uint8_t { ordered, fast, local };
 enum class Balance : std::uint8_t { flops, activations, parameters, layers, time };
 
+/// Micro-batches, and stages, that a deck may ask for.
+inline constexpr int most_parallel = 4096;
+
 /// The `[parallel]` table of a deck, less the transport.
 struct ParallelConfig {
   RuleKind rule = RuleKind::cdp_v2;

@@ -158,10 +158,15 @@ void Schedule::count_buffers() {
     // Outside training, device 0 receives from all others at once.
     most.requests.include(devices());
     program.buffers.requests = most.requests.most();
-    program.buffers.inputs = most.inputs.most();
+    // Lists from elsewhere may leave out what every device has.
+    BufferCounts& counts = program.buffers;
+    counts.inputs = std::max(1, most.inputs.most());
     for (int j = 0; j < rule_.stages(); ++j) {
-      program.buffers.frames[j] = most.frames[j].most();
-      program.buffers.boundaries[j] = most.boundaries[j].most();
+      const bool here = j >= counts.first_stage && j <= counts.last_stage;
+      const bool beside =
+          j >= counts.first_stage - 1 && j < std::min(counts.last_stage + 1, rule_.stages() - 1);
+      counts.frames[j] = std::max(here ? 1 : 0, most.frames[j].most());
+      counts.boundaries[j] = std::max(beside ? 1 : 0, most.boundaries[j].most());
     }
   }
 }
@@ -169,13 +174,15 @@ void Schedule::count_buffers() {
 int Schedule::round_robin(std::int64_t steps, int micro_batch, int count) const {
   const bool all = spec_.parallel.placement == Placement::single ||
                    spec_.parallel.placement == Placement::pipeline;
+  if (count == 0) return -1;  // lists from elsewhere may ask for what there is none of
   return static_cast<int>((all ? steps * rule_.micro_batches() + micro_batch : steps) % count);
 }
 
 int Schedule::travelling(int device, std::int64_t steps, Payload copy, int stage) const {
   const std::int64_t passes = 2LL * rule_.stages();
   const std::int64_t pass = copy == Payload::forward_copy ? stage : passes - 1 - stage;
-  return static_cast<int>((steps * passes + pass) % buffers(device).travelling);
+  const int count = buffers(device).travelling;
+  return count == 0 ? -1 : static_cast<int>((steps * passes + pass) % count);
 }
 
 int Schedule::device_in_turn(const Program& program, std::int64_t step, int turn) const {

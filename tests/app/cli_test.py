@@ -111,6 +111,15 @@ class CommandLine(unittest.TestCase):
                     "machine.devices_per_node=2"]
         self.assertIn("s per step", self.run_carousel("plan", deck, *machine).stdout)
         self.assertIn("simulated", self.run_carousel("plan", deck, "--compare", *machine).stdout)
+        ring = json.loads(self.run_carousel("plan", deck, "parallel.placement=replicated", *machine,
+                                            "--json").stdout)["simulation"]
+        self.assertEqual(len(ring["computing"]), 4)
+        self.assertEqual(len(ring["activations"]), 2 * 4)
+        # A ring, and totals from the last device straight to the owners of their stages.
+        self.assertEqual({(link["from"], link["to"]) for link in ring["links"]},
+                         {(0, 1), (1, 2), (2, 3), (3, 0), (3, 1), (3, 2)})
+        self.assertGreaterEqual(ring["seconds_per_step"], ring["ideal_seconds_per_step"])
+        self.assertNotIn("simulation", json.loads(self.run_carousel("plan", deck, "--json").stdout))
 
     def test_advises(self):
         deck = f"{INPUTS}/digits.toml"
@@ -125,13 +134,15 @@ class CommandLine(unittest.TestCase):
         text = self.run_carousel("plan", deck, *machine, "machine.devices=4", "--advise").stdout
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
         rows = [line.split() for line in text.splitlines()]
-        plans = [row for row in rows if row and row[0] in ("dp", "cdp-v1", "cdp-v2")]
-        self.assertEqual(len({(row[0], row[1]) for row in plans}), len(plans))
+        rules = ("dp", "cdp-v1", "cdp-v2")
+        plans = [row for row in rows if len(row) == 9 and row[0].split("+")[0] in rules]
+        self.assertEqual(len({(row[0].split("+")[0], row[1]) for row in plans}), len(plans))
         self.assertLessEqual(max(int(row[6]) for row in plans), 4)
         seconds = [float(row[8]) for row in plans]
         self.assertEqual(seconds, sorted(seconds))
-        keys = text[text.index("Keys of the fastest one:"):].split()[5:]
-        best = self.run_carousel("plan", deck, *machine, *keys).stdout
+        keys = [part.split("\n\n")[0].split() for part in re.split(r"Keys of .*:\n", text)[1:]]
+        self.run_carousel("train", "--validate", deck, *machine, *keys[-1])
+        best = self.run_carousel("plan", deck, *machine, *keys[0]).stdout
         self.assertAlmostEqual(float(re.search(r"simulated +(\S+) s", best).group(1)), seconds[0],
                                delta=0.001 * seconds[0] + 1e-6)
         tight = self.run_carousel("plan", deck, *machine, "machine.memory=1000", "--advise")
@@ -153,12 +164,19 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(self.run_carousel("plan", deck, ring, "parallel.schedule=s.json").stdout,
                          own)
         text = (self.folder / "s.json").read_text()
+        (self.folder / "t.json").write_text(text)
         faulty = text.replace('"kind":"update"', '"kind":"accumulate"', 1)
         (self.folder / "s.json").write_text(faulty)
         self.assertRegex(self.refused("plan", deck, ring, "parallel.schedule=s.json"),
                          r"parallel.schedule: s.json: device 0, action \d+: .* accumulate ")
         self.assertIn("deck asks for",
                       self.refused("plan", deck, "parallel.schedule=s.json", code=65))
+        self.assertIn("model", self.run_carousel("plan", deck, ring, "parallel.schedule=t.json",
+                                                 "--compare").stdout)
+        (self.folder / "empty.json").write_text("")
+        self.assertIn("is empty", self.refused("plan", deck, ring, "parallel.schedule=empty.json",
+                                               code=65))
+        self.assertIn("not empty", self.refused("plan", deck, "--svg", ""))
         self.assertIn("none.json", self.refused("plan", deck, ring, "parallel.schedule=none.json",
                                                 code=74))
 

@@ -312,7 +312,7 @@ TEST(RunConfig, WantsTheWholeMachine) {
   EXPECT_THAT(refusal({"machine.flops=1e12"}), HasSubstr("machine.memory_bandwidth is missing"));
   EXPECT_THAT(refusal_of(std::string(digits) + "[machine]\n", {}),
               HasSubstr("machine.flops is missing"));
-  EXPECT_THAT(refused("1e13", "0"), HasSubstr("a number, above 0 (FLOP/s)"));
+  EXPECT_THAT(refused("1e13", "0"), HasSubstr("a number, at least 1 (FLOP/s)"));
   EXPECT_THAT(refused("2e-6", "-1"), HasSubstr("out of range"));
   EXPECT_THAT(refused("1e11", "inf"), HasSubstr("not a finite number"));
   EXPECT_THAT(refused("node = 8", "node = 0"), HasSubstr("1 to 4096"));

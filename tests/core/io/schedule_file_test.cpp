@@ -10,9 +10,12 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "core/base/check.hpp"
 #include "core/io/plan_json.hpp"
+#include "core/plan/checker.hpp"
+#include "core/plan/grid.hpp"
 #include "tests/core/plan/schedules.hpp"
 
 namespace carousel {
@@ -39,6 +42,91 @@ TEST(ScheduleFile, ReadsBackAsTheSameLists) {
           EXPECT_EQ(copy.buffers(d).frames, schedule.buffers(d).frames);
       }
     }
+  }
+}
+
+/// What becomes of a file that anybody may have written: a refusal in words, or lists that are
+/// proven and can be drawn.
+bool accepted(const Schedule& own, const std::string& text) {
+  try {
+    const Schedule other(own, read_period(text, "x.json", own));
+    const Segment segment = window(other);
+    const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment));
+    if (!fault) static_cast<void>(draw_grid(other));
+    return !fault;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::bad_data) << error.what();
+    return false;
+  }
+}
+
+TEST(ScheduleFile, MayHoldAnything) {
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t end) { return random() % end; };
+  constexpr const char* keys[] = {"time", "step",  "version", "micro_batch", "stage",
+                                  "peer", "bytes", "device",  "buffer",      "source"};
+  int refused = 0;
+  for (const Placement placement : testing::all_placements) {
+    for (const ParallelConfig& config : variants(placement, 4, 2)) {
+      const Schedule own = schedule_of(config);
+      const Json right = Json::parse(schedule_text(own));
+      ASSERT_TRUE(accepted(own, right.dump()));
+      for (int k = 0; k < 40; ++k) {
+        Json wrong = right;
+        Json& actions = wrong["actions"];
+        const std::size_t at = below(actions.size());
+        switch (k % 4) {
+          case 0:
+            actions.erase(at);
+            break;
+          case 1: {  // all of one kind
+            const std::string kind = actions[at]["kind"];
+            for (std::size_t i = actions.size(); i-- > 0;)
+              if (actions[i]["kind"] == kind) actions.erase(i);
+            break;
+          }
+          case 2:
+            std::swap(actions[at], actions[below(actions.size())]);
+            break;
+          default:
+            actions[at][keys[below(std::size(keys))]] = static_cast<int>(below(9)) - 4;
+        }
+        if (!accepted(own, wrong.dump())) ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 500);
+}
+
+TEST(ScheduleFile, MustNotRunBeforeTheSegment) {
+  const Schedule own = schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, 4, 2));
+  Json json = Json::parse(schedule_text(own));
+  for (Json& action : json["actions"]) action["time"] = action["time"].get<int>() - 4;
+  EXPECT_FALSE(accepted(own, json.dump()));
+  json["actions"][0]["step"] = -1000000;
+  EXPECT_FALSE(accepted(own, json.dump()));
+}
+
+// Device 0 lets devices 1 and 2 begin, and device 1 nobody.
+TEST(ScheduleFile, MustPaceFromDeviceToDevice) {
+  for (const Placement placement : {Placement::replicated, Placement::sharded}) {
+    const Schedule own = schedule_of(parallel(RuleKind::cdp_v1, placement, 4, 2));
+    const Json right = Json::parse(schedule_text(own));
+    Json wrong = right;
+    wrong["actions"] = Json::array();
+    const auto paces = [](const Json& action, int device, int peer) {
+      return action.value("payload", "") == "token" && action["device"] == device &&
+             action["peer"] == peer;
+    };
+    for (Json action : right["actions"]) {
+      if (paces(action, 1, 2)) continue;
+      if (paces(action, 2, 1)) action["peer"] = 0;
+      wrong["actions"].push_back(action);
+      if (!paces(action, 0, 1)) continue;
+      action["peer"] = 2;
+      wrong["actions"].push_back(action);
+    }
+    EXPECT_FALSE(accepted(own, wrong.dump()));
   }
 }
 

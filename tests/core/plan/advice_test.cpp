@@ -61,10 +61,7 @@ bool to_be_tried(const ParallelConfig& p, const AdviceQuestion& asked, int devic
   const bool cuts = p.placement == Placement::model || p.placement == Placement::pipeline;
   if (devices > asked.machine.devices || (!one && devices < 2) || (cuts && p.stages < 2))
     return false;
-  if (p.rule == RuleKind::dp) {
-    const bool collective = !one && p.placement != Placement::pipeline;
-    return collective == (p.reduction == Reduction::fast);
-  }
+  if (p.rule == RuleKind::dp) return true;
   return p.micro_batches > 1 && p.stages > 1 && p.slack <= (one ? 0 : 2) && p.slack < p.stages;
 }
 
