@@ -149,7 +149,7 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
       "\nP = {} bytes of parameters, p_j of stage j\n"
       "A = {} bytes of activations of a micro-batch, a_j of stage j\n"
       "C   bytes of a micro-batch that cross all cuts, both ways\n"
-      "L   bytes of the stages whose owner is the last device\n",
+      "L   bytes of the stages that the last device updates\n",
       model_bytes, micro_batch_bytes);
   // Formulas are of steps in which something is parted, and cyclic ones of whole slots.
   const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
