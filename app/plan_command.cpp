@@ -173,6 +173,15 @@ void print_advice(const RunConfig& config) {
                overrides_of(*trained));
 }
 
+/// A device that is slow must be one of the plan.
+void check_slow_device(const RunConfig& config, const PreparedRun& run) {
+  if (!config.machine || config.machine->slow_factor == 1) return;
+  if (config.machine->slow_device < run.schedule.devices()) return;
+  fail(ExitCode::usage, "{}: machine.slow_device = {}: the plan has {} device{}",
+       where(config, "machine.slow_device"), config.machine->slow_device, run.schedule.devices(),
+       run.schedule.devices() == 1 ? "" : "s");
+}
+
 void write_new(const std::string& path, const std::string& text, const char* what) {
   if (std::filesystem::exists(path))
     fail(ExitCode::usage, "{}: exists already; remove it or choose another name", path);
@@ -183,6 +192,7 @@ void write_new(const std::string& path, const std::string& text, const char* wha
 void print_plan(const RunConfig& config, const Estimator& estimate_of) {
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
   check_batch_norm(config, run);
+  check_slow_device(config, run);
   const Estimate costs = estimate_of(config, run);
   fmt::print("{}", describe(run));
   if (!costs.seconds) return;
@@ -201,6 +211,7 @@ void plan_command(const PlanArguments& arguments) {
   if (!arguments.json && arguments.emit.empty() && arguments.svg.empty())
     return print_plan(config, estimate_of);
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
+  check_slow_device(config, run);
   if (!arguments.svg.empty())
     write_new(arguments.svg, draw_svg(run.schedule, {}), "the picture of the schedule");
   if (!arguments.emit.empty())

@@ -55,10 +55,17 @@ Schedule checked_schedule(const RunConfig& config, const PlanBasis& basis,
     check_schedule(own);
     return own;
   }
-  Schedule other(own, read_period(basis.schedule, config.schedule_file, own));
+  const ScheduleFile file = read_schedule(basis.schedule, config.schedule_file, own);
+  Schedule other(own, file.period);
   const Segment segment = window(other);
-  if (const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment)))
-    fail(ExitCode::usage, "parallel.schedule: {}: {}", config.schedule_file, fault->text);
+  if (const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment))) {
+    const auto origin = other.origin(fault->device, segment, fault->index);
+    const std::string place = origin
+                                  ? fmt::format("actions[{}]", file.places[fault->device][*origin])
+                                  : fmt::format("device {}", fault->device);
+    fail(ExitCode::usage, "parallel.schedule: {}: {}: {}", config.schedule_file, place,
+         fault->text);
+  }
   return other;
 }
 

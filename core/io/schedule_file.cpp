@@ -136,9 +136,11 @@ std::string schedule_text(const Schedule& schedule) {
   const Period period = schedule.period();
   std::string text = fmt::format(
       "{{\"format\": \"{}\", \"rule\": \"{}\", \"placement\": \"{}\", \"N\": {}, \"S\": {}, "
-      "\"devices\": {}, \"steps\": {},\n\"actions\": [",
+      "\"slack\": {}, \"order\": \"{}\", \"reduction\": \"{}\", \"devices\": {}, \"steps\": {},\n"
+      "\"actions\": [",
       format, to_string(parallel.rule), to_string(parallel.placement), parallel.micro_batches,
-      parallel.stages, schedule.devices(), period.steps);
+      parallel.stages, parallel.slack, to_string(parallel.order), to_string(parallel.reduction),
+      schedule.devices(), period.steps);
   const char* separator = "\n";
   for (int d = 0; d < schedule.devices(); ++d) {
     for (const Action& action : period.lists[d]) {
@@ -149,7 +151,8 @@ std::string schedule_text(const Schedule& schedule) {
   return text + "\n]}\n";
 }
 
-Period read_period(std::string_view text, const std::string& path, const Schedule& schedule) {
+ScheduleFile read_schedule(std::string_view text, const std::string& path,
+                           const Schedule& schedule) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object())
     fail(ExitCode::bad_data, "{}: is not a JSON object; carousel plan --emit writes one", path);
@@ -159,6 +162,9 @@ Period read_period(std::string_view text, const std::string& path, const Schedul
   expect(json, path, "placement", to_string(parallel.placement));
   expect(json, path, "N", parallel.micro_batches);
   expect(json, path, "S", parallel.stages);
+  expect(json, path, "slack", parallel.slack);
+  expect(json, path, "order", to_string(parallel.order));
+  expect(json, path, "reduction", to_string(parallel.reduction));
   expect(json, path, "devices", schedule.devices());
   const auto steps = json.find("steps");
   if (steps == json.end() || !steps->is_number_integer() || steps->get<std::int64_t>() < 1 ||
@@ -167,15 +173,17 @@ Period read_period(std::string_view text, const std::string& path, const Schedul
   const auto actions = json.find("actions");
   if (actions == json.end() || !actions->is_array())
     fail(ExitCode::bad_data, "{}: actions is not a list", path);
-  Period period{.steps = steps->get<std::int64_t>(), .lists{}};
-  period.lists.resize(schedule.devices());
+  ScheduleFile file{.period = {.steps = steps->get<std::int64_t>(), .lists{}}, .places{}};
+  file.period.lists.resize(schedule.devices());
+  file.places.resize(schedule.devices());
   for (std::size_t k = 0; k < actions->size(); ++k) {
     if (!(*actions)[k].is_object())
       fail(ExitCode::bad_data, "{}: actions[{}]: is not an object", path, k);
-    const ActionReader reader((*actions)[k], k, path, schedule, period.steps);
-    period.lists[reader.device()].push_back(reader.read());
+    const ActionReader reader((*actions)[k], k, path, schedule, file.period.steps);
+    file.period.lists[reader.device()].push_back(reader.read());
+    file.places[reader.device()].push_back(k);
   }
-  return period;
+  return file;
 }
 
 }  // namespace carousel

@@ -17,8 +17,9 @@
 namespace carousel {
 namespace {
 
-constexpr int most_stages_tried = 16;    // beside those that divide N
-constexpr int most_slack_tried = 2;      // S is v1
+constexpr int most_stages_tried = 16;  // beside those that divide N
+constexpr int most_slack_tried = 2;    // S is v1
+constexpr double mebibyte = 1024 * 1024;
 constexpr double worthwhile = 1 - 1e-3;  // of the seconds of the best so far
 
 /// One way to cut the model, for micro-batches of one size.
@@ -232,21 +233,24 @@ std::string to_string(const Advice& advice, const AdviceQuestion& question) {
                                  question.samples, machine.devices, machine.devices > 1 ? "s" : "");
   if (machine.memory > 0) text += fmt::format(" of {:.0f} bytes", machine.memory);
   text += fmt::format("\n{} plans, {} simulated\n\n", advice.plans, advice.simulated);
-  text += fmt::format("{:<9}{:<11}{:>4}{:>6}{:>4} {:<12}{:>7}{:>14}{:>12}\n", "rule", "placement",
-                      "N", "batch", "S", "balance", "devices", "largest", "seconds");
+  constexpr const char* row = "{:<9}{:<11}{:>4}{:>6}{:>3} {:<12}{:<11}{:>4}{:>10} {:>8}\n";
+  text += fmt::format(row, "rule", "placement", "N", "batch", "S", "balance", "sums", "dev.", "MiB",
+                      "seconds");
   for (const Candidate& c : advice.best) {
     const ParallelConfig& p = c.parallel;
     const std::string rule =
         p.slack > 0 ? fmt::format("{}+{}", to_string(p.rule), p.slack) : to_string(p.rule);
-    text += fmt::format("{:<9}{:<11}{:>4}{:>6}{:>4} {:<12}{:>7}{:>14}{:>12}\n", rule,
-                        to_string(p.placement), p.micro_batches, c.micro_batch_size, p.stages,
-                        to_string(p.balance), c.devices, c.fullest,
-                        c.fits ? fmt::format("{:.4g}", c.seconds) : "too large");
+    text += fmt::format(row, rule, to_string(p.placement), p.micro_batches, c.micro_batch_size,
+                        p.stages, to_string(p.balance),
+                        p.order == Order::accumulate ? to_string(p.order) : to_string(p.reduction),
+                        c.devices, fmt::format("{:.4g}", static_cast<double>(c.fullest) / mebibyte),
+                        c.fits ? fmt::format("{:.3g}", c.seconds) : "no room");
   }
   text +=
       "\nOf every rule and placement the fastest plan that fits, or else the smallest.\n"
-      "cdp-v2+1: with slack 1; batch: samples of a micro-batch; largest: bytes on the\n"
-      "device that has most; seconds: of a training step, simulated.\n";
+      "cdp-v2+1: with slack 1; batch: samples of a micro-batch; sums: the reduction;\n"
+      "accumulate: one micro-batch after the other; dev.: devices; MiB: on the fullest\n"
+      "of them; seconds: of a training step, simulated.\n";
   return text;
 }
 

@@ -92,10 +92,9 @@ void add_travels(SvgWriter& svg, const Legend& legend, Flow& flow) {
     svg.line(style.css_class, x, flow.y(), x + 34, flow.y());
   }
   if (legend.upright) flow.add(0, "(upright: no time step to hide in)");
-  for (const ActionKind kind : legend.bars) {
+  for (const auto& [kind, payload] : legend.bars) {
     const bool sum = kind != ActionKind::broadcast;
-    const std::string style =
-        travel_styles()[travel_kind(sum ? Payload::total : Payload::parameters)].css_class;
+    const std::string& style = travel_styles()[travel_kind(payload)].css_class;
     const double x = 5 + flow.add(10, kind == ActionKind::all_reduce ? "all-reduce of gradients"
                                       : sum ? "reduction of gradients to the device with a ring"
                                             : "broadcast of parameters by the device with a ring");

@@ -238,6 +238,17 @@ std::vector<Action> Schedule::actions(int device, const Segment& segment) const 
   return result;
 }
 
+std::optional<std::size_t> Schedule::origin(int device, const Segment& segment,
+                                            std::size_t index) const {
+  const std::vector<ProgramAction>& all = program(device).actions;
+  for (std::int64_t p = first_period(segment); p < end_period(segment); ++p) {
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (instantiate(device, all[k], p, segment) && index-- == 0) return k;
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<std::vector<Action>> Schedule::lists(const Segment& segment) const {
   std::vector<std::vector<Action>> result(devices());
   for (const Program& program : layout_.programs) {

@@ -93,6 +93,10 @@ class Schedule {
     }
   }
   [[nodiscard]] std::vector<Action> actions(int device, const Segment& segment) const;
+  /// Which of program(device).actions the `index`-th action of actions(device, segment) is; none
+  /// behind the last one.
+  [[nodiscard]] std::optional<std::size_t> origin(int device, const Segment& segment,
+                                                  std::size_t index) const;
   /// [device] the same for all devices at once, which is faster where teams are large.
   [[nodiscard]] std::vector<std::vector<Action>> lists(const Segment& segment) const;
   /// Training steps after which the lists of all devices repeat, or most + 1 when there are more.

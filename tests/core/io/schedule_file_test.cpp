@@ -35,7 +35,7 @@ TEST(ScheduleFile, ReadsBackAsTheSameLists) {
       for (const ParallelConfig& config : variants(n, stages)) {
         SCOPED_TRACE(describe(config));
         const Schedule schedule = schedule_of(config);
-        const Schedule copy(schedule, read_period(schedule_text(schedule), "x", schedule));
+        const Schedule copy(schedule, read_schedule(schedule_text(schedule), "x", schedule).period);
         for (const Segment segment : {Segment{0, 7}, Segment{2, 3}, Segment{5, 11}})
           ASSERT_EQ(lists_of(copy, segment), lists_of(schedule, segment));
         for (int d = 0; d < schedule.devices(); ++d)
@@ -49,7 +49,7 @@ TEST(ScheduleFile, ReadsBackAsTheSameLists) {
 /// proven and can be drawn.
 bool accepted(const Schedule& own, const std::string& text) {
   try {
-    const Schedule other(own, read_period(text, "x.json", own));
+    const Schedule other(own, read_schedule(text, "x.json", own).period);
     const Segment segment = window(other);
     const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment));
     if (!fault) static_cast<void>(draw_grid(other));
@@ -146,7 +146,7 @@ const Schedule& ring() {
 
 std::string refusal(const std::string& text) {
   try {
-    static_cast<void>(read_period(text, "x.json", ring()));
+    static_cast<void>(read_schedule(text, "x.json", ring()));
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::bad_data);
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
@@ -169,6 +169,8 @@ TEST(ScheduleFile, NamesWhatCannotBe) {
   EXPECT_THAT(refusal("[1]"), HasSubstr("is not a JSON object"));
   EXPECT_THAT(changed([](Json& j) { j.erase("format"); }), HasSubstr("format is missing"));
   EXPECT_THAT(changed([](Json& j) { j["N"] = 3; }), HasSubstr("N is 3, and the deck asks for 2"));
+  EXPECT_THAT(changed([](Json& j) { j["slack"] = 1; }), HasSubstr("slack is 1, and the deck asks"));
+  EXPECT_THAT(changed([](Json& j) { j.erase("reduction"); }), HasSubstr("reduction is missing"));
   EXPECT_THAT(changed([](Json& j) { j["steps"] = 0; }), HasSubstr("steps is not a positive"));
   EXPECT_THAT(changed([](Json& j) { j["actions"] = 1; }), HasSubstr("actions is not a list"));
   EXPECT_THAT(changed([](Json& j) { j["actions"][3] = 1; }), HasSubstr("actions[3]: is not an"));
@@ -184,6 +186,23 @@ TEST(ScheduleFile, NamesWhatCannotBe) {
   EXPECT_THAT(with("group", 2), HasSubstr("group = 2"));
   EXPECT_THAT(changed([](Json& j) { j["actions"][5].erase("peer"); }),
               HasSubstr("actions[5]: peer is missing"));
+}
+
+TEST(ScheduleFile, KnowsWhereActionsOfAFaultStand) {
+  Json json = Json::parse(schedule_text(ring()));
+  std::size_t update = json["actions"].size();
+  while (json["actions"][update - 1]["kind"] != "update") --update;
+  json["actions"][--update]["version"] = 3;
+  const ScheduleFile file = read_schedule(json.dump(), "x.json", ring());
+  const Schedule other(ring(), file.period);
+  const Segment segment = window(other);
+  const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment));
+  ASSERT_TRUE(fault);
+  const std::optional<std::size_t> origin = other.origin(fault->device, segment, fault->index);
+  ASSERT_TRUE(origin);
+  EXPECT_EQ(file.places[fault->device][*origin], update);
+  const std::size_t all = other.actions(fault->device, segment).size();
+  EXPECT_EQ(other.origin(fault->device, segment, all), std::nullopt);
 }
 
 TEST(ScheduleFile, IsListedActionByActionInThePlan) {

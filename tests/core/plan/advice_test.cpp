@@ -168,7 +168,7 @@ TEST(Advice, IsPrintedWithin80Columns) {
   const AdviceQuestion asked = question(6, 60e3);
   const std::string text = to_string(advise(perceptron(), asked), asked);
   EXPECT_THAT(text, HasSubstr("at most 6 devices of 60000 bytes"));
-  EXPECT_THAT(text, HasSubstr("too large"));
+  EXPECT_THAT(text, HasSubstr("no room"));
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
     EXPECT_LE(text.find('\n', at) - at, 80U) << text.substr(at, 100);
 }
