@@ -50,7 +50,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const ExecutionSpace exec;
   const RunClock clock;
   const Clock seconds = [&clock] { return clock.seconds(); };
-  LocalHub hub(exec, 1, 1, seconds);
+  LocalHub hub(exec, {}, 1, seconds);
   SilentObserver observer;
   Trainer trainer(exec,
                   {.model = run.model,

@@ -53,7 +53,7 @@ std::function<std::unique_ptr<Transport>(int)> transports(const PreparedRun& run
                                                           LocalHub& hub, const Clock& clock) {
   if (local) return [&hub](int device) { return hub.transport(device); };
   return [&run, session, clock](int device) {
-    return session->transport(run.schedule.buffers(device).requests,
+    return session->transport(run.schedule.groups(), run.schedule.buffers(device).requests,
                               static_cast<std::size_t>(run.memory.largest_message), clock);
   };
 }
@@ -188,7 +188,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   // 3. The devices of this process and where their messages meet.
   const std::vector<int> devices = devices_here(*run, session, local);
   const Clock seconds = [&clock] { return clock.seconds(); };
-  LocalHub hub(exec, run->schedule.devices(), pending_messages(run->schedule), seconds);
+  LocalHub hub(exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   together(session, [&] {

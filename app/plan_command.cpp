@@ -163,14 +163,6 @@ void print_advice(const RunConfig& config) {
     fail(ExitCode::usage, "{}: machine.memory = {:.0f} bytes: no plan fits; the smallest needs {}",
          where(config, "machine.memory"), question.machine.memory, advice.best.front().fullest);
   fmt::print("\nKeys of the fastest one:\n{}\n", overrides_of(advice.best.front()));
-  if (can_be_trained(advice.best.front().parallel)) return;
-  const auto trained = std::ranges::find_if(
-      advice.best, [](const Candidate& c) { return c.fits && can_be_trained(c.parallel); });
-  if (trained == advice.best.end())
-    fmt::print("\nNone that fits can be trained yet.\n");
-  else
-    fmt::print("\nIt cannot be trained yet. Keys of the fastest one above that can:\n{}\n",
-               overrides_of(*trained));
 }
 
 /// A device that is slow must be one of the plan.

@@ -122,11 +122,6 @@ void check_message_sizes(const PreparedRun& run) {
 
 }  // namespace
 
-bool can_be_trained(const ParallelConfig& parallel) {
-  if (splits_stages(parallel.placement) || parallel.placement == Placement::sharded) return false;
-  return parallel.rule == RuleKind::dp || parallel.reduction != Reduction::fast;
-}
-
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
   PreparedRun run = prepare_run(
       config, {.sample = dataset.shape(),
@@ -188,8 +183,9 @@ PlanRecord plan_record(const PreparedRun& run) {
   for (int d = 0; d < record.devices; ++d) {
     const Traffic sent = traffic(run.schedule, d);
     record.bytes.push_back(run.memory.devices[d].peak);
-    record.messages_per_step.push_back(sent.messages);
-    record.bytes_per_step.push_back(sent.bytes);
+    const std::int64_t team = run.schedule.program(d).team;
+    record.messages_per_step.push_back((sent.messages + team / 2) / team);
+    record.bytes_per_step.push_back((sent.bytes + team / 2) / team);
   }
   for (int j = 0; j < record.stages; ++j) {
     const LayerSpec& first = run.model.layers[run.partition.first[j]];

@@ -17,9 +17,6 @@
 
 namespace carousel {
 
-/// Whether the engine executes such plans yet; everything can be planned.
-[[nodiscard]] bool can_be_trained(const ParallelConfig& parallel);
-
 struct PreparedRun {
   PlanBasis basis;
   Model model;

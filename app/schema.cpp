@@ -95,7 +95,7 @@ std::vector<KeySpec> parallel_keys() {
       {.name = "placement",
        .doc = "Which device runs what: one device all; a device for every micro-batch; for every "
               "stage of it (model) or every stage (pipeline); as replicated with parameters on "
-              "one device each (sharded). Only the first two can be trained yet.",
+              "one device each (sharded).",
        .standard = text("single"),
        .choices = {"single", "replicated", "model", "pipeline", "sharded"}},
       {.name = "order",

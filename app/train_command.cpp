@@ -9,28 +9,8 @@
 
 namespace carousel {
 
-namespace {
-
-/// What the engine executes so far; everything can be planned.
-void check_placement(const RunConfig& config) {
-  const Placement placement = config.parallel.placement;
-  if (can_be_trained(config.parallel)) return;
-  if (config.parallel.rule != RuleKind::dp && config.parallel.reduction == Reduction::fast)
-    fail(ExitCode::usage,
-         "{}: parallel.reduction = \"fast\" within a slot of a cyclic rule can be planned, but not "
-         "be trained yet; use \"ordered\"",
-         where(config, "parallel.reduction"));
-  fail(ExitCode::usage,
-       "{}: parallel.placement = \"{}\" can be planned, but not be trained yet; use \"single\" or "
-       "\"replicated\"",
-       where(config, "parallel.placement"), to_string(placement));
-}
-
-}  // namespace
-
 void train_command(const TrainArguments& arguments, const Launcher& launcher) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
-  check_placement(config);
   if (arguments.validate) {
     check_run_folder(config.run.output, arguments.overwrite);
     print_plan(config);

@@ -17,10 +17,7 @@ class LocalHub::End final : public Transport {
 
   Request post(const Message& message) override { return hub_.start(Kind::post, device_, message); }
   Request send(const Message& message) override { return hub_.start(Kind::send, device_, message); }
-  Request all_reduce(real* data, std::size_t count) override {
-    return hub_.start(Kind::all_reduce, device_,
-                      {.data = reinterpret_cast<std::byte*>(data), .bytes = count * sizeof(real)});
-  }
+  Request join(const Collective& collective) override { return hub_.join(device_, collective); }
   std::optional<double> test(Request request) override { return hub_.test(request); }
   // A message moves when its second end arrives; there is nothing to drive.
   void progress() override {}
@@ -30,22 +27,36 @@ class LocalHub::End final : public Transport {
   int device_;
 };
 
-LocalHub::LocalHub(const ExecutionSpace& exec, int devices, int operations, Clock clock)
-    : exec_(exec), devices_(devices), clock_(std::move(clock)), operations_(operations) {}
+LocalHub::LocalHub(const ExecutionSpace& exec, std::vector<std::vector<int>> groups, int operations,
+                   Clock clock)
+    : exec_(exec), groups_(std::move(groups)), clock_(std::move(clock)), operations_(operations) {
+  for (const std::vector<int>& group : groups_)
+    met_.reserve(std::max(met_.capacity(), group.size()));
+}
 
 std::unique_ptr<Transport> LocalHub::transport(int device) {
   return std::make_unique<End>(*this, device);
 }
 
-Request LocalHub::start(Kind kind, int device, const Message& message) {
+LocalHub::Operation& LocalHub::take(Kind kind, int device) {
   const auto free = std::ranges::find(operations_, Kind::none, &Operation::kind);
   CAROUSEL_CHECK(free != operations_.end(), "more than {} messages pending", operations_.size());
-  *free = {kind, device, message, started_++};
-  if (kind == Kind::all_reduce)
-    sum_all();
-  else
-    match(*free);
-  return static_cast<Request>(free - operations_.begin());
+  *free = {.kind = kind, .device = device, .number = started_++};
+  return *free;
+}
+
+Request LocalHub::start(Kind kind, int device, const Message& message) {
+  Operation& mine = take(kind, device);
+  mine.message = message;
+  match(mine);
+  return static_cast<Request>(&mine - operations_.data());
+}
+
+Request LocalHub::join(int device, const Collective& collective) {
+  Operation& mine = take(Kind::collective, device);
+  mine.collective = collective;
+  meet(collective.group);
+  return static_cast<Request>(&mine - operations_.data());
 }
 
 std::optional<double> LocalHub::test(Request request) {
@@ -74,29 +85,38 @@ void LocalHub::match(Operation& mine) {
   mine.completed = oldest->completed = clock_();
 }
 
-void LocalHub::sum_all() {
-  // Only the last device to enter finds everyone here; it adds in device order.
-  const auto waits = [](const Operation& operation) {
-    return operation.kind == Kind::all_reduce && !operation.completed;
-  };
-  if (std::ranges::count_if(operations_, waits) < devices_) return;
-  const auto of = [&](int device) -> Operation& {
-    return *std::ranges::find_if(operations_, [&](const Operation& operation) {
-      return waits(operation) && operation.device == device;
-    });
-  };
-  Operation& first = of(0);
-  const std::size_t count = first.message.bytes / sizeof(real);
-  const Vector sum(reinterpret_cast<real*>(first.message.data), count);
-  for (int device = 1; device < devices_; ++device) {
-    add(exec_, sum, ConstVector(reinterpret_cast<real*>(of(device).message.data), count));
+void LocalHub::meet(int group) {
+  // Each device's oldest collective of the group: only the last one to join finds all of them here.
+  met_.clear();
+  for (const int device : groups_[group]) {
+    Operation* oldest = nullptr;
+    for (Operation& operation : operations_) {
+      if (operation.kind == Kind::collective && !operation.completed &&
+          operation.device == device && operation.collective.group == group &&
+          (oldest == nullptr || operation.number < oldest->number))
+        oldest = &operation;
+    }
+    if (oldest == nullptr) return;
+    met_.push_back(oldest);
   }
-  for (int device = 1; device < devices_; ++device) {
-    Operation& other = of(device);
-    copy<MemorySpace, MemorySpace>(exec_, other.message.data, sum.data(), first.message.bytes);
-    other.completed = clock_();
+  const Collective& what = met_.front()->collective;
+  const auto root = std::ranges::find(groups_[group], what.root) - groups_[group].begin();
+  Collective* holder = &met_[what.root < 0 ? 0 : static_cast<std::size_t>(root)]->collective;
+  if (what.kind != Collective::Kind::broadcast) {
+    // In the order of the group, whoever gets the sum.
+    const Vector sum(what.data, what.count);
+    for (std::size_t k = 1; k < met_.size(); ++k)
+      add(exec_, sum, ConstVector(met_[k]->collective.data, what.count));
+    if (holder->data != what.data)
+      copy<MemorySpace, MemorySpace>(exec_, holder->data, what.data, what.count * sizeof(real));
   }
-  first.completed = clock_();
+  const double now = clock_();
+  for (Operation* operation : met_) {
+    real* data = operation->collective.data;
+    if (what.kind != Collective::Kind::reduce && data != holder->data)
+      copy<MemorySpace, MemorySpace>(exec_, data, holder->data, what.count * sizeof(real));
+    operation->completed = now;
+  }
 }
 
 }  // namespace carousel

@@ -16,8 +16,10 @@ namespace carousel {
 /// Where sends meet receives. Outlives the transports it hands out.
 class LocalHub {
  public:
-  /// Room for `operations` pending sends and receives of all devices together.
-  LocalHub(const ExecutionSpace& exec, int devices, int operations, Clock clock);
+  /// Room for `operations` pending sends and receives of all devices together; groups of devices
+  /// have collectives.
+  LocalHub(const ExecutionSpace& exec, std::vector<std::vector<int>> groups, int operations,
+           Clock clock);
 
   /// The end of one device.
   [[nodiscard]] std::unique_ptr<Transport> transport(int device);
@@ -25,25 +27,29 @@ class LocalHub {
  private:
   class End;
 
-  enum class Kind : std::uint8_t { none, post, send, all_reduce };
+  enum class Kind : std::uint8_t { none, post, send, collective };
   struct Operation {
     Kind kind = Kind::none;
     int device = 0;
-    Message message;
+    Message message = {};
+    Collective collective = {};
     std::int64_t number = 0;  // order of start
     std::optional<double> completed = {};
   };
 
+  Operation& take(Kind kind, int device);
   Request start(Kind kind, int device, const Message& message);
+  Request join(int device, const Collective& collective);
   std::optional<double> test(Request request);
   void match(Operation& mine);
-  void sum_all();
+  void meet(int group);
 
   ExecutionSpace exec_;
-  int devices_;
+  std::vector<std::vector<int>> groups_;
   Clock clock_;
   std::int64_t started_ = 0;
   std::vector<Operation> operations_;
+  std::vector<Operation*> met_;  // of a collective, in the order of its group
 };
 
 }  // namespace carousel

@@ -70,9 +70,10 @@ double MpiSession::from_first(double value) const {
   return value;
 }
 
-std::unique_ptr<Transport> MpiSession::transport(int requests, std::size_t message_bytes,
+std::unique_ptr<Transport> MpiSession::transport(const std::vector<std::vector<int>>& groups,
+                                                 int requests, std::size_t message_bytes,
                                                  Clock clock) const {
-  return std::make_unique<MpiTransport>(world_, requests, message_bytes, std::move(clock));
+  return std::make_unique<MpiTransport>(world_, groups, requests, message_bytes, std::move(clock));
 }
 
 void MpiSession::abort(ExitCode code) const {

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/base/check.hpp"
 #include "core/train/transport.hpp"
@@ -40,8 +41,9 @@ class MpiSession {
   [[nodiscard]] double from_first(double value) const;
 
   /// Messages of this rank as one device of a plan, with room for `requests` pending operations of
-  /// at most `message_bytes` each.
-  [[nodiscard]] std::unique_ptr<Transport> transport(int requests, std::size_t message_bytes,
+  /// at most `message_bytes` each. Groups of devices have collectives; their ranks come together.
+  [[nodiscard]] std::unique_ptr<Transport> transport(const std::vector<std::vector<int>>& groups,
+                                                     int requests, std::size_t message_bytes,
                                                      Clock clock) const;
 
   /// Ends all ranks at once, for errors that only one rank knows of.

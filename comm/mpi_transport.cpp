@@ -15,6 +15,23 @@ namespace {
 using HostBytes = Kokkos::View<std::byte*, HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 using DeviceBytes = Kokkos::View<std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
+/// The ranks of a group that this one is in, or none.
+MPI_Comm communicator_of(MPI_Comm world, const std::vector<int>& ranks, int tag) {
+  int own = 0;
+  CAROUSEL_MPI(MPI_Comm_rank(world, &own));
+  if (std::ranges::find(ranks, own) == ranks.end() || ranks.size() < 2) return MPI_COMM_NULL;
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group some = MPI_GROUP_NULL;
+  MPI_Comm result = MPI_COMM_NULL;
+  CAROUSEL_MPI(MPI_Comm_group(world, &all));
+  CAROUSEL_MPI(MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some));
+  CAROUSEL_MPI(MPI_Comm_create_group(world, some, tag, &result));
+  CAROUSEL_MPI(MPI_Comm_set_errhandler(result, MPI_ERRORS_RETURN));
+  CAROUSEL_MPI(MPI_Group_free(&some));
+  CAROUSEL_MPI(MPI_Group_free(&all));
+  return result;
+}
+
 int count_of(std::size_t bytes) {
   CAROUSEL_CHECK(bytes <= INT_MAX, "a message of {} bytes is too large for one MPI call", bytes);
   return static_cast<int>(bytes);
@@ -22,13 +39,16 @@ int count_of(std::size_t bytes) {
 
 }  // namespace
 
-MpiTransport::MpiTransport(MPI_Comm world, int requests, std::size_t message_bytes, Clock clock)
+MpiTransport::MpiTransport(MPI_Comm world, const std::vector<std::vector<int>>& groups,
+                           int requests, std::size_t message_bytes, Clock clock)
     : world_(world),
       clock_(std::move(clock)),
       requests_(requests, MPI_REQUEST_NULL),
       operations_(requests),
       finished_(requests),
       statuses_(requests) {
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    groups_.push_back({communicator_of(world_, groups[g], static_cast<int>(g)), groups[g]});
   if constexpr (!runs_on_host) {
     staging_ = decltype(staging_)(
         Kokkos::view_alloc("carousel::comm::staging", Kokkos::WithoutInitializing), requests,
@@ -44,6 +64,11 @@ MpiTransport::~MpiTransport() {
     if (requests_[k] == MPI_REQUEST_NULL || !point_to_point) continue;  // no sum can be cancelled
     MPI_Cancel(&requests_[k]);
     MPI_Request_free(&requests_[k]);
+  }
+  const bool pending = std::ranges::any_of(
+      requests_, [](MPI_Request request) { return request != MPI_REQUEST_NULL; });
+  for (Group& group : groups_) {
+    if (group.ranks != MPI_COMM_NULL && !pending) MPI_Comm_free(&group.ranks);
   }
 }
 
@@ -61,6 +86,7 @@ std::byte* MpiTransport::host_buffer(Request request) {
 
 Request MpiTransport::post(const Message& message) {
   const Request request = take(Kind::post, message);
+  operations_[request].lands = true;
   CAROUSEL_MPI(MPI_Irecv(host_buffer(request), count_of(message.bytes), MPI_BYTE, message.peer,
                          message.tag, world_, &requests_[request]));
   return request;
@@ -76,16 +102,39 @@ Request MpiTransport::send(const Message& message) {
   return request;
 }
 
-Request MpiTransport::all_reduce(real* data, std::size_t count) {
-  const Request request = take(Kind::all_reduce, {.data = reinterpret_cast<std::byte*>(data),
-                                                  .bytes = count * sizeof(real)});
-  const Message& message = operations_[request].message;
-  if constexpr (!runs_on_host)
-    Kokkos::deep_copy(HostBytes(host_buffer(request), message.bytes),
-                      DeviceBytes(message.data, message.bytes));
-  CAROUSEL_MPI(MPI_Iallreduce(MPI_IN_PLACE, host_buffer(request), count_of(count),
-                              sizeof(real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM,
-                              world_, &requests_[request]));
+Request MpiTransport::join(const Collective& collective) {
+  const Request request =
+      take(Kind::collective, {.data = reinterpret_cast<std::byte*>(collective.data),
+                              .bytes = collective.count * sizeof(real)});
+  Operation& operation = operations_[request];
+  const Group& group = groups_[collective.group];
+  const auto found = std::ranges::find(group.devices, collective.root) - group.devices.begin();
+  const int root = collective.root < 0 ? -1 : static_cast<int>(found);
+  int own = 0;
+  CAROUSEL_MPI(MPI_Comm_rank(group.ranks, &own));
+  const bool broadcast = collective.kind == Collective::Kind::broadcast;
+  operation.lands = root < 0 || (own == root) != broadcast;
+  std::byte* data = host_buffer(request);
+  if constexpr (!runs_on_host) {
+    if (!broadcast || own == root)
+      Kokkos::deep_copy(HostBytes(data, operation.message.bytes),
+                        DeviceBytes(operation.message.data, operation.message.bytes));
+  }
+  const int count = count_of(collective.count);
+  MPI_Request* handle = &requests_[request];
+  const MPI_Datatype type = sizeof(real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+  switch (collective.kind) {
+    case Collective::Kind::all_reduce:
+      CAROUSEL_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, count, type, MPI_SUM, group.ranks, handle));
+      break;
+    case Collective::Kind::reduce:
+      CAROUSEL_MPI(MPI_Ireduce(own == root ? MPI_IN_PLACE : data, own == root ? data : nullptr,
+                               count, type, MPI_SUM, root, group.ranks, handle));
+      break;
+    case Collective::Kind::broadcast:
+      CAROUSEL_MPI(MPI_Ibcast(data, count, type, root, group.ranks, handle));
+      break;
+  }
   return request;
 }
 
@@ -114,7 +163,7 @@ void MpiTransport::finish(Request request, const MPI_Status& status) {
                    operation.message.bytes);
   }
   if constexpr (!runs_on_host) {
-    if (operation.kind != Kind::send)
+    if (operation.lands)
       Kokkos::deep_copy(DeviceBytes(operation.message.data, operation.message.bytes),
                         HostBytes(host_buffer(request), operation.message.bytes));
   }

@@ -16,16 +16,18 @@ namespace carousel {
 
 class MpiTransport final : public Transport {
  public:
-  /// Borrows `world`. Where kernels do not run on the host, messages are staged in host memory,
+  /// Borrows `world`; groups of ranks have collectives, so that all ranks of a group come here
+  /// together. Where kernels do not run on the host, messages are staged in host memory,
   /// since an MPI library need not know device memory.
-  MpiTransport(MPI_Comm world, int requests, std::size_t message_bytes, Clock clock);
+  MpiTransport(MPI_Comm world, const std::vector<std::vector<int>>& groups, int requests,
+               std::size_t message_bytes, Clock clock);
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
   ~MpiTransport() override;
 
   Request post(const Message& message) override;
   Request send(const Message& message) override;
-  Request all_reduce(real* data, std::size_t count) override;
+  Request join(const Collective& collective) override;
   std::optional<double> test(Request request) override;
   void progress() override;
   [[nodiscard]] std::int64_t staging_bytes() const override {
@@ -33,10 +35,16 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  enum class Kind : std::uint8_t { free, post, send, all_reduce };
+  enum class Kind : std::uint8_t { free, post, send, collective };
+  /// The ranks of a group, numbered in its order.
+  struct Group {
+    MPI_Comm ranks = MPI_COMM_NULL;  // null where this rank has no part in it
+    std::vector<int> devices;
+  };
   struct Operation {
     Kind kind = Kind::free;
     Message message;
+    bool lands = false;  // whether bytes come here
     std::optional<double> completed = {};
   };
 
@@ -45,6 +53,7 @@ class MpiTransport final : public Transport {
   void finish(Request request, const MPI_Status& status);
 
   MPI_Comm world_;
+  std::vector<Group> groups_;
   Clock clock_;
   std::vector<MPI_Request> requests_;  // null where free or complete
   std::vector<Operation> operations_;

@@ -48,12 +48,13 @@ std::vector<BatchRequest> evaluation_requests(std::int64_t samples, int batch_si
   return requests;
 }
 
-Prefetcher::Prefetcher(const Dataset& dataset, std::uint64_t seed, int largest_batch, int buffers)
+Prefetcher::Prefetcher(const Dataset& dataset, std::uint64_t seed, int largest_batch, int buffers,
+                       bool images)
     : dataset_(dataset),
       sampler_(seed, dataset.train().samples()),
       largest_batch_(largest_batch),
-      normalised_(normalised_values(dataset)),
-      sample_(static_cast<std::size_t>(dataset.shape().size())),
+      normalised_(images ? normalised_values(dataset) : std::vector<real>()),
+      sample_(images ? static_cast<std::size_t>(dataset.shape().size()) : 0),
       ring_(static_cast<std::size_t>(buffers)) {
   CAROUSEL_CHECK(largest_batch >= 1 && buffers >= 1, "{} buffers of {}", buffers, largest_batch);
   labels_.resize(ring_.size() * static_cast<std::size_t>(largest_batch));
@@ -173,7 +174,7 @@ void Prefetcher::fill(std::size_t number, const BatchRequest& request) {
   for (std::size_t k = 0; k < count; ++k) {
     const auto position = static_cast<std::size_t>(request.first) + k;
     const std::size_t index = training ? static_cast<std::size_t>(order[position]) : position;
-    split.read(static_cast<std::int64_t>(index), sample_);
+    if (!sample_.empty()) split.read(static_cast<std::int64_t>(index), sample_);
     labels[k] = split.labels()[index];
     samples[k] = static_cast<int>(index);
     real* const image = images + k * sample_.size();

@@ -54,15 +54,18 @@ struct Batch {
 /// One consumer thread calls the public functions; the dataset outlives the prefetcher.
 class Prefetcher {
  public:
-  /// Allocates `buffers` batches of up to `largest_batch` samples and starts the thread.
-  Prefetcher(const Dataset& dataset, std::uint64_t seed, int largest_batch, int buffers);
+  /// Allocates `buffers` batches of up to `largest_batch` samples and starts the thread. Without
+  /// images, only labels and numbers of samples are read.
+  Prefetcher(const Dataset& dataset, std::uint64_t seed, int largest_batch, int buffers,
+             bool images = true);
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
   ~Prefetcher();
 
   /// Host bytes held: staging buffers, permutations, table of normalised values.
   [[nodiscard]] std::int64_t bytes() const;
-  /// The same, before anything is allocated, for `samples` of a shape in /train.
+  /// The same, before anything is allocated, for `samples` of a shape in /train; of no channels
+  /// without images.
   [[nodiscard]] static std::int64_t planned_bytes(const SampleShape& shape, std::int64_t samples,
                                                   int largest_batch, int buffers);
 

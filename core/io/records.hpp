@@ -89,9 +89,10 @@ struct PlanRecord {
   int devices = 0;
   int micro_batches = 0;
   int stages = 0;
-  std::vector<CategoryBytes> bytes;              // [device], peak
-  std::vector<std::int64_t> messages_per_step;   // [device], sent in a steady training step
-  std::vector<std::int64_t> bytes_per_step;      // [device], sent in a steady training step
+  std::vector<CategoryBytes> bytes;  // [device], peak
+  // [device] sent in a steady training step; rounded means where a team takes turns
+  std::vector<std::int64_t> messages_per_step;
+  std::vector<std::int64_t> bytes_per_step;
   std::vector<std::string> stage_layers;         // [stage], names of first and last layer
   std::vector<std::int64_t> stage_activations;   // [stage], bytes that one micro-batch holds: a_j
   std::int64_t activation_bytes_together = 0;    // dp, all micro-batches at once: N A

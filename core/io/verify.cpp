@@ -18,6 +18,7 @@
 #include "core/io/checkpoint.hpp"
 #include "core/io/judged_file.hpp"
 #include "core/io/verify_rank.hpp"
+#include "core/plan/account.hpp"
 
 namespace carousel {
 namespace {
@@ -170,8 +171,13 @@ std::int64_t recorded_steps(const JudgedFile& file, const RunSummary& run,
   if (state == RunState::done || state == RunState::diverged) return run.steps;
   if (!file.hdf5().contains("/measured")) return 0;  // it did not come to the end of one segment
   std::int64_t steps = run.steps;
-  const Traffic sent = traffic(expected.schedule, device);
-  if (sent.messages > 0) steps = file.hdf5().integer("/measured", "messages_sent") / sent.messages;
+  const std::int64_t messages = file.hdf5().integer("/measured", "messages_sent");
+  std::int64_t counted = 0;
+  for (const Segment& segment : segments_until(expected, expected.total_steps)) {
+    if (counted == messages) break;  // where none are sent, none tell of the steps
+    counted += sent_in(expected.schedule, device, segment).messages;
+    steps = segment.last;
+  }
   for (int j = 0; j < expected.schedule.rule().stages(); ++j) {
     const std::string receipts = fmt::format("/receipts/{}", j);
     if (expected.schedule.owner(j) == device)
@@ -223,7 +229,7 @@ struct Ends {
 class Meetings {
  public:
   void add(int device, std::size_t row, const MessageEnd& end) {
-    if (end.peer < 0) return;  // a collective
+    if (end.collective) return;
     const int from = end.sent ? device : end.peer;
     const int to = end.sent ? end.peer : device;
     Ends& ends = ends_[{end.step, end.kind, end.stage, end.micro_batch, from, to, end.bytes}];

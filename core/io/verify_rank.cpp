@@ -149,7 +149,8 @@ std::vector<MessageEnd> verify_messages(const JudgedFile& file,
                     .micro_batch = action.micro_batch,
                     .peer = action.peer,
                     .bytes = action.bytes,
-                    .sent = action.direction == Direction::send});
+                    .sent = action.direction == Direction::send,
+                    .collective = is_collective(action)});
   }
   return ends;
 }
@@ -175,12 +176,15 @@ void verify_totals(const JudgedFile& file, const Expectation& expected, int devi
     file.demand_attribute("/measured/peak_bytes", name, hdf5.integer("/measured/peak_bytes", name),
                           peak[c]);
   }
-  const std::int64_t steps = segments.empty() ? 0 : segments.back().last;
-  const Traffic sent = traffic(expected.schedule, device);
+  Traffic sent;
+  for (const Segment& segment : segments) {
+    const Traffic more = sent_in(expected.schedule, device, segment);
+    sent = {sent.messages + more.messages, sent.bytes + more.bytes};
+  }
   file.demand_attribute("/measured", "messages_sent", hdf5.integer("/measured", "messages_sent"),
-                        steps * sent.messages);
+                        sent.messages);
   file.demand_attribute("/measured", "bytes_sent", hdf5.integer("/measured", "bytes_sent"),
-                        steps * sent.bytes);
+                        sent.bytes);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct MessageEnd {
   int peer = -1;
   std::int64_t bytes = 0;
   bool sent = false;
+  bool collective = false;
 };
 
 /// What a rank's file was found to hold.

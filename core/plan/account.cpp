@@ -13,14 +13,27 @@ template <class Visit>
 void walk(const Schedule& schedule, std::span<const StageMemory> stages, int device,
           const Segment& segment, Visit&& visit) {
   std::int64_t in_use = 0;
+  const std::vector<std::int64_t> bytes = frame_bytes(schedule, stages, device);
   schedule.for_each(device, segment, [&](const Action& action) {
-    if (action.kind == ActionKind::forward) in_use += align_up(stages[action.stage].frame_bytes);
-    if (action.kind == ActionKind::release) in_use -= align_up(stages[action.stage].frame_bytes);
+    if (action.kind == ActionKind::forward) in_use += bytes[action.stage];
+    if (action.kind == ActionKind::release) in_use -= bytes[action.stage];
     visit(action, in_use);
   });
 }
 
 }  // namespace
+
+std::vector<std::int64_t> frame_bytes(const Schedule& schedule, std::span<const StageMemory> stages,
+                                      int device) {
+  std::vector<std::int64_t> bytes;
+  const int last = schedule.buffers(device).last_stage;
+  for (int j = 0; j < std::ssize(stages); ++j) {
+    const bool leaves = j == last && j + 1 < std::ssize(stages);
+    bytes.push_back(align_up(leaves ? stages[j].leaving_offset + schedule.spec().activation_bytes[j]
+                                    : stages[j].frame_bytes));
+  }
+  return bytes;
+}
 
 std::vector<AccountedAction> account(const Schedule& schedule, std::span<const StageMemory> stages,
                                      int device, const Segment& segment,
@@ -34,6 +47,22 @@ std::vector<AccountedAction> account(const Schedule& schedule, std::span<const S
       result.push_back({action, in_use});
   });
   return result;
+}
+
+Traffic sent_in(const Schedule& schedule, int device, const Segment& segment) {
+  Traffic sum = traffic(schedule, device);
+  if (schedule.program(device).team == 1) {
+    sum.messages *= segment.last - segment.first;
+    sum.bytes *= segment.last - segment.first;
+    return sum;
+  }
+  sum = {};
+  schedule.for_each(device, segment, [&](const Action& action) {
+    if (action.kind != ActionKind::send) return;
+    ++sum.messages;
+    sum.bytes += action.bytes;
+  });
+  return sum;
 }
 
 std::int64_t peak_activations(const Schedule& schedule, std::span<const StageMemory> stages,

@@ -15,6 +15,12 @@
 
 namespace carousel {
 
+/// [S] bytes that a frame takes on a device. Where the next stage is on another device, room behind
+/// it for what passes the stage by and for a rider makes the end of the frame the message.
+[[nodiscard]] std::vector<std::int64_t> frame_bytes(const Schedule& schedule,
+                                                    std::span<const StageMemory> stages,
+                                                    int device);
+
 struct AccountedAction {
   Action action;
   std::int64_t activation_bytes = 0;  // in use after it
@@ -25,6 +31,10 @@ struct AccountedAction {
 [[nodiscard]] std::vector<AccountedAction> account(
     const Schedule& schedule, std::span<const StageMemory> stages, int device,
     const Segment& segment, const std::function<bool(std::int64_t)>& selected);
+
+/// What `device` sends in a segment. Devices of a team, which take turns, may send more in one than
+/// in another.
+[[nodiscard]] Traffic sent_in(const Schedule& schedule, int device, const Segment& segment);
 
 /// The most activation bytes that `device` has in use at once in a segment of `steps` steps.
 [[nodiscard]] std::int64_t peak_activations(const Schedule& schedule,

@@ -66,6 +66,8 @@ const char* to_string(Payload payload) {
       return "backward_copy";
     case Payload::optimizer_state:
       return "optimizer_state";
+    case Payload::sums:
+      return "sums";
     case Payload::metrics:
       return "metrics";
   }

@@ -147,7 +147,8 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
     text += fmt::format(", R = N / S = {}", parallel.micro_batches / parallel.stages);
   text += fmt::format(
       "\nP = {} bytes of parameters, p_j of stage j\n"
-      "A = {} bytes of activations of a micro-batch, a_j of stage j\n"
+      "A = {} bytes of activations of a micro-batch, a_j of stage j, and\n"
+      "    a few more where the next stage is on another device\n"
       "C   bytes of a micro-batch that cross all cuts, both ways\n"
       "L   bytes of the stages that the last device updates\n",
       model_bytes, micro_batch_bytes);

@@ -4,98 +4,281 @@
 
 #include <algorithm>
 
+#include "core/base/real.hpp"
+#include "core/plan/stage_memory.hpp"
+
 namespace carousel {
+namespace {
+
+using Lists = std::vector<std::vector<Action>>;
+
+/// The other end of a message.
+Action opposite(Action action, int device) {
+  action.peer = device;
+  const bool sends = action.direction == Direction::send;
+  action.direction = sends ? Direction::receive : Direction::send;
+  return action;
+}
+
+Action start_of(Action action) {
+  action.kind = action.direction == Direction::send ? ActionKind::send : ActionKind::post;
+  return action;
+}
+
+Action wait_for(Action action) {
+  action.kind = ActionKind::wait;
+  return action;
+}
+
+std::int64_t batches_of(std::int64_t lanes, std::int64_t batches, std::int64_t lane) {
+  return (batches + lanes - 1 - lane) / lanes;
+}
+
+/// How many lanes there are: one per device, or per team that begins.
+std::int64_t lanes_of(const Schedule& schedule) {
+  if (!splits_stages(schedule.parallel().placement)) return schedule.devices();
+  std::int64_t lanes = 0;
+  for (int d = 0; d < schedule.devices() && schedule.buffers(d).first_stage == 0;
+       d += schedule.program(d).team)
+    ++lanes;
+  return lanes;
+}
+
+/// Writes the actions of one evaluation.
+class Evaluation {
+ public:
+  Evaluation(const Schedule& schedule, std::int64_t batches, std::int64_t version)
+      : schedule_(schedule),
+        lanes_(evaluation_lanes(schedule)),
+        batches_(batches),
+        version_(version),
+        stages_(schedule.rule().stages()),
+        lists_(schedule.devices()) {}
+
+  Lists lists(std::int64_t bytes_per_batch) {
+    const std::int64_t lanes = std::ssize(lanes_);
+    for (std::int64_t l = 1; l < lanes; ++l) post_results(l, bytes_per_batch);
+    if (lanes_[0].back() != 0) post_results(0, bytes_per_batch);
+    // All devices take part in a round, since parameters may pass through those without a batch.
+    for (std::int64_t first = 0; first < batches_; first += lanes) {
+      for (int j = 0; j < stages_; ++j) {
+        if (schedule_.parallel().placement == Placement::sharded) pass_parameters(j);
+        for (std::int64_t k = first; k < std::min(first + lanes, batches_); ++k) forward(k, j);
+      }
+    }
+    for (const std::vector<int>& lane : lanes_) send_results(lane.back());
+    return std::move(lists_);
+  }
+
+ private:
+  [[nodiscard]] Action action(ActionKind kind, std::int64_t batch, int stage) const {
+    return {.kind = kind,
+            .step = version_,
+            .micro_batch = static_cast<int>(batch),
+            .stage = stage,
+            .version = version_,
+            .buffer = 0};
+  }
+
+  void forward(std::int64_t k, int j) {
+    const std::int64_t lanes = std::ssize(lanes_);
+    const std::vector<int>& lane = lanes_[k % lanes];
+    std::vector<Action>& list = lists_[lane[j]];
+    const bool arrives = j > 0 && lane[j - 1] != lane[j];
+    if (arrives) list.push_back(start_of(boundary(k, j, Direction::receive, lane[j - 1])));
+    if (arrives || j == 0) list.push_back(action(ActionKind::load, k, j));
+    if (arrives) list.push_back(wait_for(boundary(k, j, Direction::receive, lane[j - 1])));
+    Action pass = action(ActionKind::forward, k, j);
+    pass.source = static_cast<int>(k / lanes);
+    list.push_back(pass);
+    const bool leaves = j + 1 < stages_ && lane[j + 1] != lane[j];
+    if (leaves) {
+      const Action out = boundary(k, j + 1, Direction::send, lane[j + 1]);
+      list.push_back(start_of(out));
+      list.push_back(wait_for(out));
+    }
+    if (!leaves && j + 1 < stages_) return;
+    for (int before = schedule_.buffers(lane[j]).first_stage; before <= j; ++before)
+      list.push_back(action(ActionKind::release, k, before));
+  }
+
+  [[nodiscard]] Action boundary(std::int64_t k, int stage, Direction direction, int peer) const {
+    return {.payload = Payload::activations,
+            .direction = direction,
+            .step = version_,
+            .micro_batch = static_cast<int>(k),
+            .stage = stage,
+            .peer = peer,
+            .bytes = schedule_.spec().activation_bytes[stage - 1],
+            .buffer = 0};
+  }
+
+  /// From its owners around the ring to all others.
+  void pass_parameters(int j) {
+    const int devices = schedule_.devices();
+    for (int hop = 1; hop < devices; ++hop) {
+      const int to = (schedule_.owner(j) + hop) % devices;
+      const int from = (to + devices - 1) % devices;
+      if (schedule_.buffers(to).owns(j)) continue;
+      Action in{.payload = Payload::forward_copy,
+                .direction = Direction::receive,
+                .step = version_,
+                .stage = j,
+                .version = version_,
+                .peer = from,
+                .bytes = schedule_.message_bytes(j),
+                .buffer = schedule_.travelling(to, 0, Payload::forward_copy, j)};
+      Action out = opposite(in, to);
+      const bool owns = schedule_.buffers(from).owns(j);
+      out.buffer = owns ? -1 : schedule_.travelling(from, 0, Payload::forward_copy, j);
+      lists_[to].push_back(start_of(in));
+      lists_[to].push_back(wait_for(in));
+      lists_[from].push_back(start_of(out));
+      lists_[from].push_back(wait_for(out));
+    }
+  }
+
+  [[nodiscard]] Action results(std::int64_t lane, std::int64_t bytes_per_batch) const {
+    const auto lanes = static_cast<std::int64_t>(lanes_.size());
+    return {.payload = Payload::metrics,
+            .direction = Direction::receive,
+            .step = version_,
+            .peer = lanes_[lane].back(),
+            .bytes = bytes_per_batch * batches_of(lanes, batches_, lane),
+            .buffer = static_cast<int>(evaluation_position(schedule_, batches_, lane))};
+  }
+  void post_results(std::int64_t lane, std::int64_t bytes_per_batch) {
+    lists_[0].push_back(start_of(results(lane, bytes_per_batch)));
+    results_.push_back(results(lane, bytes_per_batch));
+  }
+  /// What a device has found, to device 0.
+  void send_results(int device) {
+    for (const Action& in : results_) {
+      if (in.peer != device) continue;
+      lists_[device].push_back(start_of(opposite(in, 0)));
+      lists_[device].push_back(wait_for(opposite(in, 0)));
+      lists_[0].push_back(wait_for(in));
+    }
+  }
+
+  const Schedule& schedule_;
+  std::vector<std::vector<int>> lanes_;
+  std::int64_t batches_;
+  std::int64_t version_;
+  int stages_;
+  Lists lists_;
+  std::vector<Action> results_ = {};  // posted on device 0
+};
+
+}  // namespace
+
+std::vector<std::vector<int>> evaluation_lanes(const Schedule& schedule) {
+  const int stages = schedule.rule().stages();
+  std::vector<std::vector<int>> lanes;
+  if (!splits_stages(schedule.parallel().placement)) {
+    for (int d = 0; d < schedule.devices(); ++d) lanes.emplace_back(stages, d);
+    return lanes;
+  }
+  // Of a team, which takes micro-batches in turn, the first device.
+  std::vector<std::vector<int>> first(stages);
+  for (int d = 0; d < schedule.devices(); d += schedule.program(d).team)
+    first[schedule.buffers(d).first_stage].push_back(d);
+  for (std::size_t l = 0; l < first[0].size(); ++l) {
+    lanes.emplace_back();
+    for (int j = 0; j < stages; ++j) lanes.back().push_back(first[j][l]);
+  }
+  return lanes;
+}
 
 std::int64_t evaluation_share(const Schedule& schedule, std::int64_t batches, int device) {
-  return (batches + schedule.devices() - 1 - device) / schedule.devices();
+  if (device == 0) return batches;
+  const std::int64_t lanes = lanes_of(schedule);
+  if (!splits_stages(schedule.parallel().placement)) return batches_of(lanes, batches, device);
+  if (schedule.buffers(device).last_stage + 1 < schedule.rule().stages()) return 0;
+  const auto all = evaluation_lanes(schedule);
+  const auto lane =
+      std::ranges::find(all, device, [](const std::vector<int>& each) { return each.back(); });
+  return lane == all.end() ? 0 : batches_of(lanes, batches, lane - all.begin());
 }
 
 std::int64_t evaluation_position(const Schedule& schedule, std::int64_t batches,
                                  std::int64_t batch) {
-  const int sender = static_cast<int>(batch % schedule.devices());
-  std::int64_t position = batch / schedule.devices();
-  for (int d = 0; d < sender; ++d) position += evaluation_share(schedule, batches, d);
+  const std::int64_t lanes = lanes_of(schedule);
+  std::int64_t position = batch / lanes;
+  for (std::int64_t l = 0; l < batch % lanes; ++l) position += batches_of(lanes, batches, l);
   return position;
 }
 
 std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule, std::int64_t batches,
                                                     std::int64_t version,
                                                     std::int64_t bytes_per_batch) {
-  const int devices = schedule.devices();
-  const int stages = schedule.rule().stages();
-  std::vector<std::vector<Action>> lists(devices);
-  const auto message = [&](ActionKind kind, Direction direction, int peer, int sender) {
-    return Action{.kind = kind,
-                  .payload = Payload::metrics,
-                  .direction = direction,
-                  .step = version,
-                  .peer = peer,
-                  .bytes = bytes_per_batch * evaluation_share(schedule, batches, sender),
-                  .buffer = static_cast<int>(evaluation_position(schedule, batches, sender))};
-  };
-  for (int d = 0; d < devices; ++d) {
-    std::vector<Action>& list = lists[d];
-    if (d == 0) {
-      for (int sender = 1; sender < devices; ++sender)
-        list.push_back(message(ActionKind::post, Direction::receive, sender, sender));
-    }
-    for (std::int64_t k = d; k < batches; k += devices) {
-      const auto add = [&](ActionKind kind, int stage) {
-        list.push_back({.kind = kind,
-                        .step = version,
-                        .micro_batch = static_cast<int>(k),
-                        .stage = stage,
-                        .version = version,
-                        .buffer = 0});
-      };
-      for (int j = 0; j < stages; ++j) {
-        if (j == 0) add(ActionKind::load, j);
-        add(ActionKind::forward, j);
+  return Evaluation(schedule, batches, version).lists(bytes_per_batch);
+}
+
+std::vector<std::vector<Action>> closing_actions(const Schedule& schedule, std::int64_t last) {
+  Lists lists(schedule.devices());
+  const int owner = schedule.owner(0);
+  const int copies = schedule.buffers(owner).parameter_copies;
+  for (int d = 0; d < schedule.devices(); ++d) {
+    if (schedule.buffers(d).owns(0)) continue;
+    for (std::int64_t version = last - copies + 1; version <= last; ++version) {
+      const Action in{.payload = Payload::sums,
+                      .direction = Direction::receive,
+                      .step = last,
+                      .stage = 0,
+                      .version = version,
+                      .peer = owner,
+                      .bytes = rider_size * std::int64_t{sizeof(real)},
+                      .buffer = 0};
+      for (const auto& part : {start_of, wait_for}) {
+        lists[d].push_back(part(in));
+        lists[owner].push_back(part(opposite(in, d)));
       }
-      for (int j = 0; j < stages; ++j) add(ActionKind::release, j);
-    }
-    if (d > 0) {
-      list.push_back(message(ActionKind::send, Direction::send, 0, d));
-      list.push_back(message(ActionKind::wait, Direction::send, 0, d));
-    } else {
-      for (int sender = 1; sender < devices; ++sender)
-        list.push_back(message(ActionKind::wait, Direction::receive, sender, sender));
     }
   }
   return lists;
 }
 
+std::int64_t piece_bytes(const Schedule& schedule) {
+  std::int64_t largest = 0;
+  for (const int j : schedule.buffers(0).gradients.front())
+    largest = std::max(largest, schedule.message_bytes(j));
+  return largest;
+}
+
 std::vector<std::vector<Action>> collection_actions(const Schedule& schedule,
                                                     const std::vector<std::int64_t>& state_bytes,
                                                     std::int64_t step) {
-  std::vector<std::vector<Action>> lists(schedule.devices());
+  Lists lists(schedule.devices());
+  const std::int64_t piece = piece_bytes(schedule);
+  const BufferCounts& first = schedule.buffers(0);
   for (int j = 0; j < schedule.rule().stages(); ++j) {
-    const bool here = schedule.buffers(0).optimizer[j];
-    const int owner = here ? 0 : schedule.owner(j);
-    Action action{.payload = Payload::optimizer_state, .step = step, .stage = j};
-    if (!here && state_bytes[j] > 0) {
-      action.bytes = state_bytes[j];
-      // Between segments the gradient buffers are free; state lands in the stage's own.
-      action.buffer = 0;
-      const std::vector<std::vector<int>>& gradients = schedule.buffers(0).gradients;
-      while (std::ranges::find(gradients[action.buffer], j) == gradients[action.buffer].end())
-        ++action.buffer;
-      Action out = action;
-      out.buffer = -1;
-      out.peer = 0;
-      out.direction = Direction::send;
-      action.peer = owner;
-      action.direction = Direction::receive;
-      for (ActionKind kind : {ActionKind::post, ActionKind::wait}) {
-        action.kind = kind;
-        lists[0].push_back(action);
-        out.kind = kind == ActionKind::post ? ActionKind::send : ActionKind::wait;
-        lists[owner].push_back(out);
+    const int owner = schedule.owner(j);
+    const auto collect = [&](Payload payload, std::int64_t version, bool here, std::int64_t bytes) {
+      Action save{.kind = ActionKind::save,
+                  .payload = payload,
+                  .step = step,
+                  .stage = j,
+                  .version = version};
+      save.source = 0;
+      if (here) lists[0].push_back(save);
+      for (std::int64_t done = 0; !here && done < bytes; done += piece, ++save.source) {
+        save.bytes = std::min(piece, bytes - done);
+        save.buffer = 0;
+        Action in = save;
+        in.direction = Direction::receive;
+        in.peer = owner;
+        for (const auto& part : {start_of, wait_for}) {
+          lists[0].push_back(part(in));
+          lists[owner].push_back(part(opposite(in, 0)));
+        }
+        lists[0].push_back(save);
       }
-    }
-    action.kind = ActionKind::save;
-    action.direction = Direction::none;
-    lists[0].push_back(action);
+    };
+    for (std::int64_t version = step; version > step - first.parameter_copies; --version)
+      collect(Payload::parameters, version, first.owns(j), schedule.message_bytes(j));
+    if (state_bytes[j] > 0)
+      collect(Payload::optimizer_state, -1, first.optimizer[j], state_bytes[j]);
   }
   return lists;
 }

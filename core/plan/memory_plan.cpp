@@ -76,13 +76,14 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     plan.gradients.push_back(offsets.take(Category::gradients, largest));
   }
   std::int64_t scratch = 0;
+  plan.frame_bytes = frame_bytes(schedule, stages, device);
   for (int j = 0; j < count; ++j) {
     const bool state = counts.optimizer[j] && spec.optimizer_state;
     const std::int64_t state_bytes = stages[j].parameter_size * std::int64_t{sizeof(real)};
     plan.optimizer.push_back(state ? offsets.take(Category::optimizer, state_bytes) : -1);
     plan.frames.emplace_back();
     for (int k = 0; k < counts.frames[j]; ++k)
-      plan.frames[j].push_back(offsets.take(Category::activations, stages[j].frame_bytes));
+      plan.frames[j].push_back(offsets.take(Category::activations, plan.frame_bytes[j]));
     plan.boundaries.emplace_back();
     const bool inside = j >= counts.first_stage && j < counts.last_stage;
     for (int k = 0; k < counts.boundaries[j]; ++k)

@@ -23,6 +23,7 @@ struct DeviceMemoryPlan {
   std::vector<std::int64_t> gradients;                // [buffer]
   std::vector<std::int64_t> optimizer;                // [stage], -1: not here
   std::vector<std::vector<std::int64_t>> frames;      // [stage][frame], in activations
+  std::vector<std::int64_t> frame_bytes;              // [stage]
   std::vector<std::int64_t> landings;                 // [frame] of the first stage, in boundary
   std::vector<std::vector<std::int64_t>> boundaries;  // [stage][buffer]
   std::vector<std::int64_t> images;                   // [input], in data, with the first stage

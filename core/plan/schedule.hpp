@@ -123,7 +123,7 @@ class Schedule {
   std::int64_t trailing_periods_ = 0;
 };
 
-/// Messages and bytes that a device sends per steady training step, or all devices of its team.
+/// Messages and bytes that are sent per steady training step by a device, or by its team.
 struct Traffic {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;

@@ -74,7 +74,8 @@ class Tensors {
   /// The tensor that layer l leaves behind, or the images.
   [[nodiscard]] int of(int l) const { return l == images ? images : tensor_[l]; }
   [[nodiscard]] std::int64_t bytes(int tensor) const {
-    return align_up(batch_ * model_.layers[tensor].output.size() * real_bytes);
+    const SampleShape& shape = tensor == images ? model_.input : model_.layers[tensor].output;
+    return align_up(batch_ * shape.size() * real_bytes);
   }
   /// Whether something learns that the tensor was made of, so that its gradient is wanted.
   [[nodiscard]] bool learns(int tensor) const { return tensor != images && learns_[tensor]; }
@@ -117,16 +118,19 @@ class Tensors {
     for (const auto& [tensor, offset] : crossing_gradients(stage)) sum += bytes(tensor);
     return sum;
   }
-  /// Of what was made before a stage and is used in it or later, images included.
-  [[nodiscard]] std::int64_t crossing_bytes(int stage) const {
-    if (stage == 0) return 0;
+  /// What was made before a stage and is used in it or later, images included; the tensors of the
+  /// stage before it come first.
+  [[nodiscard]] std::vector<int> crossing(int stage) const {
+    std::vector<int> made_before;
+    std::vector<int> passing;
     const int first = partition_.first[stage];
-    std::int64_t sum = 0;
-    if (last_use(images) >= first) sum += align_up(batch_ * model_.input.size() * real_bytes);
+    if (stage > 0 && last_use(images) >= first) passing.push_back(images);
     for (int t = 0; t < first; ++t) {
-      if (of(t) == t && last_use(t) >= first) sum += bytes(t);
+      if (of(t) != t || last_use(t) < first) continue;
+      (stage_of(t) == stage - 1 ? made_before : passing).push_back(t);
     }
-    return sum;
+    made_before.insert(made_before.end(), passing.begin(), passing.end());
+    return made_before;
   }
 
  private:
@@ -139,11 +143,36 @@ class Tensors {
   std::map<int, int> last_use_;  // [tensor], a layer
 };
 
+/// Where in the frame the tensors of a stage lie that cross the cut behind it, one after the other
+/// at its end, so that they leave as they lie.
+std::map<int, Place> place_leaving(StageMemory& stage, int j, const Model& model,
+                                   const Tensors& tensors) {
+  std::int64_t others = 0;
+  std::map<int, Place> leaving;
+  for (int l = stage.first; l < stage.first + stage.layers; ++l) {
+    const LayerSpec& layer = model.layers[l];
+    const bool in_frame = !layer.in_place && tensors.kept(l);
+    if (in_frame && !tensors.crosses(l, j)) others += tensors.bytes(l);
+    if (layer.saved_size > 0) others += align_up(layer.saved_size * real_bytes);
+  }
+  stage.leaving_offset = stage.frame_bytes = others;
+  for (const int tensor : tensors.crossing(j + 1)) {
+    if (tensor < stage.first) continue;
+    leaving[tensor] = {Region::frame, stage.frame_bytes, j};
+    stage.frame_bytes += tensors.bytes(tensor);
+  }
+  return leaving;
+}
+
 /// Forward: outputs, and where every layer finds its inputs. `outputs` has the tensors of all
 /// stages so far.
 void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors& tensors,
                    std::map<int, Place>& outputs) {
   Scratch scratch;
+  const bool last = stage.first + stage.layers == tensors.layers();
+  std::map<int, Place> leaving;
+  if (!last) leaving = place_leaving(stage, j, model, tensors);
+  std::int64_t next = 0;  // free in the frame
   for (int k = 0; k < stage.layers; ++k) {
     const int l = stage.first + k;
     const LayerSpec& layer = model.layers[l];
@@ -153,23 +182,26 @@ void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors&
       places.inputs[i] = outputs.at(tensors.of(inputs[i]));
     if (!layer.in_place) {
       Place& output = outputs[l];
-      if (tensors.kept(l)) {
-        output = {Region::frame, stage.frame_bytes, j};
-        stage.frame_bytes += tensors.bytes(l);
+      if (const auto leaves = leaving.find(l); leaves != leaving.end()) {
+        output = leaves->second;
+      } else if (tensors.kept(l)) {
+        output = {Region::frame, next, j};
+        next += tensors.bytes(l);
       } else {
         output = scratch.take(tensors.bytes(l));
       }
     }
     places.output = outputs.at(tensors.of(l));
     if (layer.saved_size > 0) {
-      places.saved = {Region::frame, stage.frame_bytes, j};
-      stage.frame_bytes += align_up(layer.saved_size * real_bytes);
+      places.saved = {Region::frame, next, j};
+      next += align_up(layer.saved_size * real_bytes);
     }
     for (int l_before = stage.first; l_before <= l; ++l_before) {
       if (tensors.of(l_before) == l_before && tensors.last_use(l_before) == l)
         scratch.release(outputs.at(l_before));
     }
   }
+  if (last) stage.frame_bytes = stage.leaving_offset = next;
   stage.scratch_bytes = std::max(stage.scratch_bytes, scratch.bytes());
 }
 
@@ -286,9 +318,12 @@ std::vector<StageMemory> plan_stages(const Model& model, const Partition& partit
     CAROUSEL_CHECK(j == 0 || !model.layers[stage.first].in_place,
                    "stage {} begins with layer {}, which works in place", j, stage.first);
     stage.places.resize(stage.layers);
+    for (const int tensor : tensors.crossing(j)) {
+      stage.arriving.push_back({outputs.at(tensor), stage.input_bytes, tensors.bytes(tensor)});
+      stage.input_bytes += tensors.bytes(tensor);
+    }
     place_outputs(stage, j, model, tensors, outputs);
     GradientPlaces(stage, j, model, tensors).place();
-    stage.input_bytes = tensors.crossing_bytes(j);
     stage.output_bytes = tensors.crossing_gradient_bytes(j);
     place_parameters(stage, model);
     stages.push_back(std::move(stage));

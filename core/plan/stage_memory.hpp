@@ -29,6 +29,7 @@ enum class Region : std::uint8_t {
   absent,
   images,    // the micro-batch as it was loaded
   frame,     // of `stage`, kept from forward to backward
+  landing,   // what came over the cut before the first stage of the device
   scratch,   // free again when the stage is done
   d_output,  // boundary gradients that arrive at the stage
   d_input,   // boundary gradients that leave it
@@ -51,10 +52,18 @@ struct LayerPlaces {
   std::array<bool, 2> adds = {};  // the gradient is added to what other layers left there
 };
 
-/// A boundary gradient that passes the stage by: its layers neither made nor alone used the tensor.
-struct PassedGradient {
-  Place from;  // in d_output
-  Place to;    // in d_input
+/// A tensor, or its gradient, that passes the stage by: its layers did not make it, or not alone
+/// use it.
+struct PassedTensor {
+  Place from;
+  Place to;
+  std::int64_t bytes = 0;
+};
+
+/// A tensor that crosses the cut before a stage, as part of one message.
+struct CrossingTensor {
+  Place made;               // in the frame of a stage before, or the images
+  std::int64_t offset = 0;  // in the message
   std::int64_t bytes = 0;
 };
 
@@ -70,18 +79,21 @@ struct ParameterRange {
 struct StageMemory {
   int first = 0;
   int layers = 0;
-  std::vector<LayerPlaces> places;  // [layers]
-  std::vector<PassedGradient> passed;
+  std::vector<LayerPlaces> places;       // [layers]
+  std::vector<PassedTensor> passed;      // gradients, from d_output to d_input
+  std::vector<CrossingTensor> arriving;  // first those that the stage before has made
   // The flat vector: parameters, buffers (behind gradients: batch statistics), rider. In numbers.
   std::vector<std::int64_t> parameter_offset;  // [layers]
   std::vector<std::int64_t> buffer_offset;     // [layers]
   std::vector<ParameterRange> parameter_ranges;
   std::int64_t parameter_size = 0;
   std::int64_t buffer_size = 0;
-  std::int64_t message_size = 0;  // of all, padded to the alignment
-  std::int64_t frame_bytes = 0;   // a_j
+  std::int64_t message_size = 0;    // of all, padded to the alignment
+  std::int64_t frame_bytes = 0;     // a_j
+  std::int64_t leaving_offset = 0;  // in the frame: behind it lies what was made here and crosses
+                                    // the cut behind the stage, as its message has it
   std::int64_t scratch_bytes = 0;
-  std::int64_t input_bytes = 0;   // of all tensors that cross the cut before the stage
+  std::int64_t input_bytes = 0;   // of all tensors that arrive
   std::int64_t output_bytes = 0;  // of all gradients that cross the cut behind the stage
 
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
@@ -90,7 +102,7 @@ struct StageMemory {
 /// Lifetime analysis of the stages of a partition for micro-batches of `batch` samples. Outputs
 /// that backward or a later stage reads lie in the frame, others in scratch; a layer in place
 /// shares the memory of its first input. A later stage finds its inputs in the frames of those
-/// before it.
+/// before it, or where they land if those belong to another device.
 [[nodiscard]] std::vector<StageMemory> plan_stages(const Model& model, const Partition& partition,
                                                    int batch);
 

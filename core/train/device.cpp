@@ -11,11 +11,11 @@
 namespace carousel {
 namespace {
 
-std::vector<Stage> make_stages(const TrainerSpec& spec) {
+std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& counts) {
   std::vector<Stage> stages;
   stages.reserve(spec.memory.stages.size());
-  for (const StageMemory& memory : spec.memory.stages)
-    stages.emplace_back(spec.model, memory, spec.layers);
+  for (int j = counts.first_stage; j <= counts.last_stage; ++j)
+    stages.emplace_back(spec.model, spec.memory.stages, j, counts, spec.layers);
   return stages;
 }
 
@@ -23,10 +23,13 @@ std::vector<Stage> make_stages(const TrainerSpec& spec) {
 
 Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, Hooks hooks)
     : index_(index),
+      first_stage_(spec.schedule.buffers(index).first_stage),
+      owned_(spec.schedule.buffers(index).owned),
       memory_(exec, spec.memory, index, spec.schedule.buffers(index)),
-      stages_(make_stages(spec)),
+      stages_(make_stages(spec, spec.schedule.buffers(index))),
       transport_(spec.transport(index)),
-      prefetcher_(spec.dataset, spec.seed, spec.train.micro_batch_size, staged_batches),
+      prefetcher_(spec.dataset, spec.seed, spec.train.micro_batch_size, staged_batches,
+                  spec.schedule.buffers(index).first_stage == 0),
       recorder_(Slices(spec.profile.steps), hooks.total_steps),
       executor_(exec, {.device = index,
                        .schedule = spec.schedule,
@@ -55,8 +58,8 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
 void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
                   const ParameterSource& source) {
   std::vector<real> values;
-  for (std::size_t j = 0; j < stages_.size(); ++j) {
-    const StageMemory& stage = stages_[j].memory();
+  for (const int j : owned_) {
+    const StageMemory& stage = stages_[j - first_stage_].memory();
     values.resize(stage.parameter_size + stage.buffer_size);
     std::span<real> rest(values);
     for (auto part : {&LayerSpec::parameters, &LayerSpec::buffers}) {
@@ -68,7 +71,7 @@ void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t v
         }
       }
     }
-    copy_to_device(exec, memory_.parameters(static_cast<int>(j), version), values);
+    copy_to_device(exec, memory_.parameters(j, version), values);
   }
 }
 
@@ -82,11 +85,12 @@ void Device::prefetch(const Schedule& schedule, const TrainingOrder& order,
   prefetcher_.start(requests_);
 }
 
-void Device::prefetch_evaluation(const Schedule& schedule, std::int64_t samples, int batch,
+void Device::prefetch_evaluation(std::span<const Action> actions, std::int64_t samples, int batch,
                                  std::int64_t version) {
+  const std::vector<BatchRequest> all = evaluation_requests(samples, batch, version);
   requests_.clear();
-  for (const BatchRequest& request : evaluation_requests(samples, batch, version)) {
-    if (request.micro_batch % schedule.devices() == index_) requests_.push_back(request);
+  for (const Action& action : actions) {
+    if (action.kind == ActionKind::load) requests_.push_back(all[action.micro_batch]);
   }
   prefetcher_.start(requests_);
 }

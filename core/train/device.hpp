@@ -39,15 +39,17 @@ class Device {
 
   /// Starts reading what the loads of a segment or of an evaluation will ask for.
   void prefetch(const Schedule& schedule, const TrainingOrder& order, const Segment& segment);
-  void prefetch_evaluation(const Schedule& schedule, std::int64_t samples, int batch,
+  void prefetch_evaluation(std::span<const Action> actions, std::int64_t samples, int batch,
                            std::int64_t version);
 
-  /// Replaces the parameters and buffers of one version.
+  /// Replaces the parameters and buffers of one version, of the stages that stay on the device.
   void fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
             const ParameterSource& source);
 
  private:
   int index_;
+  int first_stage_;
+  std::vector<int> owned_;  // stages whose parameters stay here
   DeviceMemory memory_;
   std::vector<Stage> stages_;
   std::unique_ptr<Transport> transport_;

@@ -11,8 +11,7 @@ namespace carousel {
 
 DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, int device,
                            const BufferCounts& counts)
-    : plan_(plan.devices[device]) {
-  for (const StageMemory& stage : plan.stages) stage_bytes_.push_back(align_up(stage.frame_bytes));
+    : plan_(plan.devices[device]), stage_bytes_(plan_.frame_bytes) {
   for (int c = 0; c < category_count; ++c) {
     const auto category = static_cast<Category>(c);
     std::int64_t bytes = plan_.bytes[c];
@@ -51,6 +50,10 @@ real* DeviceMemory::parameters(int stage, std::int64_t version) const {
   return reinterpret_cast<real*>(at(category, plan_.parameters[copy][stage]));
 }
 
+real* DeviceMemory::travelling(int buffer) const {
+  return reinterpret_cast<real*>(at(Category::parameters, plan_.travelling[buffer]));
+}
+
 real* DeviceMemory::gradient(int buffer) const {
   return reinterpret_cast<real*>(at(Category::gradients, plan_.gradients[buffer]));
 }
@@ -64,6 +67,10 @@ std::byte* DeviceMemory::frame(int stage, int frame) const {
   return at(Category::activations, plan_.frames[stage][frame]);
 }
 
+std::byte* DeviceMemory::landing(int frame) const {
+  return at(Category::boundary, plan_.landings[frame]);
+}
+
 std::byte* DeviceMemory::boundary(int stage, int buffer) const {
   return at(Category::boundary, plan_.boundaries[stage][buffer]);
 }
@@ -73,10 +80,12 @@ std::byte* DeviceMemory::scratch() const {
 }
 
 real* DeviceMemory::images(int input) const {
+  if (plan_.images.empty()) return nullptr;
   return reinterpret_cast<real*>(at(Category::data, plan_.images[input]));
 }
 
 int* DeviceMemory::labels(int input) const {
+  if (plan_.labels.empty()) return nullptr;
   return reinterpret_cast<int*>(at(Category::data, plan_.labels[input]));
 }
 

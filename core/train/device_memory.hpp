@@ -23,13 +23,19 @@ class DeviceMemory {
 
   /// Flat vectors of one stage, without and with what rides behind them.
   [[nodiscard]] real* parameters(int stage, std::int64_t version) const;
+  /// Parameters that pass by.
+  [[nodiscard]] real* travelling(int buffer) const;
   [[nodiscard]] real* gradient(int buffer) const;
   /// Null where this device keeps no optimizer state of the stage.
   [[nodiscard]] real* optimizer(int stage) const;
   [[nodiscard]] std::byte* frame(int stage, int frame) const;
+  /// What came over the cut before the first stage of the device, for one of that stage's frames.
+  [[nodiscard]] std::byte* landing(int frame) const;
   [[nodiscard]] std::byte* boundary(int stage, int buffer) const;
   [[nodiscard]] std::byte* scratch() const;
+  /// Null where the device has not the first stage.
   [[nodiscard]] real* images(int input) const;
+  /// Null where the device has not the last stage.
   [[nodiscard]] int* labels(int input) const;
   [[nodiscard]] int* samples(int input) const;
   [[nodiscard]] Metrics* metrics(int micro_batch) const;

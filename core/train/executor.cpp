@@ -7,12 +7,23 @@
 
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
+#include "core/plan/evaluation.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/optimizer.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
 namespace {
+
+Collective::Kind collective_kind(ActionKind kind) {
+  if (kind == ActionKind::broadcast) return Collective::Kind::broadcast;
+  return kind == ActionKind::reduce ? Collective::Kind::reduce : Collective::Kind::all_reduce;
+}
+
+/// The rider of a message that crosses a cut, in its last bytes.
+real* rider_of(std::byte* message, std::int64_t bytes) {
+  return reinterpret_cast<real*>(message + bytes - align_up(rider_size * sizeof(real)));
+}
 
 /// Messages of one tag between two devices keep their order, which is that of the steps.
 int tag_of(const Action& action, int stages) {
@@ -25,10 +36,10 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
     : exec_(exec),
       parts_(std::move(parts)),
       counts_(parts_.schedule.buffers(parts_.device)),
-      collected_(parts_.stages.size()),
-      frames_(parts_.stages.size()),
+      collected_(parts_.device == 0 ? parts_.schedule.rule().stages() : 0),
+      frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
-      digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), parts_.stages.size()) {
+      digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), frames_.size()) {
   pending_.reserve(parts_.schedule.program(parts_.device).actions.size() +
                    parts_.schedule.devices());
 }
@@ -114,6 +125,8 @@ bool Executor::execute(const Action& action) {
     case ActionKind::post:
     case ActionKind::send:
     case ActionKind::all_reduce:
+    case ActionKind::reduce:
+    case ActionKind::broadcast:
       start_message(action);
       return true;
     case ActionKind::wait:
@@ -121,9 +134,8 @@ bool Executor::execute(const Action& action) {
     case ActionKind::save:
       save(action);
       return true;
-    default:
-      fail(ExitCode::internal, "this build does not execute: {}", to_string(action));
   }
+  fail(ExitCode::internal, "no such action: {}", to_string(action));
 }
 
 void Executor::record(const Action& action, double begin) {
@@ -143,23 +155,34 @@ int Executor::turn(const Action& action, int count) const {
   return parts_.schedule.round_robin(action.step - segment_.first, action.micro_batch, count);
 }
 
+/// What stays on the device, or the copy that passes by for this forward or backward.
+const real* Executor::parameters(const Action& action) const {
+  const int j = action.stage;
+  if (counts_.owns(j)) return parts_.memory.parameters(j, action.version);
+  const Payload copy =
+      action.kind == ActionKind::forward ? Payload::forward_copy : Payload::backward_copy;
+  const std::int64_t steps = training_ ? action.step - segment_.first : 0;
+  return parts_.memory.travelling(parts_.schedule.travelling(parts_.device, steps, copy, j));
+}
+
 StageArguments Executor::arguments(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
-  const int j = action.stage;
+  const int first = counts_.first_stage;
   const int input = turn(action, counts_.inputs);
   StageArguments result;
   result.samples = training_ ? parts_.micro_batch_size : samples_;
   result.images = memory.images(input);
-  for (int before = 0; before <= j; ++before)
-    frames_[before] = memory.frame(before, turn(action, counts_.frames[before]));
+  if (counts_.lands()) result.landing = memory.landing(turn(action, counts_.frames[first]));
+  for (int j = first; j <= action.stage; ++j)
+    frames_[j] = memory.frame(j, turn(action, counts_.frames[j]));
   result.frames = frames_;
   result.scratch = memory.scratch();
-  result.parameters = memory.parameters(j, action.version);
+  result.parameters = parameters(action);
   result.training = training_;
   result.draw = {parts_.seed, epochs_[input], memory.samples(input)};
   result.labels = memory.labels(input);
-  result.metrics = training_ ? memory.metrics(action.micro_batch)
-                             : memory.evaluation(action.micro_batch / parts_.schedule.devices());
+  result.metrics =
+      training_ ? memory.metrics(action.micro_batch) : memory.evaluation(action.source);
   return result;
 }
 
@@ -170,8 +193,9 @@ void Executor::load(const Action& action) {
   const auto bring = [&](void* to, const auto& from) {
     copy<MemorySpace, HostSpace>(exec_, to, from.data(), from.size_bytes());
   };
-  bring(parts_.memory.images(input), batch.images);
-  bring(parts_.memory.labels(input), batch.labels);
+  if (counts_.first_stage == 0) bring(parts_.memory.images(input), batch.images);
+  if (counts_.last_stage + 1 == std::ssize(frames_))
+    bring(parts_.memory.labels(input), batch.labels);
   bring(parts_.memory.samples(input), batch.samples);
   finish(exec_, "carousel::train::load");  // before the batch is filled again
   epochs_[input] = batch.request.epoch;
@@ -180,25 +204,39 @@ void Executor::load(const Action& action) {
 
 void Executor::forward(const Action& action) {
   parts_.memory.acquire_frame(action.stage);
-  parts_.stages[action.stage].forward(exec_, arguments(action), parts_.transport);
+  const StageArguments arguments = this->arguments(action);
+  const int j = action.stage;
+  parts_.stages[j - counts_.first_stage].forward(exec_, arguments, parts_.transport);
+  if (!training_ || j < counts_.last_stage || j + 1 == std::ssize(frames_)) return;
+  const std::int64_t message = parts_.schedule.spec().activation_bytes[j];
+  write_age(exec_, diverged_at_ < 0 ? -1 : action.step - diverged_at_,
+            rider_of(frames_[j] + stage(j).leaving_offset, message));
 }
 
 void Executor::backward(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
+  const ScheduleSpec& spec = parts_.schedule.spec();
   const int j = action.stage;
+  const bool last = j + 1 == std::ssize(frames_);
   real* gradient = memory.gradient(action.buffer);
-  StageArguments stage = arguments(action);
-  stage.d_parameters = gradient;
-  if (j + 1 < static_cast<int>(parts_.stages.size()))
-    stage.d_output = memory.boundary(j, turn(action, counts_.boundaries[j]));
-  if (j > 0) stage.d_input = memory.boundary(j - 1, turn(action, counts_.boundaries[j - 1]));
-  parts_.stages[j].backward(exec_, stage, parts_.transport);
-  write_rider(exec_, stage.metrics, gradient + parts_.stages[j].memory().rider_offset());
+  StageArguments arguments = this->arguments(action);
+  arguments.d_parameters = gradient;
+  if (!last) arguments.d_output = memory.boundary(j, turn(action, counts_.boundaries[j]));
+  if (j > 0) arguments.d_input = memory.boundary(j - 1, turn(action, counts_.boundaries[j - 1]));
+  parts_.stages[j - counts_.first_stage].backward(exec_, arguments, parts_.transport);
+  // What the micro-batch reports rides down from the device of the last stage.
+  real* rider = gradient + stage(j).rider_offset();
+  if (counts_.last_stage + 1 == std::ssize(frames_))
+    write_rider(exec_, arguments.metrics, rider);
+  else
+    copy_rider(exec_, rider_of(arguments.d_output, spec.d_activation_bytes[j]), rider);
+  if (j == counts_.first_stage && j > 0)
+    copy_rider(exec_, rider, rider_of(arguments.d_input, spec.d_activation_bytes[j - 1]));
 }
 
 void Executor::accumulate(const Action& action) {
   // Numbers that ride behind the gradient are summed with it.
-  const auto size = static_cast<std::size_t>(parts_.stages[action.stage].memory().message_size);
+  const auto size = static_cast<std::size_t>(stage(action.stage).message_size);
   add(exec_, Vector(parts_.memory.gradient(action.buffer), size),
       ConstVector(parts_.memory.gradient(action.source), size));
 }
@@ -206,7 +244,7 @@ void Executor::accumulate(const Action& action) {
 void Executor::update(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
-  const StageMemory& stage = parts_.stages[j].memory();
+  const StageMemory& stage = this->stage(j);
   const real* current = memory.parameters(j, action.step);
   const real* gradient = memory.gradient(action.source);
   real* next = memory.parameters(j, action.version);
@@ -238,46 +276,73 @@ void Executor::update(const Action& action) {
 }
 
 void Executor::learn(std::int64_t step, const real* rider) {
+  if (step <= known_step_) return;
+  known_step_ = step;
   std::array<real, rider_size> numbers = {};
   copy_to_host(exec_, numbers, rider);
   const StepSums sums{numbers[0], numbers[1], numbers[2], numbers[3]};
-  if (sums.non_finite > 0 && diverged_at_ < 0) {
-    // No device has begun step + 3 when it learns of this; all end the segment before it.
-    diverged_at_ = step;
-    segment_.last = std::min(segment_.last, step + 3);
-  }
+  if (sums.non_finite > 0) stop_after(step);
   parts_.on_step(step, sums);
+}
+
+void Executor::stop_after(std::int64_t diverged) {
+  if (diverged_at_ >= 0) return;
+  // No device has begun step + 3 when it learns of this; all end the segment before it.
+  diverged_at_ = diverged;
+  segment_.last = std::min(segment_.last, diverged + 3);
 }
 
 std::byte* Executor::payload(const Action& action) const {
   const DeviceMemory& memory = parts_.memory;
+  const int j = action.stage;
+  const bool sends = action.direction == Direction::send;
+  const auto bytes = [](auto* data) { return reinterpret_cast<std::byte*>(data); };
+  // A collection is cut into pieces; they land in a gradient buffer.
+  const auto piece = [&](auto* data) {
+    return sends ? bytes(data) + action.source * piece_bytes(parts_.schedule)
+                 : bytes(memory.gradient(action.buffer));
+  };
   switch (action.payload) {
+    case Payload::activations:
+      if (!sends) return memory.landing(turn(action, counts_.frames[j]));
+      return memory.frame(j - 1, turn(action, counts_.frames[j - 1])) + stage(j - 1).leaving_offset;
+    case Payload::d_activations:
+      return memory.boundary(j, turn(action, counts_.boundaries[j]));
     case Payload::gradient:
     case Payload::total:
-      return reinterpret_cast<std::byte*>(memory.gradient(std::max(action.buffer, 0)));
+      return bytes(memory.gradient(std::max(action.buffer, 0)));
     case Payload::parameters:
-      return reinterpret_cast<std::byte*>(memory.parameters(action.stage, action.version));
+      if (training_) return bytes(memory.parameters(j, action.version));
+      return piece(sends ? memory.parameters(j, action.version) : nullptr);
+    case Payload::forward_copy:
+    case Payload::backward_copy:
+      return bytes(counts_.owns(j) ? memory.parameters(j, action.version)
+                                   : memory.travelling(action.buffer));
     case Payload::optimizer_state:
-      return reinterpret_cast<std::byte*>(action.direction == Direction::send
-                                              ? memory.optimizer(action.stage)
-                                              : memory.gradient(action.buffer));
-    case Payload::metrics: {
+      return piece(sends ? memory.optimizer(j) : nullptr);
+    case Payload::sums:
+      return bytes(sends ? memory.parameters(0, action.version) + stage(0).rider_offset()
+                         : memory.gradient(action.buffer));
+    case Payload::metrics:
       // On device 0 the results of the senders lie one after the other behind its own.
-      const bool sends = action.direction == Direction::send;
-      return reinterpret_cast<std::byte*>(memory.evaluation(sends ? 0 : action.buffer));
-    }
-    default:
-      return nullptr;  // a token carries nothing
+      return bytes(memory.evaluation(sends ? 0 : action.buffer));
+    case Payload::none:
+    case Payload::token:
+      break;
   }
+  return nullptr;  // carries nothing
 }
 
 void Executor::start_message(const Action& action) {
   const double now = parts_.seconds();
-  if (action.kind == ActionKind::all_reduce) {
-    finish(exec_, "carousel::train::before_all_reduce");
-    const auto count = static_cast<std::size_t>(action.bytes) / sizeof(real);
-    pending_.push_back(
-        {action, parts_.transport.all_reduce(parts_.memory.gradient(0), count), now});
+  if (is_collective(action)) {
+    finish(exec_, "carousel::train::before_collective");
+    const Collective collective{.kind = collective_kind(action.kind),
+                                .group = action.group,
+                                .root = action.peer,
+                                .data = reinterpret_cast<real*>(payload(action)),
+                                .count = static_cast<std::size_t>(action.bytes) / sizeof(real)};
+    pending_.push_back({action, parts_.transport.join(collective), now});
     return;
   }
   const Message message{action.peer, tag_of(action, parts_.schedule.rule().stages()),
@@ -314,22 +379,53 @@ bool Executor::wait(const Action& action) {
   }
   *pending = pending_.back();
   pending_.pop_back();
-  if (training_ && action.payload == Payload::parameters && action.stage == 0 &&
-      action.direction == Direction::receive)
-    learn(action.version - 1,
-          parts_.memory.parameters(0, action.version) + parts_.stages[0].memory().rider_offset());
+  if (action.direction != Direction::send) arrive(action);
   return true;
 }
 
+/// Looks at what rides with a message that is complete.
+void Executor::arrive(const Action& action) {
+  const auto behind = [&](std::byte* data) {
+    return reinterpret_cast<real*>(data) + stage(0).rider_offset();
+  };
+  switch (action.payload) {
+    case Payload::sums:
+      return learn(action.version - 1, reinterpret_cast<real*>(payload(action)));
+    case Payload::parameters:
+    case Payload::forward_copy:
+    case Payload::backward_copy:
+      if (training_ && action.stage == 0) learn(action.version - 1, behind(payload(action)));
+      return;
+    case Payload::activations: {
+      if (!training_) return;
+      real age = 0;
+      copy_to_host(exec_, std::span(&age, 1), rider_of(payload(action), action.bytes));
+      if (age >= 0) stop_after(action.step - static_cast<std::int64_t>(age));
+      return;
+    }
+    default:
+      return;
+  }
+}
+
 void Executor::save(const Action& action) {
+  const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
-  const real* state =
-      action.bytes > 0 ? parts_.memory.gradient(action.buffer) : parts_.memory.optimizer(j);
-  collected_[j].clear();
-  if (state == nullptr) return;
-  const auto size = static_cast<std::size_t>(parts_.stages[j].memory().parameter_size);
-  collected_[j].resize(size);
-  copy_to_host(exec_, collected_[j], state);
+  Collected& all = collected_[j];
+  std::vector<real>& to = action.payload == Payload::optimizer_state ? all.momentum
+                          : action.version == action.step            ? all.parameters
+                                                                     : all.previous;
+  if (action.source == 0) to.clear();
+  const bool state = action.payload == Payload::optimizer_state;
+  const bool here = action.bytes == 0;
+  const real* from = here ? nullptr : memory.gradient(action.buffer);
+  std::int64_t numbers = action.bytes / std::int64_t{sizeof(real)};
+  if (here) {
+    from = state ? memory.optimizer(j) : memory.parameters(j, action.version);
+    numbers = state ? stage(j).parameter_size : stage(j).message_size;
+  }
+  to.resize(to.size() + static_cast<std::size_t>(numbers));
+  copy_to_host(exec_, std::span(to).last(static_cast<std::size_t>(numbers)), from);
 }
 
 }  // namespace carousel

@@ -32,7 +32,7 @@ struct ExecutorParts {
   int device = 0;
   const Schedule& schedule;
   DeviceMemory& memory;
-  std::vector<Stage>& stages;
+  std::vector<Stage>& stages;  // those of the device
   Transport& transport;
   Prefetcher& prefetcher;
   Recorder& recorder;
@@ -64,8 +64,13 @@ class Executor {
   [[nodiscard]] const Segment& segment() const { return segment_; }
   /// The first step whose loss was not finite, or -1.
   [[nodiscard]] std::int64_t diverged_at() const { return diverged_at_; }
-  /// Optimizer state by stage, on the host, as the last collection brought it here.
-  [[nodiscard]] const std::vector<std::vector<real>>& collected() const { return collected_; }
+  /// What the last collection brought here, by stage, on the host.
+  struct Collected {
+    std::vector<real> parameters;  // flat, with what rides behind them
+    std::vector<real> previous;
+    std::vector<real> momentum;
+  };
+  [[nodiscard]] const std::vector<Collected>& collected() const { return collected_; }
 
   /// Messages and bytes sent in training since the construction.
   [[nodiscard]] const Traffic& sent() const { return sent_; }
@@ -88,16 +93,23 @@ class Executor {
   void start_message(const Action& action);
   bool wait(const Action& action);
   void save(const Action& action);
+  void arrive(const Action& action);
   void learn(std::int64_t step, const real* rider);
+  void stop_after(std::int64_t diverged);
 
+  /// The frame, landing or other buffer, out of `count`, whose turn it is.
   [[nodiscard]] int turn(const Action& action, int count) const;
+  [[nodiscard]] const real* parameters(const Action& action) const;
   [[nodiscard]] StageArguments arguments(const Action& action);
   [[nodiscard]] std::byte* payload(const Action& action) const;
+  [[nodiscard]] const StageMemory& stage(int index) const {
+    return parts_.stages[index - counts_.first_stage].memory();
+  }
 
   ExecutionSpace exec_;
   ExecutorParts parts_;
   const BufferCounts& counts_;
-  std::vector<std::vector<real>> collected_;
+  std::vector<Collected> collected_;
   std::vector<std::byte*> frames_;    // [S] of the micro-batch in hand
   std::vector<std::int64_t> epochs_;  // [input] of the micro-batch in it
   Kokkos::View<std::uint64_t*, MemorySpace> digest_;
@@ -111,7 +123,8 @@ class Executor {
   Action action_;
   bool fetched_ = false;
   double blocked_since_ = -1;
-  int samples_ = 0;  // of the batch in hand, outside training
+  int samples_ = 0;               // of the batch in hand, outside training
+  std::int64_t known_step_ = -1;  // the newest whose sums are known here
   std::int64_t diverged_at_ = -1;
   Traffic sent_;
 };

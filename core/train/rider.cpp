@@ -34,6 +34,12 @@ void copy_rider(const ExecutionSpace& exec, const real* from, real* to) {
       label, range(exec, rider_size), KOKKOS_LAMBDA(int k) { to[k] = from[k]; });
 }
 
+void write_age(const ExecutionSpace& exec, std::int64_t age, real* rider) {
+  static const std::string label = "carousel::train::write_age";
+  Kokkos::parallel_for(
+      label, range(exec, 1), KOKKOS_LAMBDA(int) { rider[0] = static_cast<real>(age); });
+}
+
 void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> from) {
   copy<MemorySpace, HostSpace>(exec, to, from.data(), from.size_bytes());
   finish(exec, "carousel::train::copy_to_device");

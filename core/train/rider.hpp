@@ -16,6 +16,9 @@ void write_rider(const ExecutionSpace& exec, const Metrics* metrics, real* rider
 /// From behind the gradient sum to behind the parameters that were made from it.
 void copy_rider(const ExecutionSpace& exec, const real* from, real* to);
 
+/// Behind activations: how many steps ago the loss was first not finite, or -1.
+void write_age(const ExecutionSpace& exec, std::int64_t age, real* rider);
+
 /// Host to device; returns when the host buffer may be used again.
 void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> from);
 /// Device to host; returns when the numbers are there.

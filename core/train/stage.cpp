@@ -2,15 +2,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/stage.hpp"
 
+#include <algorithm>
+
+#include "core/base/check.hpp"
 #include "core/base/copy.hpp"
 
 namespace carousel {
 
-Stage::Stage(const Model& model, const StageMemory& memory, const LayerFactory& factory)
-    : memory_(memory) {
+Stage::Stage(const Model& model, std::span<const StageMemory> stages, int index,
+             const BufferCounts& counts, const LayerFactory& factory)
+    : memory_(stages[index]) {
   for (int k = 0; k < memory_.layers; ++k) {
     specs_.push_back(model.layers[memory_.first + k]);
     layers_.push_back(factory(specs_.back()));
+  }
+  if (index == counts.last_stage && index + 1 < std::ssize(stages))
+    pass_by(stages[index + 1], index);
+  if (counts.lands()) find_landings(stages[counts.first_stage], counts.first_stage);
+}
+
+/// What was made on other devices is read where it landed.
+void Stage::find_landings(const StageMemory& first, int first_stage) {
+  const auto land = [&](Place& place) {
+    const bool elsewhere = place.region == Region::images ||
+                           (place.region == Region::frame && place.stage < first_stage);
+    if (!elsewhere) return;
+    const auto found = std::ranges::find(first.arriving, place, &CrossingTensor::made);
+    CAROUSEL_CHECK(found != first.arriving.end(), "an input of stage {} never lands", first_stage);
+    place = {Region::landing, found->offset};
+  };
+  for (LayerPlaces& places : memory_.places) {
+    for (Place& input : places.inputs) land(input);
+    land(places.output);  // of a layer in place
+  }
+  for (PassedTensor& passed : passing_) land(passed.from);
+}
+
+void Stage::pass_by(const StageMemory& next, int index) {
+  for (const CrossingTensor& tensor : next.arriving) {
+    if (tensor.made.region == Region::frame && tensor.made.stage == index) continue;
+    passing_.push_back({tensor.made,
+                        {Region::frame, memory_.leaving_offset + tensor.offset, index},
+                        tensor.bytes});
   }
 }
 
@@ -23,6 +56,8 @@ real* Stage::resolve(const Place& place, const StageArguments& arguments) {
       return const_cast<real*>(arguments.images);
     case Region::frame:
       return reinterpret_cast<real*>(arguments.frames[place.stage] + place.offset);
+    case Region::landing:
+      return const_cast<real*>(reinterpret_cast<const real*>(arguments.landing + place.offset));
     case Region::scratch:
       return reinterpret_cast<real*>(arguments.scratch + place.offset);
     case Region::d_output:
@@ -36,10 +71,14 @@ real* Stage::resolve(const Place& place, const StageArguments& arguments) {
 void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments,
                     Transport& transport) {
   const int n = arguments.samples;
+  const auto at = [&](const Place& place) { return resolve(place, arguments); };
+  for (const PassedTensor& passed : passing_) {
+    copy<MemorySpace, MemorySpace>(exec, at(passed.to), at(passed.from),
+                                   static_cast<std::size_t>(passed.bytes));
+  }
   for (int k = 0; k < memory_.layers; ++k) {
     const LayerPlaces& places = memory_.places[k];
     const LayerSpec& spec = specs_[k];
-    const auto at = [&](const Place& place) { return resolve(place, arguments); };
     layers_[k]->forward(exec, {.input = {at(places.inputs[0]), n, spec.input},
                                .output = {at(places.output), n, spec.output},
                                .parameters = arguments.parameters + memory_.parameter_offset[k],
@@ -58,7 +97,7 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
                      Transport& transport) {
   const int n = arguments.samples;
   const auto at = [&](const Place& place) { return resolve(place, arguments); };
-  for (const PassedGradient& passed : memory_.passed) {
+  for (const PassedTensor& passed : memory_.passed) {
     copy<MemorySpace, MemorySpace>(exec, at(passed.to), at(passed.from),
                                    static_cast<std::size_t>(passed.bytes));
   }

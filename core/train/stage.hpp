@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/plan/program.hpp"
 #include "core/plan/stage_memory.hpp"
 #include "core/train/layer.hpp"
 #include "core/train/transport.hpp"
@@ -17,9 +18,10 @@ namespace carousel {
 
 /// The memory of one pass of one micro-batch through one stage.
 struct StageArguments {
-  int samples = 0;               // n; at most the micro-batch size the stage was planned for
-  const real* images = nullptr;  // [n, c, h, w]
-  std::span<std::byte*> frames;  // [S] saved activations of the micro-batch, of stages up to this
+  int samples = 0;                     // n; at most the micro-batch size the stage was planned for
+  const real* images = nullptr;        // [n, c, h, w]; first stage only
+  const std::byte* landing = nullptr;  // what came from the stage before, on another device
+  std::span<std::byte*> frames;  // [S] saved activations of the micro-batch, of the device's stages
   std::byte* scratch = nullptr;
   const real* parameters = nullptr;  // flat
   real* d_parameters = nullptr;      // flat, backward only
@@ -33,7 +35,9 @@ struct StageArguments {
 
 class Stage {
  public:
-  Stage(const Model& model, const StageMemory& memory, const LayerFactory& factory);
+  /// Stage `index` of `stages` on a device that runs those of `counts`.
+  Stage(const Model& model, std::span<const StageMemory> stages, int index,
+        const BufferCounts& counts, const LayerFactory& factory);
 
   void forward(const ExecutionSpace& exec, const StageArguments& arguments, Transport& transport);
   void backward(const ExecutionSpace& exec, const StageArguments& arguments, Transport& transport);
@@ -43,7 +47,11 @@ class Stage {
  private:
   [[nodiscard]] static real* resolve(const Place& place, const StageArguments& arguments);
 
+  void find_landings(const StageMemory& first, int first_stage);
+  void pass_by(const StageMemory& next, int index);
+
   StageMemory memory_;
+  std::vector<PassedTensor> passing_;  // activations that other stages made and others will use
   std::vector<LayerSpec> specs_;
   std::vector<std::unique_ptr<Layer>> layers_;
 };

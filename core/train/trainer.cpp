@@ -121,6 +121,7 @@ void Trainer::run_segment(const Segment& segment) {
   }
   last_step_seconds_ = spec_.seconds();
   drive();
+  run_lists(closing_actions(spec_.schedule, devices_.front()->executor().segment().last));
   for (const std::unique_ptr<Device>& device : devices_) {
     device->prefetcher().stop();
     observer_.on_segment_end(device->index(), device->recorder());
@@ -160,9 +161,11 @@ void Trainer::drive() {
 EvaluationRecord Trainer::evaluate(std::int64_t version) {
   const std::int64_t samples = spec_.dataset.test().samples();
   const std::int64_t batches = spec_.memory.evaluation_batches;
+  const auto lists = evaluation_actions(spec_.schedule, batches, version, metrics_bytes);
   for (const std::unique_ptr<Device>& device : devices_)
-    device->prefetch_evaluation(spec_.schedule, samples, spec_.train.micro_batch_size, version);
-  run_lists(evaluation_actions(spec_.schedule, batches, version, metrics_bytes));
+    device->prefetch_evaluation(lists[device->index()], samples, spec_.train.micro_batch_size,
+                                version);
+  run_lists(lists);
 
   EvaluationRecord record{.step = version, .epoch = version / steps_per_epoch_};
   if (devices_.front()->index() != 0) return record;
@@ -192,24 +195,16 @@ Snapshot Trainer::snapshot() {
   Snapshot result;
   result.step = steps_;
   if (devices_.front()->index() != 0) return result;
-  const Device& first = *devices_.front();
-  std::vector<real> flat;
   for (std::size_t j = 0; j < stages.size(); ++j) {
-    const auto stage = static_cast<int>(j);
+    const Executor::Collected& found = devices_.front()->executor().collected()[j];
     const auto append = [&](std::vector<HostTensor>& tensors, std::span<const real> values) {
       append_tensors(tensors, spec_.model, stages[j], &LayerSpec::parameters, values);
     };
-    flat.resize(stages[j].parameter_size + stages[j].buffer_size);
-    copy_to_host(exec_, flat, first.memory().parameters(stage, steps_));
-    append(result.parameters, flat);
+    append(result.parameters, found.parameters);
     append_tensors(result.buffers, spec_.model, stages[j], &LayerSpec::buffers,
-                   std::span(flat).subspan(stages[j].parameter_size));
-    if (spec_.schedule.buffers(0).parameter_copies > 1) {
-      copy_to_host(exec_, flat, first.memory().parameters(stage, steps_ - 1));
-      append(result.previous, flat);
-    }
-    const std::vector<real>& state = first.executor().collected()[j];
-    if (!state.empty()) append(result.momentum, state);
+                   std::span(found.parameters).subspan(stages[j].parameter_size));
+    if (!found.previous.empty()) append(result.previous, found.previous);
+    if (!found.momentum.empty()) append(result.momentum, found.momentum);
   }
   return result;
 }

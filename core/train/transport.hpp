@@ -22,6 +22,16 @@ struct Message {
   std::size_t bytes = 0;
 };
 
+/// What the devices of a group do together; each names the same, with memory of its own.
+struct Collective {
+  enum class Kind : std::uint8_t { all_reduce, reduce, broadcast };
+  Kind kind = Kind::all_reduce;
+  int group = 0;         // of the schedule's groups
+  int root = -1;         // device that a reduce leaves the sum on and a broadcast comes from
+  real* data = nullptr;  // device memory, untouched by others until the request is done
+  std::size_t count = 0;
+};
+
 /// Names a pending operation until test() has seen it complete.
 using Request = int;
 
@@ -40,8 +50,8 @@ class Transport {
   virtual Request post(const Message& message) = 0;
   /// Starts a send. It may complete only once its receive is posted.
   virtual Request send(const Message& message) = 0;
-  /// Starts the sum of `count` numbers over all devices, in place on every one.
-  virtual Request all_reduce(real* data, std::size_t count) = 0;
+  /// Starts one's part in a collective, in place. After a reduce, only the root's numbers count.
+  virtual Request join(const Collective& collective) = 0;
   /// Once the operation is complete, when that was first seen, which may be long before it is asked
   /// for; the request is then free.
   virtual std::optional<double> test(Request request) = 0;

@@ -87,14 +87,10 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(action["version"], action["step"] - (0 if fresh else 1))
             kinds = [action["kind"] for action in plan["actions"]]
             self.assertEqual(kinds.count("send"), kinds.count("post"))
-        self.assertIn("can be planned, but not be trained yet",
-                      self.refused("train", deck, "parallel.placement=model"))
         fast = ["parallel.placement=replicated", "parallel.reduction=fast"]
         self.assertIn("one by one", self.refused("plan", deck, *fast))
         slots = [*fast, "parallel.stages=2"]
         self.assertIn("0 .. 1", self.run_carousel("plan", deck, *slots).stdout)
-        self.assertIn("can be planned, but not be trained yet",
-                      self.refused("train", deck, *slots))
 
     def test_compares_and_sweeps(self):
         deck = f"{INPUTS}/digits.toml"

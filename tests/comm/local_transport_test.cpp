@@ -14,7 +14,8 @@ constexpr int room = 256;
 
 class LocalTransport : public ::testing::TestWithParam<int> {
  protected:
-  LocalTransport() : hub_(ExecutionSpace(), GetParam(), room, [this] { return ends_.now; }) {
+  LocalTransport()
+      : hub_(ExecutionSpace(), groups_of(GetParam()), room, [this] { return ends_.now; }) {
     ends_.devices = GetParam();
     for (int d = 0; d < ends_.devices; ++d) ends_.here[d] = hub_.transport(d);
   }
@@ -37,6 +38,9 @@ TEST_P(LocalTransport, TellsWhenItWasComplete) {
 }
 TEST_P(LocalTransport, Sums) {
   expect_sums(ends_);
+}
+TEST_P(LocalTransport, HasCollectivesOfGroups) {
+  expect_collectives_of_groups(ends_);
 }
 TEST_P(LocalTransport, RefusesWrongSizes) {
   expect_wrong_sizes_refused(ends_);

@@ -52,8 +52,20 @@ int MPI_Irecv(void* data, int number, MPI_Datatype type, int peer, int tag, MPI_
 
 int MPI_Iallreduce(const void* from, void* to, int number, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request* request) {
-  ++counts.sums;
+  ++counts.all_reduces;
   return PMPI_Iallreduce(from, to, number, type, op, comm, request);
+}
+
+int MPI_Ireduce(const void* from, void* to, int number, MPI_Datatype type, MPI_Op op, int root,
+                MPI_Comm comm, MPI_Request* request) {
+  ++counts.reduces;
+  return PMPI_Ireduce(from, to, number, type, op, root, comm, request);
+}
+
+int MPI_Ibcast(void* data, int number, MPI_Datatype type, int root, MPI_Comm comm,
+               MPI_Request* request) {
+  ++counts.broadcasts;
+  return PMPI_Ibcast(data, number, type, root, comm, request);
 }
 
 CAROUSEL_COUNT_OTHER(Send, (const void* d, int n, MPI_Datatype t, int p, int g, MPI_Comm c),
@@ -67,8 +79,6 @@ CAROUSEL_COUNT_OTHER(Barrier, (MPI_Comm c), (c))
 CAROUSEL_COUNT_OTHER(Ibarrier, (MPI_Comm c, MPI_Request* r), (c, r))
 CAROUSEL_COUNT_OTHER(Bcast, (void* d, int n, MPI_Datatype t, int root, MPI_Comm c),
                      (d, n, t, root, c))
-CAROUSEL_COUNT_OTHER(Ibcast, (void* d, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request* r),
-                     (d, n, t, root, c, r))
 CAROUSEL_COUNT_OTHER(Reduce,
                      (const void* a, void* b, int n, MPI_Datatype t, MPI_Op o, int root,
                       MPI_Comm c),

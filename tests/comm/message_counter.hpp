@@ -25,8 +25,12 @@ struct Counted {
 struct MessageCounts {
   std::map<int, Counted> sent;    // by peer
   std::map<int, Counted> posted;  // by peer
-  int sums = 0;                   // MPI_Iallreduce
-  int others = 0;                 // collective or blocking calls, which training never makes
+  int all_reduces = 0;            // MPI_Iallreduce
+  int reduces = 0;                // MPI_Ireduce
+  int broadcasts = 0;             // MPI_Ibcast
+  int others = 0;                 // other collective or blocking calls, which training never makes
+
+  bool operator==(const MessageCounts&) const = default;
 };
 
 /// Counts from now on; forgets what was counted.

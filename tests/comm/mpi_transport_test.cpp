@@ -17,8 +17,8 @@ class MpiTransport : public ::testing::Test {
  protected:
   MpiTransport() {
     ends_.devices = session().size();
-    ends_.here[session().rank()] =
-        session().transport(room, std::size_t{4} << 20, [this] { return ends_.now; });
+    ends_.here[session().rank()] = session().transport(
+        groups_of(session().size()), room, std::size_t{4} << 20, [this] { return ends_.now; });
   }
 
   Ends ends_;
@@ -38,6 +38,9 @@ TEST_F(MpiTransport, TellsWhenItWasComplete) {
 }
 TEST_F(MpiTransport, Sums) {
   expect_sums(ends_);
+}
+TEST_F(MpiTransport, HasCollectivesOfGroups) {
+  expect_collectives_of_groups(ends_);
 }
 TEST_F(MpiTransport, RefusesWrongSizes) {
   expect_wrong_sizes_refused(ends_);

@@ -134,6 +134,55 @@ inline void expect_times_of_completion(Ends& ends) {
   for (const Pending& p : pending) EXPECT_EQ(p.transport->test(p.request), 1);
 }
 
+/// The groups of these tests: all devices, the even ones, and all but the first, the last in front.
+[[nodiscard]] inline std::vector<std::vector<int>> groups_of(int devices) {
+  std::vector<std::vector<int>> groups(3);
+  for (int d = 0; d < devices; ++d) {
+    groups[0].push_back(d);
+    if (d % 2 == 0) groups[1].push_back(d);
+    if (d > 0) groups[2].insert(groups[2].begin(), d);
+  }
+  return groups;
+}
+
+/// A broadcast and a reduce in every group of two devices or more, all at once.
+inline void expect_collectives_of_groups(const Ends& ends) {
+  constexpr std::size_t size = 1000;
+  using Kind = Collective::Kind;
+  std::vector<Pending> pending;
+  std::map<std::pair<int, std::size_t>, std::vector<Device<real>>> buffers;  // device and group
+  const std::vector<std::vector<int>> groups = groups_of(ends.devices);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].size() < 2) continue;
+    for (const int device : groups[g]) {
+      const auto end = ends.here.find(device);
+      if (end == ends.here.end()) continue;
+      for (const Kind kind : {Kind::broadcast, Kind::reduce}) {
+        const Device<real> data =
+            to_device(std::vector<real>(size, static_cast<real>(1 << device)));
+        const Collective collective{.kind = kind,
+                                    .group = static_cast<int>(g),
+                                    .root = groups[g].back(),
+                                    .data = data.data(),
+                                    .count = size};
+        pending.push_back({end->second.get(), end->second->join(collective)});
+        buffers[{device, g}].push_back(data);
+      }
+    }
+  }
+  finish(ends, pending);
+  for (const auto& [key, mine] : buffers) {
+    const std::vector<int>& group = groups[key.second];
+    int sum = 0;
+    for (const int device : group) sum += 1 << device;
+    const auto all = [](int value) { return std::vector<real>(size, static_cast<real>(value)); };
+    EXPECT_EQ(to_host(mine[0]), all(1 << group.back()));
+    if (key.first == group.back()) {
+      EXPECT_EQ(to_host(mine[1]), all(sum));
+    }
+  }
+}
+
 /// Several sums at once, each over all devices.
 inline void expect_sums(const Ends& ends) {
   std::vector<Pending> pending;
@@ -145,7 +194,7 @@ inline void expect_sums(const Ends& ends) {
   for (std::size_t k = 0; k < 3; ++k)
     for (const auto& [device, end] : ends.here) {
       const Device<real>& data = buffers[device][k];
-      pending.push_back({end.get(), end->all_reduce(data.data(), data.size())});
+      pending.push_back({end.get(), end->join({.data = data.data(), .count = data.size()})});
     }
   finish(ends, pending);
   const int sum = ends.devices * (ends.devices + 1) / 2;

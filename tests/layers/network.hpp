@@ -19,7 +19,7 @@ class SilentTransport final : public Transport {
  public:
   Request post(const Message&) override { return 0; }
   Request send(const Message&) override { return 0; }
-  Request all_reduce(real*, std::size_t) override { return 0; }
+  Request join(const Collective&) override { return 0; }
   std::optional<double> test(Request) override { return {}; }
   void progress() override {}
 };
@@ -29,7 +29,7 @@ class Network {
   Network(const Model& model, int n)
       : n_(n),
         memory_(plan_stages(model, {{0, static_cast<int>(model.layers.size())}, {}}, n)[0]),
-        stage_(model, memory_, make_layer),
+        stage_(model, {&memory_, 1}, 0, {}, make_layer),
         images_("carousel::test::images", n * model.input.size()),
         labels_("carousel::test::labels", n),
         frame_("carousel::test::frame", memory_.frame_bytes),

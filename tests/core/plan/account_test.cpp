@@ -81,5 +81,24 @@ TEST(SegmentAt, EndsWithTheEpochOrTheRun) {
   EXPECT_EQ(segment_at(22, 22, 30).last, 30);
 }
 
+TEST(Account, OfWhatATeamSendsIsSharedByItsDevices) {
+  for (int n = 1; n <= 6; ++n) {
+    for (int stages = 1; stages <= 6; ++stages) {
+      for (const ParallelConfig& config : testing::variants(n, stages)) {
+        const Schedule schedule = testing::schedule_of(config);
+        for (int d = 0; d < schedule.devices(); d += schedule.program(d).team) {
+          Traffic sum;
+          for (int k = 0; k < schedule.program(d).team; ++k) {
+            const Traffic sent = sent_in(schedule, d + k, {3, 8});
+            sum = {sum.messages + sent.messages, sum.bytes + sent.bytes};
+          }
+          EXPECT_EQ(sum.messages, 5 * traffic(schedule, d).messages) << testing::describe(config);
+          EXPECT_EQ(sum.bytes, 5 * traffic(schedule, d).bytes) << testing::describe(config);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carousel

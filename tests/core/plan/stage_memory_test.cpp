@@ -189,7 +189,7 @@ class Walk {
     }
     for (std::size_t j = stages_.size(); j-- > 0;) {
       scratch_ = {};
-      for (const PassedGradient& passed : stages_[j].passed)
+      for (const PassedTensor& passed : stages_[j].passed)
         memory(j, passed.to)
             .write(passed.to.offset, passed.bytes, memory(j, passed.from).read(passed.from.offset));
       for (int k = stages_[j].layers; k-- > 0;) backward(j, k);

@@ -56,8 +56,11 @@ TEST_P(Allocations, NoActionTakesFromTheHeap) {
     int before = -1;
     int taken = 0;
     int steps = 0;
+    // A device without stage 0 hears of the last steps when the segment is over.
+    const bool hears = !run.schedule().buffers(0).owns(0);
     run.after_step = [&](const StepRecord& step) {
-      if (before >= 0 && step.step > 1) {
+      const std::int64_t last = run.trainer().device(0).executor().segment().last;
+      if (before >= 0 && step.step > 1 && (!hears || step.step + 2 < last)) {
         taken += heap.allocations() - before;
         ++steps;
       }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A loss that is no longer finite: all devices of all placements in one process stop after the same
-// step. Ranks are compared in ring_test.cpp.
+// step. Ranks are compared in ranks_test.cpp.
 
 #include "tests/core/train/matrix.hpp"
 

@@ -49,7 +49,9 @@ namespace carousel::test {
 [[nodiscard]] inline std::vector<SmallDeck> decks_for(int micro_batches) {
   std::vector<SmallDeck> decks;
   bool nesterov = false;
-  for (const int stages : {1, 2, 4}) {
+  std::vector<int> all_stages = {1, 2, 4};
+  if (micro_batches == 3) all_stages.push_back(3);
+  for (const int stages : all_stages) {
     for (const auto& [rule, slack] :
          {std::pair{RuleKind::dp, 0}, std::pair{RuleKind::cdp_v1, 0},
           std::pair{RuleKind::cdp_v2, 0}, std::pair{RuleKind::cdp_v2, 1}}) {
@@ -96,6 +98,34 @@ namespace carousel::test {
   return deck;
 }
 
+/// Every other placement in which the deck can run with the bits of one device.
+[[nodiscard]] inline std::vector<SmallDeck> exact_placements(const SmallDeck& deck) {
+  std::vector<SmallDeck> all;
+  const ParallelConfig& p = deck.parallel;
+  for (const Placement placement :
+       {Placement::replicated, Placement::model, Placement::pipeline, Placement::sharded}) {
+    if (!needs_whole_slots(p.rule, placement) || p.micro_batches % p.stages == 0)
+      all.push_back(placed(deck, placement));
+  }
+  if (p.rule != RuleKind::dp) return all;
+  all.push_back(deck);
+  all.back().parallel.order = Order::accumulate;
+  return all;
+}
+
+/// Every placement in which sums are made in another order than on one device.
+[[nodiscard]] inline std::vector<SmallDeck> rounding_placements(const SmallDeck& deck) {
+  std::vector<SmallDeck> all;
+  const bool cyclic = deck.parallel.rule != RuleKind::dp;
+  for (const SmallDeck& exact : exact_placements(deck)) {
+    if (has_fast_sums(exact.parallel))
+      all.push_back(placed(exact, exact.parallel.placement, Reduction::fast));
+    if (cyclic && exact.parallel.placement == Placement::model)
+      all.push_back(placed(exact, Placement::model, Reduction::local));
+  }
+  return all;
+}
+
 /// The deck with as many steps as runs that add in another order stay together. A residual network
 /// in single precision soon has a rectifier within rounding of its kink: measured, such runs are
 /// 1e-6 apart after two steps, 6e-3 after four and strangers after fifty; perceptrons and double
@@ -105,17 +135,13 @@ namespace carousel::test {
   return deck;
 }
 
-/// All runs of one N that one process can make: on one device and in a ring, and what dp alone can
-/// do.
+/// All runs of one N that one process can make.
 [[nodiscard]] inline std::vector<SmallDeck> local_decks(int micro_batches) {
   std::vector<SmallDeck> all;
   for (const SmallDeck& deck : all_decks_for(micro_batches)) {
     all.push_back(deck);
-    all.push_back(placed(deck, Placement::replicated));
-    if (deck.parallel.rule != RuleKind::dp) continue;
-    all.push_back(deck);
-    all.back().parallel.order = Order::accumulate;
-    all.push_back(placed(deck, Placement::replicated, Reduction::fast));
+    for (const auto& placements : {exact_placements(deck), rounding_placements(deck)})
+      all.insert(all.end(), placements.begin(), placements.end());
   }
   return all;
 }

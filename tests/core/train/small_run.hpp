@@ -27,7 +27,9 @@ struct SmallDeck {
 /// One device of the plan in this process, and how it reaches the others.
 struct Process {
   int device = 0;
-  std::function<std::unique_ptr<Transport>(int requests, std::size_t bytes, Clock clock)> connect;
+  std::function<std::unique_ptr<Transport>(const Schedule& schedule, std::size_t bytes,
+                                           Clock clock)>
+      connect;
 };
 
 /// Everything the trainer told; a number for every step.
@@ -48,9 +50,9 @@ class SmallRun final : public TrainingObserver {
         model_(model_of(deck, dataset)),
         partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
         stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
-        schedule_({deck.parallel, message_bytes(stages_)}),
+        schedule_(schedule_spec(deck.parallel, stages_)),
         memory_(plan_memory(memory_spec(dataset, process), stages_, schedule_)),
-        hub_(exec, schedule_.devices(), 64 * schedule_.devices(), [this] { return seconds(); }),
+        hub_(exec, schedule_.groups(), 64 * schedule_.devices(), [this] { return seconds(); }),
         trainer_(exec, trainer_spec(dataset, process), *this) {
     check_schedule(schedule_);
     story_.receipts.assign(schedule_.devices(),
@@ -102,21 +104,17 @@ class SmallRun final : public TrainingObserver {
     return model;
   }
 
-  static std::vector<std::int64_t> message_bytes(const std::vector<StageMemory>& stages) {
-    std::vector<std::int64_t> bytes;
-    for (const StageMemory& stage : stages)
-      bytes.push_back(stage.message_size * std::int64_t{sizeof(real)});
-    return bytes;
-  }
-
   [[nodiscard]] MemorySpec memory_spec(const Dataset& dataset, const Process* process) const {
     const int batch = deck_.train.micro_batch_size;
+    const auto staging = [&](const SampleShape& shape) {
+      return Prefetcher::planned_bytes(shape, dataset.train().samples(), batch, staged_batches);
+    };
     return {.input = dataset.shape(),
             .micro_batch_size = batch,
             .optimizer_state = deck_.train.optimizer.momentum != 0,
             .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
-            .staging_bytes = Prefetcher::planned_bytes(dataset.shape(), dataset.train().samples(),
-                                                       batch, staged_batches),
+            .staging_bytes = staging(dataset.shape()),
+            .label_staging_bytes = staging({}),
             .staged_messages = process != nullptr && !runs_on_host};
   }
 
@@ -125,8 +123,7 @@ class SmallRun final : public TrainingObserver {
     std::iota(devices.begin(), devices.end(), first_here_);
     const auto connect = [this, process](int device) {
       if (process == nullptr) return hub_.transport(device);
-      return process->connect(schedule_.buffers(device).requests,
-                              static_cast<std::size_t>(memory_.largest_message),
+      return process->connect(schedule_, static_cast<std::size_t>(memory_.largest_message),
                               [this] { return seconds(); });
     };
     return {.model = model_,
