@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -86,6 +87,9 @@ void start_engine(const std::filesystem::path& engine, const std::vector<std::st
   std::vector<char*> pointers = {program.data()};
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  // UCX, below some MPI libraries, would print a backtrace for a peer that was killed; it reads
+  // this when it is loaded.
+  setenv("UCX_HANDLE_ERRORS", "none", 0);
   execv(program.c_str(), pointers.data());
   fail(ExitCode::usage, "the engine {} cannot be started: {}", program, std::strerror(errno));
 }

@@ -12,11 +12,13 @@
 #include <optional>
 #include <system_error>
 
+#include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/prepared_run.hpp"
 #include "app/provenance.hpp"
 #include "app/run_observer.hpp"
 #include "comm/local_transport.hpp"
+#include "comm/watchdog.hpp"
 #include "core/io/checkpoint.hpp"
 #include "core/io/trace.hpp"
 #include "layers/factory.hpp"
@@ -161,6 +163,13 @@ void write_failure(const RunConfig& config, ExitCode code, const char* cause, st
   }
 }
 
+/// Says why this rank ends and what it was doing; called by the watchdog's thread.
+void say_last_words(const RunConfig& config, int rank, const Activity& activity,
+                    const std::string& cause, bool writes) {
+  complain(fmt::format("rank {}: {}; {}", rank, cause, activity.text()));
+  if (writes) write_failure(config, ExitCode::peer_lost, cause.c_str(), activity.step());
+}
+
 }  // namespace
 
 ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
@@ -218,6 +227,20 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       if (first) write_status(config.run.output, {});
       observer->begin(exec, *trainer);
     });
+
+    // From here on ranks wait for each other.
+    std::optional<Watchdog> watchdog;
+    if (session != nullptr && session->size() > 1 && config.run.watchdog_seconds > 0) {
+      const Activity& activity = trainer->device(session->rank()).activity();
+      watchdog.emplace(*session,
+                       WatchdogSpec{.seconds = config.run.watchdog_seconds,
+                                    .progress = [&activity] { return activity.count(); },
+                                    .last_words =
+                                        [&, session](const std::string& cause, bool writes) {
+                                          say_last_words(config, session->rank(), activity, cause,
+                                                         writes);
+                                        }});
+    }
 
     // 5. Training, the last checkpoint and the last word.
     train_to_the_end(config, session, *trainer, *observer);

@@ -23,11 +23,6 @@ int number(const Environment& environment, std::initializer_list<const char*> na
   return otherwise;
 }
 
-/// Devices of the plan; one process each, unless all live in one.
-int devices(const ParallelConfig& parallel) {
-  return parallel.placement == Placement::single ? 1 : parallel.micro_batches;
-}
-
 void check_slurm(const RunConfig& config, const Launcher& launcher) {
   if (launcher.slurm_step)
     fail(ExitCode::usage,
@@ -78,7 +73,7 @@ void check_launch(const RunConfig& config, const Launcher& launcher) {
            key, launcher.size);
     return;
   }
-  const int needed = devices(config.parallel);
+  const int needed = devices_of(config.parallel);
   if (!launcher.present)
     fail(ExitCode::usage, "{} = \"mpi\" needs a launcher; start {} rank{} with mpiexec or srun",
          key, needed, needed == 1 ? "" : "s");

@@ -243,7 +243,8 @@ RunConfig make_run_config(const Deck& text) {
   const ResolvedDeck& deck = config.deck;
   config.run = {.name = deck.text("run.name"),
                 .seed = static_cast<std::uint64_t>(deck.integer("run.seed")),
-                .output = deck.text("run.output")};
+                .output = deck.text("run.output"),
+                .watchdog_seconds = deck.number("run.watchdog_seconds")};
   config.model = model(deck);
   config.data_file = file_named(deck, "data.file");
   if (deck.has("parallel.schedule")) config.schedule_file = file_named(deck, "parallel.schedule");

@@ -27,7 +27,8 @@ enum class TransportKind : std::uint8_t { automatic, local, mpi };
 struct RunTable {
   std::string name;
   std::uint64_t seed = 1;
-  std::string output;  // folder, relative to where the command runs
+  std::string output;           // folder, relative to where the command runs
+  double watchdog_seconds = 0;  // 0: none
 };
 
 /// `[engine]`.

@@ -40,6 +40,12 @@ std::vector<KeySpec> run_keys() {
       {.name = "output",
        .doc = "Run folder, relative to where the command runs.",
        .required = true},
+      {.name = "watchdog_seconds",
+       .type = KeyType::number,
+       .doc = "All ranks end when one makes no progress for so long; 0: never, nor when one dies.",
+       .standard = number(300),
+       .range = {.min = 0, .max = 1e6},
+       .unit = "s"},
   };
 }
 

@@ -22,8 +22,6 @@ struct Report {
 }  // namespace
 
 MpiSession::MpiSession(int* argc, char*** argv) {
-  // UCX would print a backtrace for a peer that was killed; the launcher tells of it.
-  setenv("UCX_HANDLE_ERRORS", "none", 0);
   // The prefetch thread makes no MPI calls.
   int provided = 0;
   CAROUSEL_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
@@ -66,8 +64,12 @@ void MpiSession::together(const std::function<void()>& action) const {
 }
 
 double MpiSession::from_first(double value) const {
-  CAROUSEL_MPI(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, world_));
+  from_first(std::as_writable_bytes(std::span(&value, 1)));
   return value;
+}
+
+void MpiSession::from_first(std::span<std::byte> bytes) const {
+  CAROUSEL_MPI(MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, world_));
 }
 
 std::unique_ptr<Transport> MpiSession::transport(const std::vector<std::vector<int>>& groups,

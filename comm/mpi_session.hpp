@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/base/check.hpp"
@@ -39,6 +40,8 @@ class MpiSession {
   void together(const std::function<void()>& action) const;
   /// The number of rank 0 on every rank. Collective.
   [[nodiscard]] double from_first(double value) const;
+  /// The same for plain bytes.
+  void from_first(std::span<std::byte> bytes) const;
 
   /// Messages of this rank as one device of a plan, with room for `requests` pending operations of
   /// at most `message_bytes` each. Groups of devices have collectives; their ranks come together.

@@ -41,23 +41,6 @@ struct Option {
   const Cut* cut = nullptr;
 };
 
-int devices_of(const ParallelConfig& parallel) {
-  const int n = parallel.micro_batches;
-  const int stages = parallel.stages;
-  switch (parallel.placement) {
-    case Placement::single:
-      return 1;
-    case Placement::replicated:
-    case Placement::sharded:
-      return n;
-    case Placement::model:
-      return parallel.rule == RuleKind::dp ? n * stages : n / stages * stages * (stages + 1) / 2;
-    case Placement::pipeline:
-      return stages;
-  }
-  return 0;
-}
-
 /// What one rule leaves to choose in one placement.
 std::vector<ParallelConfig> variants(ParallelConfig parallel) {
   const auto with = [&](auto ParallelConfig::*member, auto value) {

@@ -20,6 +20,23 @@ bool needs_whole_slots(RuleKind rule, Placement placement) {
   return rule != RuleKind::dp && (placement == Placement::model || placement == Placement::sharded);
 }
 
+int devices_of(const ParallelConfig& parallel) {
+  const int n = parallel.micro_batches;
+  const int stages = parallel.stages;
+  switch (parallel.placement) {
+    case Placement::single:
+      return 1;
+    case Placement::replicated:
+    case Placement::sharded:
+      return n;
+    case Placement::model:
+      return parallel.rule == RuleKind::dp ? n * stages : n / stages * stages * (stages + 1) / 2;
+    case Placement::pipeline:
+      return stages;
+  }
+  return 0;
+}
+
 Rule::Rule(RuleKind kind, int micro_batches, int stages, int slack)
     : kind_(kind),
       n_(micro_batches),

@@ -38,6 +38,8 @@ struct ParallelConfig {
 [[nodiscard]] bool has_fast_sums(const ParallelConfig& parallel);
 /// Whether N must be a multiple of S: devices stand for slots, each of them R = N / S times.
 [[nodiscard]] bool needs_whole_slots(RuleKind rule, Placement placement);
+/// Devices of a plan, of whole slots where those are needed.
+[[nodiscard]] int devices_of(const ParallelConfig& parallel);
 
 /// One time step is one forward or one backward of one stage. Micro-batches are i = 0 .. N-1,
 /// stages j = 0 .. S-1, training steps t = 0, 1, ...

@@ -38,6 +38,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .transport = *transport_,
                        .prefetcher = prefetcher_,
                        .recorder = recorder_,
+                       .activity = activity_,
                        .optimizer = spec.train.optimizer,
                        .learning_rate = std::move(hooks.learning_rate),
                        .on_step = std::move(hooks.on_step),

@@ -35,6 +35,7 @@ class Device {
   [[nodiscard]] Recorder& recorder() { return recorder_; }
   [[nodiscard]] Executor& executor() { return executor_; }
   [[nodiscard]] const Executor& executor() const { return executor_; }
+  [[nodiscard]] const Activity& activity() const { return activity_; }
   [[nodiscard]] Prefetcher& prefetcher() { return prefetcher_; }
 
   /// Starts reading what the loads of a segment or of an evaluation will ask for.
@@ -55,6 +56,7 @@ class Device {
   std::unique_ptr<Transport> transport_;
   Prefetcher prefetcher_;
   Recorder recorder_;
+  Activity activity_;
   Executor executor_;
   std::vector<BatchRequest> requests_;
 };

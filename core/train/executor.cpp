@@ -86,6 +86,7 @@ Executor::State Executor::advance() {
       CAROUSEL_CHECK(pending_.empty(), "{} messages were never waited for", pending_.size());
       return State::done;
     }
+    if (!fetched_) parts_.activity.starts(action_);
     fetched_ = true;
     const bool computes = is_pass(action_);
     if (computes && computed) return State::moved;
@@ -96,6 +97,7 @@ Executor::State Executor::advance() {
       return moved ? State::moved : State::blocked;
     }
     if (training_) record(action_, begin);
+    parts_.activity.ends();
     blocked_since_ = -1;
     fetched_ = false;
     moved = true;

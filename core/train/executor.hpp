@@ -11,6 +11,7 @@
 
 #include "core/data/prefetcher.hpp"
 #include "core/plan/schedule.hpp"
+#include "core/train/activity.hpp"
 #include "core/train/config.hpp"
 #include "core/train/device_memory.hpp"
 #include "core/train/recorder.hpp"
@@ -36,6 +37,7 @@ struct ExecutorParts {
   Transport& transport;
   Prefetcher& prefetcher;
   Recorder& recorder;
+  Activity& activity;
   const OptimizerConfig& optimizer;
   std::function<double(std::int64_t)> learning_rate;              // of an update index
   std::function<void(std::int64_t, const StepSums&)> on_step;     // a step is complete

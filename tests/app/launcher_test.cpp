@@ -93,6 +93,8 @@ TEST(Launcher, RefusesWhatDoesNot) {
   EXPECT_EQ(refusal(hydra, {"parallel.micro_batches=3"}),
             "x.toml:9:1: the plan has 3 devices (placement replicated, 3 micro-batches), but 4 "
             "ranks were started; start 3");
+  EXPECT_THAT(refusal(hydra, {"parallel.placement=model", "parallel.stages=4"}),
+              HasSubstr("10 devices (placement"));
   EXPECT_THAT(refusal(hydra, {"parallel.placement=single"}), HasSubstr("1 device (placement"));
   EXPECT_THAT(refusal(hydra, {"parallel.transport=local"}), HasSubstr("4 were started"));
   EXPECT_THAT(refusal({}, {"parallel.transport=mpi"}), HasSubstr("4 ranks with mpiexec or srun"));

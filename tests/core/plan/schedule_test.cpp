@@ -56,6 +56,15 @@ TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
       check_schedule(schedule_of(parallel(rule, placement, 64, 64)));
 }
 
+TEST(Schedule, HasTheDevicesOfItsPlacement) {
+  for (int n = 1; n <= 9; ++n) {
+    for (int stages = 1; stages <= 9; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages))
+        ASSERT_EQ(schedule_of(config).devices(), devices_of(config)) << describe(config);
+    }
+  }
+}
+
 TEST(Schedule, RunsEveryPassOnceAtTheTimeOfTheRule) {
   for (int n = 1; n <= 6; ++n) {
     for (int stages = 1; stages <= 6; ++stages) {

@@ -35,10 +35,6 @@ class Ranks : public ::testing::Test {
     }
     return result;
   }
-  static int devices_of(const ParallelConfig& parallel) {
-    const std::vector<std::int64_t> bytes(parallel.stages, 64);
-    return Schedule({.parallel = parallel, .message_bytes = bytes}).devices();
-  }
 
   const RandomDataset file_;
   const Dataset dataset_{file_.path()};

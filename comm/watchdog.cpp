@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/watchdog.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <random>
+
+namespace carousel {
+namespace {
+
+enum Kind : int { hello, farewell, no_progress, are_you_there, here_i_am, fault };
+
+constexpr double patience = 2;       // seconds that an answer may take
+constexpr double meeting_time = 30;  // seconds in which all ranks connect
+constexpr int most_addresses = 16;   // of a host
+constexpr auto look = std::chrono::milliseconds(200);
+
+/// Below some MPI libraries, whoever notices first that a peer is gone aborts the process. That is
+/// soon enough when the watchdog has spoken.
+extern "C" void abort_later(int /*signal*/) {
+  const timespec time{.tv_sec = static_cast<time_t>(patience), .tv_nsec = 0};
+  ::nanosleep(&time, nullptr);
+  std::signal(SIGABRT, SIG_DFL);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - time).count();
+}
+
+template <class T>
+std::span<std::byte> bytes_of(T& object) {
+  return std::as_writable_bytes(std::span(&object, 1));
+}
+
+/// Where rank 0 can be reached; plain bytes.
+struct Meeting {
+  std::uint64_t nonce = 0;
+  std::array<Endpoint, most_addresses> endpoints = {};
+  int count = 0;
+};
+
+}  // namespace
+
+/// What ranks tell each other; plain bytes.
+struct Watchdog::Note {
+  std::uint64_t nonce = 0;
+  int kind = 0;
+  int rank = 0;  // who tells; of a fault, who was lost, or -1
+  std::array<char, 240> text = {};
+};
+
+Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
+    : spec_(std::move(spec)), rank_(session.rank()) {
+  session.together([this, &session] { meet(session); });
+  changed_ = std::chrono::steady_clock::now();
+  std::signal(SIGABRT, abort_later);
+  thread_ = std::thread(&Watchdog::watch, this);
+}
+
+Watchdog::~Watchdog() {
+  leaving_ = true;
+  thread_.join();
+  std::signal(SIGABRT, SIG_DFL);
+  tell_all(note(farewell));
+}
+
+void Watchdog::meet(const MpiSession& session) {
+  Meeting meeting;
+  Socket door;
+  if (rank_ == 0) {
+    meeting.nonce = std::random_device()() * 0x100000001ULL + std::random_device()();
+    try {
+      door = Socket::listen();
+      for (const std::uint32_t address : host_addresses()) {
+        if (meeting.count < most_addresses)
+          meeting.endpoints[meeting.count++] = {address, door.port()};
+      }
+    } catch (const Error&) {
+      session.from_first(bytes_of(meeting));  // the others find no address
+      throw;
+    }
+  }
+  session.from_first(bytes_of(meeting));
+  nonce_ = meeting.nonce;
+  peers_.resize(rank_ == 0 ? session.size() - 1 : 1);
+  const auto begin = std::chrono::steady_clock::now();
+  if (rank_ == 0) {
+    for (int missing = session.size() - 1; missing > 0;) {
+      Socket visitor = door.accept(std::max(0.0, meeting_time - seconds_since(begin)));
+      Note theirs;
+      if (!visitor.is_open())
+        fail(ExitCode::peer_lost,
+             "{} ranks do not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does "
+             "without",
+             missing, meeting_time);
+      const bool ours = visitor.receive(bytes_of(theirs), patience) && theirs.nonce == nonce_ &&
+                        theirs.rank > 0 && theirs.rank < session.size();
+      if (!ours) continue;
+      std::swap(peers_[theirs.rank - 1], visitor);
+      tell(theirs.rank - 1, note(hello));
+      --missing;
+    }
+    return;
+  }
+  for (int k = 0; k < meeting.count; ++k) {
+    Socket socket = Socket::connect(meeting.endpoints[k], patience);
+    Note mine = note(hello);
+    Note theirs;
+    // Behind the same address on another host somebody else may listen.
+    if (!socket.is_open() || !socket.send(bytes_of(mine), patience) ||
+        !socket.receive(bytes_of(theirs), meeting_time) || theirs.nonce != nonce_)
+      continue;
+    peers_[0] = std::move(socket);
+    return;
+  }
+  fail(ExitCode::peer_lost,
+       "rank 0 is not to be reached by TCP; run.watchdog_seconds = 0 does "
+       "without");
+}
+
+Watchdog::Note Watchdog::note(int kind, const std::string& text) const {
+  Note result{.nonce = nonce_, .kind = kind, .rank = rank_};
+  std::strncpy(result.text.data(), text.c_str(), result.text.size() - 1);
+  return result;
+}
+
+int Watchdog::rank_of(std::size_t peer) const {
+  return rank_ == 0 ? static_cast<int>(peer) + 1 : 0;
+}
+
+void Watchdog::tell(std::size_t peer, const Note& note) {
+  // Whether it was heard shows when the connection is read.
+  if (peers_[peer].is_open()) (void)peers_[peer].send(std::as_bytes(std::span(&note, 1)), patience);
+}
+
+void Watchdog::tell_all(const Note& note) {
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) tell(peer, note);
+}
+
+void Watchdog::watch() {
+  std::vector<pollfd> entries(peers_.size());
+  while (!leaving_) {
+    for (std::size_t k = 0; k < peers_.size(); ++k)
+      entries[k] = {.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
+    if (::poll(entries.data(), entries.size(), static_cast<int>(look.count())) > 0) {
+      for (std::size_t k = 0; k < entries.size(); ++k)
+        if (entries[k].revents != 0) hear(k);
+    }
+    check_progress();
+  }
+}
+
+/// Reads what a peer tells.
+void Watchdog::hear(std::size_t peer) {
+  Note theirs;
+  if (!peers_[peer].receive(bytes_of(theirs), patience)) {
+    const std::string cause = fmt::format("rank {} ended without a word", rank_of(peer));
+    Note told = note(fault, cause);
+    told.rank = rank_of(peer);
+    peers_[peer].close();
+    if (rank_ == 0) tell_all(told);
+    end(cause, told.rank);
+  }
+  switch (theirs.kind) {
+    case farewell:
+      peers_[peer].close();
+      break;
+    case no_progress:
+      inquire(theirs.rank);
+      break;
+    case are_you_there:
+      tell(peer, note(here_i_am));
+      break;
+    case fault:
+      end(theirs.text.data(), theirs.rank);
+    default:
+      break;
+  }
+}
+
+/// A rank that makes no progress, first seen on rank `first`, mostly waits for one that is stuck.
+/// A process that is stopped does not answer.
+void Watchdog::inquire(int first) {
+  tell_all(note(are_you_there));
+  std::vector<bool> silent;
+  for (const Socket& peer : peers_) silent.push_back(peer.is_open());
+  const auto begin = std::chrono::steady_clock::now();
+  while (seconds_since(begin) < patience / 4 && std::ranges::find(silent, true) != silent.end()) {
+    for (std::size_t k = 0; k < peers_.size(); ++k) {
+      Note theirs;
+      if (silent[k] && peers_[k].receive(bytes_of(theirs), 0.01))
+        silent[k] = theirs.kind != here_i_am && theirs.kind != farewell;
+    }
+  }
+  const auto stuck = std::ranges::find(silent, true) - silent.begin();
+  Note told = note(fault);
+  told.rank = stuck < std::ssize(silent) ? static_cast<int>(stuck) + 1 : -1;
+  const std::string cause =
+      told.rank > 0
+          ? fmt::format("rank {} does not answer and nothing moved for {} s", told.rank,
+                        spec_.seconds)
+          : fmt::format("nothing moved for {} s, first seen by rank {}", spec_.seconds, first);
+  std::strncpy(told.text.data(), cause.c_str(), told.text.size() - 1);
+  tell_all(told);
+  end(cause, told.rank);
+}
+
+void Watchdog::check_progress() {
+  if (const std::uint64_t now = spec_.progress(); now != progress_) {
+    progress_ = now;
+    changed_ = std::chrono::steady_clock::now();
+    return;
+  }
+  if (seconds_since(changed_) < spec_.seconds) return;
+  if (rank_ == 0) inquire(0);
+  if (asked_ == Time::max()) {
+    asked_ = std::chrono::steady_clock::now();
+    tell(0, note(no_progress));
+  } else if (seconds_since(asked_) > patience) {
+    end(fmt::format("rank 0 does not answer and nothing moved for {} s", spec_.seconds), 0);
+  }
+}
+
+void Watchdog::end(const std::string& cause, int lost) {
+  spec_.last_words(cause, rank_ == (lost == 0 ? 1 : 0));
+  // A launcher may end the others as soon as one has ended; all should have spoken by then.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  // The main thread may be inside MPI, which knows no way out.
+  std::_Exit(static_cast<int>(ExitCode::peer_lost));
+}
+
+}  // namespace carousel

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Lets no rank wait for ever. Every rank has a thread with a connection to rank 0: where it breaks
+// without a farewell, a rank has died; where a rank makes no progress for too long, one is stuck.
+// Either ends all ranks with ExitCode::peer_lost. MPI is not asked, since it may be what hangs.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/mpi_session.hpp"
+#include "comm/socket.hpp"
+
+namespace carousel {
+
+struct WatchdogSpec {
+  double seconds = 0;                       // without progress, until a rank is called stuck
+  std::function<std::uint64_t()> progress;  // a number that changes while this rank works
+  /// What this rank says before it ends, with the cause; `writes`: it alone tells the files.
+  std::function<void(const std::string& cause, bool writes)> last_words;
+};
+
+class Watchdog {
+ public:
+  /// Collective. Throws Error(peer_lost) when rank 0 cannot be reached.
+  Watchdog(const MpiSession& session, WatchdogSpec spec);
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  /// Takes leave of the others, who then miss this rank no longer.
+  ~Watchdog();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Note;
+
+  void meet(const MpiSession& session);
+  void watch();
+  void hear(std::size_t peer);
+  void inquire(int first);
+  void check_progress();
+  [[noreturn]] void end(const std::string& cause, int lost);
+  [[nodiscard]] Note note(int kind, const std::string& text = "") const;
+  void tell(std::size_t peer, const Note& note);
+  void tell_all(const Note& note);
+  [[nodiscard]] int rank_of(std::size_t peer) const;
+
+  WatchdogSpec spec_;
+  int rank_;
+  std::uint64_t nonce_ = 0;    // of this run
+  std::vector<Socket> peers_;  // rank 0: of ranks 1, 2, ...; others: of rank 0; closed: has left
+  std::uint64_t progress_ = 0;
+  Time changed_;              // when progress was last seen
+  Time asked_ = Time::max();  // when rank 0 was told that there is none
+  std::atomic<bool> leaving_ = false;
+  std::thread thread_;  // last, so that it finds everything else in place
+};
+
+}  // namespace carousel

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a device is doing, for others to look at: the executor writes it action by action, and a
+// watchdog reads it from a thread of its own.
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "core/plan/action.hpp"
+
+namespace carousel {
+
+class Activity {
+ public:
+  /// The device turns to an action, and is done with it.
+  void starts(const Action& action);
+  void ends();
+
+  /// Changes with every action.
+  [[nodiscard]] std::uint64_t count() const;
+  /// The training step of the newest action.
+  [[nodiscard]] std::int64_t step() const;
+  /// One line: what it does or waits for, and what it did last.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  mutable std::mutex mutex_;
+  Action now_;
+  Action last_;
+  bool busy_ = false;
+  std::uint64_t count_ = 0;  // starts and ends
+};
+
+}  // namespace carousel

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that die or stop in the middle of a run: the others end with 77 in time and say why.
+
+Usage: faults_test.py CAROUSEL MPIEXEC PROJECT [ROUNDS]. Each round kills and stops one rank of four
+at a random moment, in every placement in turn; 100 rounds are a test of their own.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+ROUNDS = int(sys.argv.pop(4)) if len(sys.argv) > 4 else 2
+RANKS = 4
+WATCHDOG = 3  # seconds
+
+# Four devices each.
+PLACEMENTS = [
+    ["parallel.placement=replicated"],
+    ["parallel.placement=pipeline"],
+    ["parallel.placement=sharded"],
+    ["parallel.placement=model", "parallel.rule=dp", "parallel.micro_batches=2",
+     "parallel.stages=2"],
+    ["parallel.placement=replicated", "parallel.rule=dp", "parallel.reduction=fast"],
+]
+
+
+# Keeps the launcher from seeing how a rank ended, since it would end the others by itself.
+SHELL = 'sh -c \'"$@" 2> "err.$PMI_RANK"; echo $? > "code.$PMI_RANK"\' sh'
+
+
+def ranks_below(process):
+    """{rank: process} of the engines below a process."""
+    found = {}
+    for task in pathlib.Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found |= ranks_below(child)
+            try:
+                name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
+                words = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            ranks = [word[9:] for word in words if word.startswith(b"PMI_RANK=")]
+            if name == "carousel-engine" and ranks:
+                found[int(ranks[0])] = child
+    return found
+
+
+def runs(process):
+    """Whether a process has not ended; its parent may not have asked after it yet."""
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.random = random.Random(7)
+
+    def start(self, words):
+        """Four ranks in training."""
+        for leftover in self.folder.iterdir():
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        process = subprocess.Popen(
+            [MPIEXEC, "-disable-auto-cleanup", "-n", str(RANKS), *shlex.split(SHELL), CAROUSEL, "train",
+             PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
+             "train.steps=1000000", f"run.watchdog_seconds={WATCHDOG}", *words],
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.clean_up, process)
+        metrics = self.folder / "run/metrics.jsonl"
+        while not (metrics.exists() and metrics.stat().st_size):
+            self.assertIsNone(process.poll(), "the run never began")
+            time.sleep(0.02)
+        time.sleep(self.random.random())
+        return process
+
+    @staticmethod
+    def clean_up(process):
+        for rank in ranks_below(process.pid).values():
+            os.kill(rank, signal.SIGKILL)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:  # launchers have been seen to hang behind dead ranks
+            process.kill()
+            process.wait()
+
+    def code(self, rank):
+        """How a rank ended, or "" where the launcher ended the shell as well."""
+        try:
+            return (self.folder / f"code.{rank}").read_text().strip()
+        except FileNotFoundError:
+            return ""
+
+    def ends(self, others, limit):
+        """All ranks but the lost one, {rank: process}, end with 77 within `limit` seconds and say
+        why and where; returns the cause and the seconds."""
+        begin = time.monotonic()
+        while any(map(runs, others.values())):
+            said = [(self.folder / f"err.{rank}").read_text()[-300:] for rank in others]
+            self.assertLess(time.monotonic() - begin, limit, f"a rank of {others} hangs: {said}")
+            time.sleep(0.02)
+        seconds = time.monotonic() - begin
+        time.sleep(0.2)  # for the shells
+        for rank in others:
+            err = (self.folder / f"err.{rank}").read_text()
+            self.assertIn(self.code(rank), ("77", ""), err)
+            said = [line for line in err.splitlines() if line.startswith("carousel: ")]
+            self.assertEqual(len(said), 1, err)
+            self.assertRegex(said[0], rf"^carousel: rank {rank}: .*; "
+                                      r"(now: \w+ .*|between segments); before: \w+ ")
+        status = json.loads((self.folder / "run/status.json").read_text())
+        self.assertEqual((status["state"], status["exit_code"]), ("failed", 77))
+        self.assertGreater(status["step"], 0)
+        return status["cause"], seconds
+
+    def round(self, number, how):
+        process = self.start(PLACEMENTS[number % len(PLACEMENTS)])
+        lost = self.random.randrange(RANKS)
+        ranks = ranks_below(process.pid)
+        self.assertEqual(len(ranks), RANKS)
+        os.kill(ranks.pop(lost), how)
+        stopped = how == signal.SIGSTOP
+        cause, seconds = self.ends(ranks, WATCHDOG + 5 if stopped else 10)
+        self.assertIn(f"rank {lost} " + ("does not answer" if stopped else "ended without a word"),
+                      cause)
+        self.clean_up(process)
+        return seconds
+
+    def report(self, what, times):
+        print(f"{what}: {len(times)} rounds, at most {max(times):.1f} s", flush=True)
+
+    def test_a_rank_that_dies_ends_all(self):
+        self.report("killed", [self.round(k, signal.SIGKILL) for k in range(ROUNDS)])
+
+    def test_a_rank_that_stops_ends_all(self):
+        self.report("stopped", [self.round(k, signal.SIGSTOP) for k in range(ROUNDS)])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
