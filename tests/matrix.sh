@@ -33,7 +33,7 @@ run() {
 
 run "$tests/test_train_placements" --gtest_filter='*GiveTheSameBits*'
 for ranks in 1 2 3 4 6 8 10; do
-  run mpiexec -n "$ranks" "$tests/test_train_ranks" --gtest_filter='*GivesTheBits*:*AgreesToRounding*'
+  run mpiexec -n "$ranks" "$tests/test_train_ranks" --gtest_filter='*GivesTheBits*:*AgreesToRounding*:*WhateverIsLate*'
 done
 run "$tests/test_train_oracle" --gtest_filter='*AfterEveryStep*'
 

@@ -4,6 +4,9 @@
 // All placements over MPI, one device per rank: the bits of one process, the messages of the plan
 // and no others, optimizer state where it belongs, no allocation.
 
+#include <random>
+#include <thread>
+
 #include "core/plan/account.hpp"
 #include "core/plan/evaluation.hpp"
 #include "tests/comm/message_counter.hpp"
@@ -242,6 +245,72 @@ TEST_F(Ranks, DivergesEverywhereAfterTheSameStep) {
     EXPECT_EQ(result.diverged_at, expected.diverged_at);
     EXPECT_EQ(result.steps, expected.steps);
     EXPECT_EQ(ring.story().receipts[session().rank()], local.story().receipts[session().rank()]);
+  }
+}
+
+/// A transport that hesitates at random before every call, and to say that something is complete.
+class Hesitant final : public Transport {
+ public:
+  Hesitant(std::unique_ptr<Transport> inner, unsigned seed)
+      : inner_(std::move(inner)), random_(seed) {}
+
+  Request post(const Message& message) override {
+    hesitate();
+    return inner_->post(message);
+  }
+  Request send(const Message& message) override {
+    hesitate();
+    return inner_->send(message);
+  }
+  Request join(const Collective& collective) override {
+    hesitate();
+    return inner_->join(collective);
+  }
+  std::optional<double> test(Request request) override {
+    if (random_() % 4 == 0) return std::nullopt;
+    return inner_->test(request);
+  }
+  void progress() override {
+    hesitate();
+    inner_->progress();
+  }
+  [[nodiscard]] std::int64_t staging_bytes() const override { return inner_->staging_bytes(); }
+
+ private:
+  void hesitate() {
+    if (random_() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random_() % 200));
+  }
+
+  std::unique_ptr<Transport> inner_;
+  std::mt19937 random_;
+};
+
+TEST_F(Ranks, GiveTheSameBitsWhateverIsLate) {
+  const int runs = full_matrix() ? 1000 : 30;
+  std::vector<SmallDeck> all;
+  for (const SmallDeck& deck : decks())
+    if (deck.model.name == "mlp") all.push_back(deck);
+  std::map<std::size_t, std::vector<std::vector<std::uint64_t>>> expected;  // [deck] receipts
+  const int rank = session().rank();
+  for (int k = 0; k < runs; ++k) {
+    const std::size_t at = static_cast<std::size_t>(k) * 7 % all.size();
+    SmallDeck deck = all[at];
+    deck.train.steps = 6;
+    SCOPED_TRACE(name_of(deck));
+    if (!expected.contains(at)) {
+      SmallRun run(exec_, dataset_, deck, &process_);
+      (void)run.trainer().run();
+      expected[at] = run.story().receipts[rank];
+    }
+    Process late = process_;
+    late.connect = [&](const Schedule& schedule, std::size_t bytes, Clock clock) {
+      return std::make_unique<Hesitant>(
+          process_.connect(schedule, bytes, std::move(clock)),
+          100U * static_cast<unsigned>(k) + static_cast<unsigned>(rank));
+    };
+    SmallRun run(exec_, dataset_, deck, &late);
+    (void)run.trainer().run();
+    EXPECT_EQ(run.story().receipts[rank], expected[at]);
   }
 }
 
