@@ -75,7 +75,8 @@ void Watchdog::meet(const MpiSession& session) {
   Meeting meeting;
   Socket door;
   if (rank_ == 0) {
-    meeting.nonce = std::random_device()() * 0x100000001ULL + std::random_device()();
+    std::random_device random;
+    meeting.nonce = std::uint64_t{random()} << 32 | random();
     try {
       door = Socket::listen();
       for (const std::uint32_t address : host_addresses()) {
