@@ -37,8 +37,9 @@ std::int64_t batches_of(std::int64_t lanes, std::int64_t batches, std::int64_t l
 /// How many lanes there are: one per device, or per team that begins.
 std::int64_t lanes_of(const Schedule& schedule) {
   if (!splits_stages(schedule.parallel().placement)) return schedule.devices();
-  std::int64_t lanes = 0;
-  for (int d = 0; d < schedule.devices() && schedule.buffers(d).first_stage == 0;
+  std::int64_t lanes = 1;
+  for (int d = schedule.program(0).team;
+       d < schedule.devices() && schedule.buffers(d).first_stage == 0;
        d += schedule.program(d).team)
     ++lanes;
   return lanes;
