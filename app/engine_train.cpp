@@ -124,7 +124,7 @@ void trace(const RunConfig& config, const MpiSession* session) {
 
 /// Trains with everything in place and says how it ended.
 void train_to_the_end(const RunConfig& config, const MpiSession* session, Trainer& trainer,
-                      RunObserver& observer) {
+                      RunObserver& observer, StatusFile& status) {
   const bool first = session == nullptr || session->rank() == 0;
   const TrainingResult result = trainer.run();
   if (result.diverged_at >= 0) {
@@ -146,15 +146,14 @@ void train_to_the_end(const RunConfig& config, const MpiSession* session, Traine
   });
   trace(config, session);
   if (!first) return;
-  write_status(config.run.output, {.state = RunState::done, .step = result.steps});
+  status.write({.state = RunState::done, .step = result.steps});
   observer.say(fmt::format("done: {} steps, {}", result.steps, printable(config.run.output)));
 }
 
 /// The last word of a run that failed, by rank 0 or by the rank that alone knows of it.
-void write_failure(const RunConfig& config, ExitCode code, const char* cause, std::int64_t step) {
+void write_failure(StatusFile& status, ExitCode code, const char* cause, std::int64_t step) {
   try {
-    write_status(config.run.output,
-                 {.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
+    status.write({.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
                   .exit_code = static_cast<int>(code),
                   .cause = printable(cause),
                   .step = step});
@@ -164,10 +163,13 @@ void write_failure(const RunConfig& config, ExitCode code, const char* cause, st
 }
 
 /// Says why this rank ends and what it was doing; called by the watchdog's thread.
-void say_last_words(const RunConfig& config, int rank, const Activity& activity,
+void say_last_words(StatusFile& status, int rank, const Activity& activity,
                     const std::string& cause, bool writes) {
   complain(fmt::format("rank {}: {}; {}", rank, cause, activity.text()));
-  if (writes) write_failure(config, ExitCode::peer_lost, cause.c_str(), activity.step());
+  if (writes)
+    write_failure(status, ExitCode::peer_lost, cause.c_str(), activity.step());
+  else
+    status.close();  // the lost rank 0, should it come back, has no more to tell
 }
 
 }  // namespace
@@ -198,10 +200,11 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   const std::vector<int> devices = devices_here(*run, session, local);
   const Clock seconds = [&clock] { return clock.seconds(); };
   LocalHub hub(exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
+  StatusFile status(config.run.output);
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   together(session, [&] {
-    observer.emplace(config, *run, *dataset, devices);
+    observer.emplace(config, *run, *dataset, devices, status);
     trainer.emplace(exec,
                     TrainerSpec{.model = run->model,
                                 .partition = run->partition,
@@ -224,7 +227,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   });
   try {
     together(session, [&] {
-      if (first) write_status(config.run.output, {});
+      if (first) status.write({});
       observer->begin(exec, *trainer);
     });
 
@@ -237,22 +240,22 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                     .progress = [&activity] { return activity.count(); },
                                     .last_words =
                                         [&, session](const std::string& cause, bool writes) {
-                                          say_last_words(config, session->rank(), activity, cause,
+                                          say_last_words(status, session->rank(), activity, cause,
                                                          writes);
                                         }});
     }
 
     // 5. Training, the last checkpoint and the last word.
-    train_to_the_end(config, session, *trainer, *observer);
+    train_to_the_end(config, session, *trainer, *observer, status);
     return ExitCode::done;
   } catch (const AgreedError& error) {
-    if (first) write_failure(config, error.code(), error.what(), trainer->steps());
+    if (first) write_failure(status, error.code(), error.what(), trainer->steps());
     throw;
   } catch (const Error& error) {
-    write_failure(config, error.code(), error.what(), trainer->steps());
+    write_failure(status, error.code(), error.what(), trainer->steps());
     throw;
   } catch (const std::exception& error) {
-    write_failure(config, ExitCode::internal, error.what(), trainer->steps());
+    write_failure(status, ExitCode::internal, error.what(), trainer->steps());
     throw;
   }
 }

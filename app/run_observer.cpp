@@ -12,9 +12,10 @@
 namespace carousel {
 
 RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
-                         const std::vector<int>& devices)
+                         const std::vector<int>& devices, StatusFile& status)
     : config_(config),
       run_(run),
+      status_(status),
       devices_(devices),
       first_(std::ranges::find(devices, 0) != devices.end()),
       audits_(config.profile.audit),
@@ -150,9 +151,7 @@ void RunObserver::append_run_file() {
                      .micro_batches = order_.micro_batches,
                      .micro_batch_size = order_.micro_batch_size});
   if (!steps_.empty())
-    write_status(
-        config_.run.output,
-        {.state = RunState::running, .exit_code = 0, .cause = "", .step = steps_.back().step + 1});
+    status_.write({.state = RunState::running, .step = steps_.back().step + 1});
   steps_.clear();
 }
 

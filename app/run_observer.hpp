@@ -24,9 +24,9 @@ namespace carousel {
 class RunObserver final : public TrainingObserver {
  public:
   /// `devices` are those of this process; with device 0 among them it also keeps run.h5, metrics
-  /// and the terminal.
+  /// and the terminal. Borrows all.
   RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
-              const std::vector<int>& devices);
+              const std::vector<int>& devices, StatusFile& status);
 
   /// Called once the trainer stands and the run folder exists, before it runs: makes the files and
   /// writes down theta_0 of audited stages.
@@ -60,6 +60,7 @@ class RunObserver final : public TrainingObserver {
 
   const RunConfig& config_;
   const PreparedRun& run_;
+  StatusFile& status_;
   std::vector<int> devices_;
   std::vector<StageOwner> owners_;
   bool first_ = false;

@@ -211,7 +211,9 @@ const char* to_string(RunState state) {
   return "?";
 }
 
-void write_status(const fs::path& folder, RunStatus status) {
+void StatusFile::write(RunStatus status) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
   status.host = host_name();
   status.process = getpid();
   status.process_start = start_of(status.process);
@@ -227,8 +229,14 @@ void write_status(const fs::path& folder, RunStatus status) {
   // A cause may quote any bytes of a user's file.
   const std::string text =
       json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  replace_file((folder / "status.json").string(), std::as_bytes(std::span(text)),
+  replace_file((folder_ / "status.json").string(), std::as_bytes(std::span(text)),
                Durability::process);
+  closed_ = status.state != RunState::running;
+}
+
+void StatusFile::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
 }
 
 RunStatus read_status(const fs::path& folder) {

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/descriptor.hpp"
 #include "core/io/records.hpp"
@@ -49,8 +51,23 @@ struct RunStatus {
   std::string updated = {};        // UTC
 };
 
-/// Replaces status.json; whoever reads sees the former or the new one.
-void write_status(const std::filesystem::path& folder, RunStatus status);
+/// status.json of a run as its process writes it. Threads may share it, since whoever watches over a
+/// run tells its end while the run itself may still tell a step.
+class StatusFile {
+ public:
+  explicit StatusFile(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// Replaces the file; whoever reads sees the former or the new one. A run ends once: behind any
+  /// state but `running`, and after close(), nothing is written.
+  void write(RunStatus status);
+  void close();
+
+ private:
+  std::filesystem::path folder_;
+  std::mutex mutex_;
+  bool closed_ = false;
+};
+
 [[nodiscard]] RunStatus read_status(const std::filesystem::path& folder);
 
 /// Of a run whose status is `running`: whether its process still is. A killed one cannot say so,

@@ -19,7 +19,7 @@ import tempfile
 import time
 import unittest
 
-CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+CAROUSEL, MPIEXEC, PROJECT = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 ROUNDS = int(sys.argv.pop(4)) if len(sys.argv) > 4 else 2
 RANKS = 4
 WATCHDOG = 3  # seconds
@@ -75,8 +75,8 @@ class Faults(unittest.TestCase):
         for leftover in self.folder.iterdir():
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         process = subprocess.Popen(
-            [MPIEXEC, "-disable-auto-cleanup", "-n", str(RANKS), *shlex.split(SHELL), CAROUSEL, "train",
-             PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
+            [MPIEXEC, "-disable-auto-cleanup", "-n", str(RANKS), *shlex.split(SHELL), CAROUSEL,
+             "train", PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
              "train.steps=1000000", f"run.watchdog_seconds={WATCHDOG}", *words],
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(self.clean_up, process)

@@ -120,7 +120,7 @@ TEST(RunFolder, UnwritablePlaceNamesTheReason) {
 
 TEST(RunFolder, AProcessOfTheSameNumberIsNotThatOfTheRun) {
   const TemporaryFolder temporary;
-  write_status(temporary.path(), {});
+  StatusFile(temporary.path()).write({});
   RunStatus status = read_status(temporary.path());
   EXPECT_EQ(life_of(status), Life::alive);
   EXPECT_THAT(failure(ExitCode::usage, [&] { check_run_folder(temporary.path(), true); }),
@@ -135,7 +135,7 @@ TEST(RunFolder, AProcessThatHasEndedWritesNoMore) {
   const TemporaryFolder temporary;
   const pid_t child = ::fork();
   if (child == 0) {
-    write_status(temporary.path(), {});
+    StatusFile(temporary.path()).write({});
     ::_exit(0);
   }
   siginfo_t ended = {};
@@ -146,8 +146,9 @@ TEST(RunFolder, AProcessThatHasEndedWritesNoMore) {
 
 TEST(RunFolder, StatusComesBack) {
   const TemporaryFolder temporary;
-  write_status(temporary.path(), {RunState::running, 0, "", 3});
-  write_status(temporary.path(), {RunState::diverged, 76, "loss is \"nan\"\xff", 12});
+  StatusFile file(temporary.path());
+  file.write({RunState::running, 0, "", 3});
+  file.write({RunState::diverged, 76, "loss is \"nan\"\xff", 12});
   const RunStatus status = read_status(temporary.path());
   EXPECT_EQ(status.state, RunState::diverged);
   EXPECT_EQ(status.exit_code, 76);
@@ -156,6 +157,20 @@ TEST(RunFolder, StatusComesBack) {
   std::ofstream(temporary / "status.json") << "{";
   EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)read_status(temporary.path()); }),
               HasSubstr("status.json"));
+}
+
+TEST(RunFolder, ARunEndsOnce) {
+  const TemporaryFolder temporary;
+  StatusFile file(temporary.path());
+  file.write({RunState::failed, 77, "rank 2 ended without a word", 3});
+  file.write({RunState::running, 0, "", 4});
+  EXPECT_EQ(read_status(temporary.path()).state, RunState::failed);
+  EXPECT_EQ(read_status(temporary.path()).step, 3);
+
+  StatusFile other(temporary.path());
+  other.close();  // somebody else tells the end
+  other.write({RunState::running, 0, "", 5});
+  EXPECT_EQ(read_status(temporary.path()).state, RunState::failed);
 }
 
 TEST(RunFolder, MetricsAreLinesOfJson) {

@@ -79,7 +79,7 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
     first.append({actions, messages, memory, kept_first, {}}, measured);
     second.append({{}, {}, {}, kept_second, audit}, measured);
   }
-  write_status(folder, {RunState::done, 0, "", steps_made});
+  StatusFile(folder).write({RunState::done, 0, "", steps_made});
 }
 
 }  // namespace carousel::testing
