@@ -150,8 +150,7 @@ void RunObserver::append_run_file() {
                      .samples = samples,
                      .micro_batches = order_.micro_batches,
                      .micro_batch_size = order_.micro_batch_size});
-  if (!steps_.empty())
-    status_.write({.state = RunState::running, .step = steps_.back().step + 1});
+  if (!steps_.empty()) status_.write({.state = RunState::running, .step = steps_.back().step + 1});
   steps_.clear();
 }
 

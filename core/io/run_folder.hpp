@@ -51,8 +51,8 @@ struct RunStatus {
   std::string updated = {};        // UTC
 };
 
-/// status.json of a run as its process writes it. Threads may share it, since whoever watches over a
-/// run tells its end while the run itself may still tell a step.
+/// status.json of a run as its process writes it. Threads may share it, since whoever watches over
+/// a run tells its end while the run itself may still tell a step.
 class StatusFile {
  public:
   explicit StatusFile(std::filesystem::path folder) : folder_(std::move(folder)) {}
