@@ -35,8 +35,10 @@ PLACEMENTS = [
 ]
 
 
-# Keeps the launcher from seeing how a rank ended, since it would end the others by itself.
-SHELL = 'sh -c \'"$@" 2> "err.$PMI_RANK"; echo $? > "code.$PMI_RANK"\' sh'
+# Keeps the launcher from seeing that a rank has ended until the test is over: it would signal and
+# kill the others at once.
+SHELL = """sh -c 'trap "" USR1; "$@" 2> "err.$PMI_RANK"; echo $? > "code.$PMI_RANK"
+until [ -e over ]; do sleep 0.1; done' sh"""
 
 
 def ranks_below(process):
@@ -67,7 +69,7 @@ def runs(process):
 class Faults(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)
+        self.addCleanup(shutil.rmtree, self.folder)  # after all that is added later
         self.random = random.Random(7)
 
     def start(self, words):
@@ -87,8 +89,8 @@ class Faults(unittest.TestCase):
         time.sleep(self.random.random())
         return process
 
-    @staticmethod
-    def clean_up(process):
+    def clean_up(self, process):
+        (self.folder / "over").touch()
         for rank in ranks_below(process.pid).values():
             os.kill(rank, signal.SIGKILL)
         try:
@@ -96,13 +98,6 @@ class Faults(unittest.TestCase):
         except subprocess.TimeoutExpired:  # launchers have been seen to hang behind dead ranks
             process.kill()
             process.wait()
-
-    def code(self, rank):
-        """How a rank ended, or "" where the launcher ended the shell as well."""
-        try:
-            return (self.folder / f"code.{rank}").read_text().strip()
-        except FileNotFoundError:
-            return ""
 
     def ends(self, others, limit):
         """All ranks but the lost one, {rank: process}, end with 77 within `limit` seconds and say
@@ -113,10 +108,12 @@ class Faults(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, limit, f"a rank of {others} hangs: {said}")
             time.sleep(0.02)
         seconds = time.monotonic() - begin
-        time.sleep(0.2)  # for the shells
         for rank in others:
+            while not (self.folder / f"code.{rank}").exists():
+                self.assertLess(time.monotonic() - begin, limit + 5, "the shell says nothing")
+                time.sleep(0.02)
             err = (self.folder / f"err.{rank}").read_text()
-            self.assertIn(self.code(rank), ("77", ""), err)
+            self.assertEqual((self.folder / f"code.{rank}").read_text(), "77\n", err)
             said = [line for line in err.splitlines() if line.startswith("carousel: ")]
             self.assertEqual(len(said), 1, err)
             self.assertRegex(said[0], rf"^carousel: rank {rank}: .*; "
