@@ -20,7 +20,6 @@ class LocalHub::End final : public Transport {
   Request join(const Collective& collective) override { return hub_.join(device_, collective); }
   std::optional<double> test(Request request) override { return hub_.test(request); }
   // A message moves when its second end arrives; there is nothing to drive.
-  void progress() override {}
 
  private:
   LocalHub& hub_;

@@ -22,9 +22,11 @@ struct Report {
 }  // namespace
 
 MpiSession::MpiSession(int* argc, char*** argv) {
-  // The prefetch thread makes no MPI calls.
+  // A transport has a thread of its own; of all others only the main thread makes MPI calls.
   int provided = 0;
-  CAROUSEL_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
+  CAROUSEL_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided));
+  if (provided < MPI_THREAD_SERIALIZED)
+    fail(ExitCode::usage, "this MPI library offers no MPI_THREAD_SERIALIZED");
   CAROUSEL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world_));
   // MPI_Testsome belongs to no communicator; libraries take the handler of one of the other two.
   for (MPI_Comm comm : {world_, MPI_COMM_WORLD, MPI_COMM_SELF})

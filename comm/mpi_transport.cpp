@@ -3,6 +3,7 @@
 #include "comm/mpi_transport.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <utility>
 
@@ -14,6 +15,10 @@ namespace {
 
 using HostBytes = Kokkos::View<std::byte*, HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 using DeviceBytes = Kokkos::View<std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+/// Between two looks of the thread at what is pending. A look that finds nothing new takes a few
+/// microseconds, and the buffers of a socket hold what comes in the meantime.
+constexpr auto interval = std::chrono::microseconds(200);
 
 /// The ranks of a group that this one is in, or none.
 MPI_Comm communicator_of(MPI_Comm world, const std::vector<int>& ranks, int tag) {
@@ -54,9 +59,16 @@ MpiTransport::MpiTransport(MPI_Comm world, const std::vector<std::vector<int>>& 
         Kokkos::view_alloc("carousel::comm::staging", Kokkos::WithoutInitializing), requests,
         message_bytes);
   }
+  thread_ = std::thread(&MpiTransport::drive, this);
 }
 
 MpiTransport::~MpiTransport() {
+  {
+    const std::lock_guard lock(mutex_);
+    leaving_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
   // Only a run that failed leaves something pending; its peers may never answer.
   for (std::size_t k = 0; k < requests_.size(); ++k) {
     const bool point_to_point =
@@ -72,6 +84,34 @@ MpiTransport::~MpiTransport() {
   }
 }
 
+void MpiTransport::drive() {
+  std::unique_lock lock(mutex_);
+  try {
+    while (!leaving_) {
+      if (pending_ == 0) {
+        wake_.wait(lock);
+        continue;
+      }
+      look();
+      lock.unlock();
+      std::this_thread::sleep_for(interval);
+      lock.lock();
+    }
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+std::unique_lock<std::mutex> MpiTransport::enter() {
+  std::unique_lock lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+  return lock;
+}
+
+void MpiTransport::started() {
+  if (++pending_ == 1) wake_.notify_one();
+}
+
 Request MpiTransport::take(Kind kind, const Message& message) {
   const auto free = std::ranges::find(operations_, Kind::free, &Operation::kind);
   CAROUSEL_CHECK(free != operations_.end(), "more than {} messages pending", operations_.size());
@@ -85,24 +125,29 @@ std::byte* MpiTransport::host_buffer(Request request) {
 }
 
 Request MpiTransport::post(const Message& message) {
+  const auto lock = enter();
   const Request request = take(Kind::post, message);
   operations_[request].lands = true;
   CAROUSEL_MPI(MPI_Irecv(host_buffer(request), count_of(message.bytes), MPI_BYTE, message.peer,
                          message.tag, world_, &requests_[request]));
+  started();
   return request;
 }
 
 Request MpiTransport::send(const Message& message) {
+  const auto lock = enter();
   const Request request = take(Kind::send, message);
   if constexpr (!runs_on_host)
     Kokkos::deep_copy(HostBytes(host_buffer(request), message.bytes),
                       DeviceBytes(message.data, message.bytes));
   CAROUSEL_MPI(MPI_Isend(host_buffer(request), count_of(message.bytes), MPI_BYTE, message.peer,
                          message.tag, world_, &requests_[request]));
+  started();
   return request;
 }
 
 Request MpiTransport::join(const Collective& collective) {
+  const auto lock = enter();
   const Request request =
       take(Kind::collective, {.data = reinterpret_cast<std::byte*>(collective.data),
                               .bytes = collective.count * sizeof(real)});
@@ -135,10 +180,11 @@ Request MpiTransport::join(const Collective& collective) {
       CAROUSEL_MPI(MPI_Ibcast(data, count, type, root, group.ranks, handle));
       break;
   }
+  started();
   return request;
 }
 
-void MpiTransport::progress() {
+void MpiTransport::look() {
   int count = 0;
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
                                 finished_.data(), statuses_.data());
@@ -162,19 +208,22 @@ void MpiTransport::finish(Request request, const MPI_Status& status) {
                    "{} bytes arrived from rank {}, {} were expected", bytes, operation.message.peer,
                    operation.message.bytes);
   }
+  operation.completed = clock_();
+  --pending_;
+}
+
+std::optional<double> MpiTransport::test(Request request) {
+  const auto lock = enter();
+  Operation& operation = operations_[request];
+  CAROUSEL_CHECK(operation.kind != Kind::free, "request {} is not pending", request);
+  if (!operation.completed) look();
+  if (!operation.completed) return std::nullopt;
   if constexpr (!runs_on_host) {
     if (operation.lands)
       Kokkos::deep_copy(DeviceBytes(operation.message.data, operation.message.bytes),
                         HostBytes(host_buffer(request), operation.message.bytes));
   }
-  operation.completed = clock_();
-}
-
-std::optional<double> MpiTransport::test(Request request) {
-  Operation& operation = operations_[request];
-  CAROUSEL_CHECK(operation.kind != Kind::free, "request {} is not pending", request);
-  if (!operation.completed) progress();
-  if (operation.completed) operation.kind = Kind::free;
+  operation.kind = Kind::free;
   return operation.completed;
 }
 

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Messages of one device over MPI, point to point. Progress is driven by Testsome, because common
-// MPI libraries move large messages only inside MPI calls.
+// Messages of one device over MPI. Common MPI libraries move large messages only inside MPI calls,
+// so a thread makes them while the device computes.
 
 #include <mpi.h>
 
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "core/base/view.hpp"
@@ -18,7 +22,8 @@ class MpiTransport final : public Transport {
  public:
   /// Borrows `world`; groups of ranks have collectives, so that all ranks of a group come here
   /// together. Where kernels do not run on the host, messages are staged in host memory,
-  /// since an MPI library need not know device memory.
+  /// since an MPI library need not know device memory. While anything is pending, others may use
+  /// MPI only if it is MPI_THREAD_MULTIPLE.
   MpiTransport(MPI_Comm world, const std::vector<std::vector<int>>& groups, int requests,
                std::size_t message_bytes, Clock clock);
   MpiTransport(const MpiTransport&) = delete;
@@ -29,7 +34,6 @@ class MpiTransport final : public Transport {
   Request send(const Message& message) override;
   Request join(const Collective& collective) override;
   std::optional<double> test(Request request) override;
-  void progress() override;
   [[nodiscard]] std::int64_t staging_bytes() const override {
     return static_cast<std::int64_t>(staging_.size());
   }
@@ -48,10 +52,21 @@ class MpiTransport final : public Transport {
     std::optional<double> completed = {};
   };
 
+  /// What the thread does: drives pending operations until there is none.
+  void drive();
+  void look();
+  /// Begins a call of the device's own thread.
+  [[nodiscard]] std::unique_lock<std::mutex> enter();
+  void started();
   Request take(Kind kind, const Message& message);
   [[nodiscard]] std::byte* host_buffer(Request request);
   void finish(Request request, const MPI_Status& status);
 
+  std::mutex mutex_;  // of MPI and of all that follows
+  std::condition_variable wake_;
+  bool leaving_ = false;
+  int pending_ = 0;             // operations that are not complete
+  std::exception_ptr failure_;  // of the thread, for the device's own to throw
   MPI_Comm world_;
   std::vector<Group> groups_;
   Clock clock_;
@@ -60,6 +75,7 @@ class MpiTransport final : public Transport {
   std::vector<int> finished_;
   std::vector<MPI_Status> statuses_;
   Kokkos::View<std::byte**, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace> staging_;
+  std::thread thread_;  // last, so that it finds everything else in place
 };
 
 }  // namespace carousel

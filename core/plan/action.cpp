@@ -78,6 +78,11 @@ bool is_pass(const Action& action) {
   return action.kind == ActionKind::forward || action.kind == ActionKind::backward;
 }
 
+bool computes(const Action& action) {
+  return is_pass(action) || action.kind == ActionKind::load ||
+         action.kind == ActionKind::accumulate || action.kind == ActionKind::update;
+}
+
 bool is_collective(const Action& action) {
   return action.kind == ActionKind::all_reduce || action.kind == ActionKind::reduce ||
          action.kind == ActionKind::broadcast ||

@@ -66,6 +66,8 @@ struct Action {
 [[nodiscard]] bool same_message(const Action& a, const Action& b);
 /// Whether the action is a forward or a backward.
 [[nodiscard]] bool is_pass(const Action& action);
+/// Whether the device itself works on it: a pass, load, accumulate or update.
+[[nodiscard]] bool computes(const Action& action);
 /// Whether the action starts, or waits for, something that all devices of a group take part in.
 [[nodiscard]] bool is_collective(const Action& action);
 /// Whether actions of this kind are about a version of the parameters.

@@ -10,11 +10,6 @@
 namespace carousel {
 namespace {
 
-bool computes(const Action& action) {
-  return is_pass(action) || action.kind == ActionKind::load ||
-         action.kind == ActionKind::accumulate || action.kind == ActionKind::update;
-}
-
 double end_of(const Simulation& simulation, std::int64_t step) {
   const auto found = std::ranges::find(simulation.steps, step, &StepEnd::step);
   CAROUSEL_CHECK(found != simulation.steps.end(), "step {} was not simulated", step);

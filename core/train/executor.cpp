@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/executor.hpp"
 
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
@@ -40,6 +42,11 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
       frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
       digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), frames_.size()) {
+  for (const ActionKind kind : {ActionKind::load, ActionKind::forward, ActionKind::backward,
+                                ActionKind::accumulate, ActionKind::update}) {
+    for (std::size_t j = 0; j < frames_.size(); ++j)
+      regions_[kind].push_back(fmt::format("carousel::{} of stage {}", to_string(kind), j));
+  }
   pending_.reserve(parts_.schedule.program(parts_.device).actions.size() +
                    parts_.schedule.devices());
 }
@@ -80,7 +87,7 @@ bool Executor::fetch() {
 
 Executor::State Executor::advance() {
   bool moved = false;
-  bool computed = false;
+  bool passed = false;
   while (true) {
     if (!fetched_ && !fetch()) {
       CAROUSEL_CHECK(pending_.empty(), "{} messages were never waited for", pending_.size());
@@ -88,9 +95,9 @@ Executor::State Executor::advance() {
     }
     if (!fetched_) parts_.activity.starts(action_);
     fetched_ = true;
-    const bool computes = is_pass(action_);
-    if (computes && computed) return State::moved;
-    computed = computed || computes;
+    const bool passes = is_pass(action_);
+    if (passes && passed) return State::moved;
+    passed = passed || passes;
     const double begin = blocked_since_ >= 0 ? blocked_since_ : parts_.seconds();
     if (!execute(action_)) {
       blocked_since_ = begin;
@@ -105,6 +112,9 @@ Executor::State Executor::advance() {
 }
 
 bool Executor::execute(const Action& action) {
+  // What a device computes shows in the tools that Kokkos knows.
+  std::optional<Kokkos::Profiling::ScopedRegion> region;
+  if (computes(action)) region.emplace(regions_.at(action.kind)[std::max(action.stage, 0)]);
   switch (action.kind) {
     case ActionKind::load:
       load(action);
@@ -208,7 +218,7 @@ void Executor::forward(const Action& action) {
   parts_.memory.acquire_frame(action.stage);
   const StageArguments arguments = this->arguments(action);
   const int j = action.stage;
-  parts_.stages[j - counts_.first_stage].forward(exec_, arguments, parts_.transport);
+  parts_.stages[j - counts_.first_stage].forward(exec_, arguments);
   if (!training_ || j < counts_.last_stage || j + 1 == std::ssize(frames_)) return;
   const std::int64_t message = parts_.schedule.spec().activation_bytes[j];
   write_age(exec_, diverged_at_ < 0 ? -1 : action.step - diverged_at_,
@@ -225,7 +235,7 @@ void Executor::backward(const Action& action) {
   arguments.d_parameters = gradient;
   if (!last) arguments.d_output = memory.boundary(j, turn(action, counts_.boundaries[j]));
   if (j > 0) arguments.d_input = memory.boundary(j - 1, turn(action, counts_.boundaries[j - 1]));
-  parts_.stages[j - counts_.first_stage].backward(exec_, arguments, parts_.transport);
+  parts_.stages[j - counts_.first_stage].backward(exec_, arguments);
   // What the micro-batch reports rides down from the device of the last stage.
   real* rider = gradient + stage(j).rider_offset();
   if (counts_.last_stage + 1 == std::ssize(frames_))

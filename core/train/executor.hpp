@@ -6,7 +6,9 @@
 // It makes no decision of its own: rules and placements are the schedule's, bytes the transport's.
 
 #include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/data/prefetcher.hpp"
@@ -115,6 +117,7 @@ class Executor {
   std::vector<std::byte*> frames_;    // [S] of the micro-batch in hand
   std::vector<std::int64_t> epochs_;  // [input] of the micro-batch in it
   Kokkos::View<std::uint64_t*, MemorySpace> digest_;
+  std::map<ActionKind, std::vector<std::string>> regions_;  // [stage] names for tools
   std::vector<Pending> pending_;
 
   bool training_ = false;

@@ -68,8 +68,7 @@ real* Stage::resolve(const Place& place, const StageArguments& arguments) {
   return nullptr;
 }
 
-void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments,
-                    Transport& transport) {
+void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments) {
   const int n = arguments.samples;
   const auto at = [&](const Place& place) { return resolve(place, arguments); };
   for (const PassedTensor& passed : passing_) {
@@ -89,12 +88,10 @@ void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments,
                                .buffers = arguments.parameters + memory_.buffer_offset[k],
                                .training = arguments.training,
                                .draw = arguments.draw});
-    transport.progress();
   }
 }
 
-void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments,
-                     Transport& transport) {
+void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments) {
   const int n = arguments.samples;
   const auto at = [&](const Place& place) { return resolve(place, arguments); };
   for (const PassedTensor& passed : memory_.passed) {
@@ -122,7 +119,6 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
                             .statistics = arguments.d_parameters + memory_.buffer_offset[k],
                             .draw = arguments.draw});
     }
-    transport.progress();
   }
 }
 

@@ -12,7 +12,6 @@
 #include "core/plan/program.hpp"
 #include "core/plan/stage_memory.hpp"
 #include "core/train/layer.hpp"
-#include "core/train/transport.hpp"
 
 namespace carousel {
 
@@ -39,8 +38,8 @@ class Stage {
   Stage(const Model& model, std::span<const StageMemory> stages, int index,
         const BufferCounts& counts, const LayerFactory& factory);
 
-  void forward(const ExecutionSpace& exec, const StageArguments& arguments, Transport& transport);
-  void backward(const ExecutionSpace& exec, const StageArguments& arguments, Transport& transport);
+  void forward(const ExecutionSpace& exec, const StageArguments& arguments);
+  void backward(const ExecutionSpace& exec, const StageArguments& arguments);
 
   [[nodiscard]] const StageMemory& memory() const { return memory_; }
 

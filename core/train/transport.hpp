@@ -38,7 +38,8 @@ using Request = int;
 /// Seconds since the run began, the same on all ranks.
 using Clock = std::function<double()>;
 
-/// Nonblocking operations of one device. Nothing allocates after the construction.
+/// Nonblocking operations of one device, which go on while the device computes. Nothing allocates
+/// after the construction.
 class Transport {
  public:
   Transport() = default;
@@ -55,8 +56,6 @@ class Transport {
   /// Once the operation is complete, when that was first seen, which may be long before it is asked
   /// for; the request is then free.
   virtual std::optional<double> test(Request request) = 0;
-  /// Drives pending operations; called between layers.
-  virtual void progress() = 0;
   /// Memory it holds for messages beside what they name.
   [[nodiscard]] virtual std::int64_t staging_bytes() const { return 0; }
 };

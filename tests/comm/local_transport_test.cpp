@@ -15,7 +15,8 @@ constexpr int room = 256;
 class LocalTransport : public ::testing::TestWithParam<int> {
  protected:
   LocalTransport()
-      : hub_(ExecutionSpace(), groups_of(GetParam()), room, [this] { return ends_.now; }) {
+      : hub_(ExecutionSpace(), groups_of(GetParam()), room,
+             [this]() -> double { return ends_.now; }) {
     ends_.devices = GetParam();
     for (int d = 0; d < ends_.devices; ++d) ends_.here[d] = hub_.transport(d);
   }

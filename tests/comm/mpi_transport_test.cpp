@@ -17,8 +17,9 @@ class MpiTransport : public ::testing::Test {
  protected:
   MpiTransport() {
     ends_.devices = session().size();
-    ends_.here[session().rank()] = session().transport(
-        groups_of(session().size()), room, std::size_t{4} << 20, [this] { return ends_.now; });
+    ends_.here[session().rank()] =
+        session().transport(groups_of(session().size()), room, std::size_t{4} << 20,
+                            [this]() -> double { return ends_.now; });
   }
 
   Ends ends_;

@@ -5,6 +5,7 @@
 // What every transport must do, written once: each behaviour starts operations at all ends that
 // live in this process and finishes them together. It does not know what carries the messages.
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <thread>
@@ -19,7 +20,7 @@ namespace carousel::test {
 struct Ends {
   int devices = 0;
   std::map<int, std::unique_ptr<Transport>> here;
-  double now = 0;  // what the transports' clock shows
+  std::atomic<double> now = 0;  // what the transports' clock shows, to threads of theirs, too
 
   [[nodiscard]] int after(int device) const { return (device + 1) % devices; }
   [[nodiscard]] int before(int device) const { return (device + devices - 1) % devices; }
@@ -31,10 +32,9 @@ struct Pending {
   Request request;
 };
 
-/// Drives all ends until everything is complete.
-inline void finish(const Ends& ends, std::vector<Pending>& pending) {
+/// Asks until everything is complete.
+inline void finish(std::vector<Pending>& pending) {
   while (!pending.empty()) {
-    for (const auto& [device, end] : ends.here) end->progress();
     std::erase_if(pending,
                   [](const Pending& p) { return p.transport->test(p.request).has_value(); });
   }
@@ -74,7 +74,7 @@ inline void expect_order_per_tag(const Ends& ends) {
       }
     }
   }
-  finish(ends, pending);
+  finish(pending);
   for (const auto& [device, views] : landed) {
     for (int m = 0; m < 2 * count; ++m)
       EXPECT_EQ(to_host(views[m])[0], number(ends.before(device), m / count, m % count));
@@ -97,7 +97,7 @@ inline void expect_large_messages_both_ways(const Ends& ends) {
     pending.push_back({end.get(), end->post(message(ends.before(device), 0, mine[0]))});
     pending.push_back({end.get(), end->post(message(ends.after(device), 1, mine[1]))});
   }
-  finish(ends, pending);
+  finish(pending);
   for (const auto& [device, mine] : buffers) {
     EXPECT_EQ(to_host(mine[0]), std::vector<int>(size, number(ends.before(device), 0, 0)));
     EXPECT_EQ(to_host(mine[1]), std::vector<int>(size, number(ends.after(device), 1, 0)));
@@ -115,7 +115,7 @@ inline void expect_tokens_wait(const Ends& ends) {
   }
   for (const auto& [device, end] : ends.here)
     pending.push_back({end.get(), end->send({.peer = ends.after(device), .tag = 3})});
-  finish(ends, pending);
+  finish(pending);
 }
 
 /// Operations tell when they were complete, not when they were asked for it.
@@ -126,12 +126,10 @@ inline void expect_times_of_completion(Ends& ends) {
   ends.now = 1;
   for (const auto& [device, end] : ends.here)
     pending.push_back({end.get(), end->send({.peer = ends.after(device), .tag = 3})});
-  for (int k = 0; k < 2000; ++k) {
-    for (const auto& [device, end] : ends.here) end->progress();
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
+  // Other processes need time, but no call of this one.
+  if (std::ssize(ends.here) < ends.devices) std::this_thread::sleep_for(std::chrono::seconds(2));
   ends.now = 2;
-  for (const Pending& p : pending) EXPECT_EQ(p.transport->test(p.request), 1);
+  for (const Pending& p : pending) EXPECT_LE(p.transport->test(p.request).value(), 1);
 }
 
 /// The groups of these tests: all devices, the even ones, and all but the first, the last in front.
@@ -170,7 +168,7 @@ inline void expect_collectives_of_groups(const Ends& ends) {
       }
     }
   }
-  finish(ends, pending);
+  finish(pending);
   for (const auto& [key, mine] : buffers) {
     const std::vector<int>& group = groups[key.second];
     int sum = 0;
@@ -196,7 +194,7 @@ inline void expect_sums(const Ends& ends) {
       const Device<real>& data = buffers[device][k];
       pending.push_back({end.get(), end->join({.data = data.data(), .count = data.size()})});
     }
-  finish(ends, pending);
+  finish(pending);
   const int sum = ends.devices * (ends.devices + 1) / 2;
   for (const auto& [device, mine] : buffers) {
     for (std::size_t k = 0; k < 3; ++k)
@@ -216,8 +214,8 @@ inline void expect_wrong_sizes_refused(const Ends& ends) {
         if (device == 0) receives.push_back({end.get(), end->post(message(1, 7, landed))});
       for (const auto& [device, end] : ends.here)
         if (device == 1) sends.push_back({end.get(), end->send(message(0, 7, sent))});
-      finish(ends, receives);
-      finish(ends, sends);
+      finish(receives);
+      finish(sends);
     };
     if (ends.here.contains(0))
       EXPECT_THROW(exchange(), Error) << size;

@@ -14,16 +14,6 @@
 
 namespace carousel::test {
 
-/// Nobody is there to speak with.
-class SilentTransport final : public Transport {
- public:
-  Request post(const Message&) override { return 0; }
-  Request send(const Message&) override { return 0; }
-  Request join(const Collective&) override { return 0; }
-  std::optional<double> test(Request) override { return {}; }
-  void progress() override {}
-};
-
 class Network {
  public:
   Network(const Model& model, int n)
@@ -78,9 +68,9 @@ class Network {
   }
   void forward(const ExecutionSpace& exec, bool training = true) {
     arguments_.training = training;
-    stage_.forward(exec, arguments_, transport_);
+    stage_.forward(exec, arguments_);
   }
-  void backward(const ExecutionSpace& exec) { stage_.backward(exec, arguments_, transport_); }
+  void backward(const ExecutionSpace& exec) { stage_.backward(exec, arguments_); }
 
  private:
   [[nodiscard]] static Device<real> part(const Device<real>& all, std::int64_t begin,
@@ -99,7 +89,6 @@ class Network {
   std::vector<std::byte*> frames_;
   StageArguments arguments_;
   std::int64_t output_size_;
-  SilentTransport transport_;
 };
 
 /// The model as far as its logits.

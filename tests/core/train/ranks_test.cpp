@@ -270,10 +270,6 @@ class Hesitant final : public Transport {
     if (random_() % 4 == 0) return std::nullopt;
     return inner_->test(request);
   }
-  void progress() override {
-    hesitate();
-    inner_->progress();
-  }
   [[nodiscard]] std::int64_t staging_bytes() const override { return inner_->staging_bytes(); }
 
  private:
