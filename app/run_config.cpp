@@ -61,7 +61,8 @@ ParallelConfig parallel(const ResolvedDeck& deck) {
   if (deck.has("parallel.order"))
     config.order = choice(deck, "parallel.order", {Order::together, Order::accumulate});
   config.reduction =
-      choice(deck, "parallel.reduction", {Reduction::ordered, Reduction::fast, Reduction::local});
+      choice(deck, "parallel.reduction",
+             {Reduction::ordered, Reduction::fast, Reduction::overlapped, Reduction::local});
   config.balance = choice(
       deck, "parallel.balance",
       {Balance::flops, Balance::activations, Balance::parameters, Balance::layers, Balance::time});
@@ -195,6 +196,14 @@ class CrossChecks {
         refuse("parallel.reduction",
                "= \"local\" needs a cyclic rule and parallel.placement = \"model\", where a device "
                "computes several micro-batches; use \"ordered\"");
+      return;
+    }
+    if (parallel.reduction == Reduction::overlapped) {
+      if (cyclic || parallel.placement != Placement::replicated)
+        refuse("parallel.reduction",
+               "= \"overlapped\" needs parallel.rule = \"dp\" and parallel.placement = "
+               "\"replicated\", where all-reduces of stages can run beside the backward of others; "
+               "use \"fast\" or \"ordered\"");
       return;
     }
     if (parallel.placement == Placement::single || parallel.placement == Placement::pipeline)

@@ -132,10 +132,10 @@ std::vector<KeySpec> parallel_keys() {
       {.name = "reduction",
        .doc =
            "Sum of gradients in micro-batch order (same bits everywhere), by the library's "
-           "collectives (dp; cyclic rules within a slot, planned only), or first within a device "
-           "(cyclic model).",
+           "collectives (dp; cyclic rules within a slot), by one all-reduce per stage beside the "
+           "backward (dp replicated), or first within a device (cyclic model).",
        .standard = text("ordered"),
-       .choices = {"ordered", "fast", "local"}},
+       .choices = {"ordered", "fast", "overlapped", "local"}},
       {.name = "schedule",
        .doc = "File with another schedule for rule and placement, as carousel plan --emit writes "
               "one; relative to the deck, as data.file is."},

@@ -52,7 +52,10 @@ std::vector<ParallelConfig> variants(ParallelConfig parallel) {
     if (parallel.placement == Placement::single)
       return {parallel, with(&ParallelConfig::order, Order::accumulate)};
     if (!has_fast_sums(parallel)) return {parallel};
-    return {with(&ParallelConfig::reduction, Reduction::fast), parallel};
+    std::vector<ParallelConfig> all = {with(&ParallelConfig::reduction, Reduction::fast), parallel};
+    if (parallel.placement == Placement::replicated)
+      all.push_back(with(&ParallelConfig::reduction, Reduction::overlapped));
+    return all;
   }
   std::vector<ParallelConfig> all = {parallel};
   if (parallel.placement == Placement::model)
@@ -153,7 +156,7 @@ class Search {
         for (ParallelConfig& variant : variants(parallel)) {
           variant.balance = balance;
           // No device computes what another one computes too.
-          const bool adds = variant.reduction != Reduction::fast;
+          const bool adds = !by_collectives(variant.reduction);
           const double work = n * cut.micro_batch_seconds + cut.update_seconds +
                               (adds ? (n - 1) * cut.accumulate_seconds : 0);
           options.push_back({variant, batch, devices, work / devices, &cut});

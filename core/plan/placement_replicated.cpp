@@ -115,8 +115,14 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
   const int devices = rule.micro_batches();
   const int stages = rule.stages();
   const std::int64_t cycle = 2LL * stages;
-  const bool fast = spec.parallel.reduction == Reduction::fast;
-  const bool chain = !fast && devices > 1;
+  const Reduction reduction = spec.parallel.reduction;
+  const bool chain = reduction == Reduction::ordered && devices > 1;
+  // The buckets of Li et al. 2020 (doi 10.14778/3415478.3415530), one per stage: the stages before
+  // it still have their backward to run.
+  const bool overlapped = reduction == Reduction::overlapped && devices > 1;
+  const auto sum_of = [&](int j) {
+    return Collective{.stage = j, .bytes = spec.message_bytes[j], .buffer = j};
+  };
   ProgramBuilder builder(cycle);
   Program result{.first_device = device, .buffers = counts_of(rule, 0, stages - 1)};
   std::vector<std::vector<int>>& gradients = result.buffers.gradients;
@@ -130,15 +136,19 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
     add_forward(builder, rule, pass);
     add_backward(builder, rule, pass, j);
     if (chain) add_dp_chain(builder, rule, spec, device, j, {.own = j}, arriving);
+    if (overlapped) builder.add(pass.backward_time, Phase::leave, sum_of(j).start());
     add_release(builder, pass);
   }
-  if (fast && devices > 1) {
+  if (reduction == Reduction::fast && devices > 1) {
     Collective sum;
     for (std::int64_t bytes : spec.message_bytes) sum.bytes += bytes;
     builder.add(cycle - 1, Phase::late_post, sum.start());
     builder.add(cycle, Phase::update, sum.wait());
   }
-  for (int j = stages - 1; j >= 0; --j) builder.add(cycle, Phase::update, update(j, j));
+  for (int j = stages - 1; j >= 0; --j) {
+    if (overlapped) builder.add(cycle, Phase::update, sum_of(j).wait());
+    builder.add(cycle, Phase::update, update(j, j));
+  }
   result.actions = builder.fold();
   return result;
 }

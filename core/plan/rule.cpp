@@ -118,6 +118,8 @@ const char* to_string(Reduction reduction) {
       return "ordered";
     case Reduction::fast:
       return "fast";
+    case Reduction::overlapped:
+      return "overlapped";
     case Reduction::local:
       return "local";
   }

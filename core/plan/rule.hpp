@@ -13,8 +13,13 @@ namespace carousel {
 enum class RuleKind : std::uint8_t { dp, cdp_v1, cdp_v2 };
 enum class Placement : std::uint8_t { single, replicated, model, pipeline, sharded };
 enum class Order : std::uint8_t { together, accumulate };
-enum class Reduction : std::uint8_t { ordered, fast, local };
+enum class Reduction : std::uint8_t { ordered, fast, overlapped, local };
 enum class Balance : std::uint8_t { flops, activations, parameters, layers, time };
+
+/// Whether the library's collectives add up gradients.
+[[nodiscard]] inline bool by_collectives(Reduction reduction) {
+  return reduction == Reduction::fast || reduction == Reduction::overlapped;
+}
 
 /// Micro-batches, and stages, that a deck may ask for.
 inline constexpr int most_parallel = 4096;
@@ -23,8 +28,9 @@ inline constexpr int most_parallel = 4096;
 struct ParallelConfig {
   RuleKind rule = RuleKind::cdp_v2;
   Placement placement = Placement::single;
-  Order order = Order::together;             // dp on one device only
-  Reduction reduction = Reduction::ordered;  // local: cyclic model only; fast: see has_fast_sums
+  Order order = Order::together;  // dp on one device only
+  // local: cyclic model only; overlapped: dp replicated only; fast: see has_fast_sums
+  Reduction reduction = Reduction::ordered;
   Balance balance = Balance::flops;
   int micro_batches = 1;  // N, per training step
   int stages = 1;         // S

@@ -111,7 +111,7 @@ SymbolicDevice::Place& SymbolicDevice::in_turn(std::vector<Place>& places, const
 }
 
 int SymbolicDevice::first_of_term(int micro_batch) const {
-  if (parallel_.reduction != Reduction::fast) return micro_batch;
+  if (!by_collectives(parallel_.reduction)) return micro_batch;
   if (parallel_.rule == RuleKind::dp) return 0;
   int first = micro_batch;
   while (first > 0 && slot_by_rule(parallel_, first - 1) == slot_by_rule(parallel_, micro_batch))

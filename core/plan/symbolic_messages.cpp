@@ -98,7 +98,7 @@ Statement SymbolicDevice::statement(const Action& send) const {
 
 void SymbolicDevice::collective(const Action& action) {
   const bool cyclic = parallel_.rule != RuleKind::dp;
-  demand(!cyclic || parallel_.reduction == Reduction::fast, "is a collective in a cyclic rule");
+  demand(!cyclic || by_collectives(parallel_.reduction), "is a collective in a cyclic rule");
   if (!fine()) return;
   if (action.kind == ActionKind::broadcast) {
     ParameterCopy& copy = passing(action, action.payload);

@@ -68,7 +68,7 @@ TEST(Messages, OfARingAreAsManyAsOfARingAllReduce) {
         const Schedule schedule = schedule_of(config);
         Counts expected;
         const bool cyclic = config.rule != RuleKind::dp;
-        const bool fast = config.reduction == Reduction::fast;
+        const bool fast = by_collectives(config.reduction);
         const bool ring = n > 1 && (cyclic || !fast);
         // Where slots sum by collectives, a partial sum goes from slot to slot.
         const int sums = fast ? stages - 1 : n - 1;

@@ -120,6 +120,8 @@ namespace carousel::test {
   for (const SmallDeck& exact : exact_placements(deck)) {
     if (has_fast_sums(exact.parallel))
       all.push_back(placed(exact, exact.parallel.placement, Reduction::fast));
+    if (!cyclic && exact.parallel.placement == Placement::replicated)
+      all.push_back(placed(exact, Placement::replicated, Reduction::overlapped));
     if (cyclic && exact.parallel.placement == Placement::model)
       all.push_back(placed(exact, Placement::model, Reduction::local));
   }
