@@ -29,6 +29,7 @@ test   libgmock-dev        GoogleMock
 test   libbenchmark-dev    Google Benchmark
 test   python3-h5py        h5py
 report python3-matplotlib  matplotlib
+bench  iproute2            ip and tc
 style  git                 git
 style  clang-format-14     clang-format 14
 style  clang-tidy-14       clang-tidy 14

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Four ranks on a network whose speed is chosen: shaped_network.sh [PRESET [STEPS]]
+# As root on Linux. Makes four network namespaces, each a host with a veth to a bridge in a fifth,
+# keeps MPI from shared memory, and lets `tc tbf` give every link a bandwidth, both ways. dp (one
+# all-reduce behind the backward, and one per stage beside it, as PyTorch DDP has it) and the
+# cyclic rules then train a perceptron of four equal stages. Prints, for links on which a stage's
+# message takes a given part of a time step: seconds per step, what of them is exposed
+# communication, and what the simulator says of the same plan. Needs a built PRESET (release),
+# iproute2 and h5py for $PYTHON (python3); takes about ten minutes and leaves nothing behind.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+preset=${1:-release}
+steps=${2:-20}
+hosts="carousel0 carousel1 carousel2 carousel3"
+switch=carousel-switch
+
+for program in ip tc nsenter mpiexec; do
+  if ! command -v "$program" >/dev/null; then
+    echo "shaped_network.sh: $program is missing; bash jobscripts/packages.sh build test bench" >&2
+    exit 2
+  fi
+done
+for file in carousel tests/bench_stretch_kernels.so; do
+  if [ ! -e "build/$preset/$file" ]; then
+    echo "build/$preset/$file is missing; build it first: bash jobscripts/setup.sh $preset" >&2
+    exit 2
+  fi
+done
+if [ "$(id -u)" -ne 0 ]; then
+  echo "shaped_network.sh: only root can make network namespaces" >&2
+  exit 2
+fi
+
+work=$(mktemp -d)
+clean_up() {
+  for host in $hosts $switch; do
+    ip netns pids "$host" 2>/dev/null | xargs --no-run-if-empty kill -9 2>/dev/null || true
+    ip netns delete "$host" 2>/dev/null || true
+  done
+  rm -rf "$work"
+}
+trap clean_up EXIT
+
+ip netns add $switch
+ip -n $switch link add bridge0 type bridge
+ip -n $switch link set bridge0 up
+number=0
+for host in $hosts; do
+  number=$((number + 1))
+  ip netns add "$host"
+  ip -n "$host" link add eth0 type veth peer name "$host" netns $switch
+  ip -n "$host" address add "10.77.0.$number/24" dev eth0
+  ip -n "$host" link set lo up
+  ip -n "$host" link set eth0 up
+  ip -n $switch link set "$host" master bridge0 up
+done
+"${PYTHON:-python3}" -B tests/bench/shaped_network.py "$PWD/build/$preset" "$work" "$steps" \
+  $switch $hosts
