@@ -109,11 +109,12 @@ class Faults(unittest.TestCase):
             time.sleep(0.02)
         seconds = time.monotonic() - begin
         for rank in others:
-            while not (self.folder / f"code.{rank}").exists():
+            code = self.folder / f"code.{rank}"
+            while not (code.exists() and code.read_text()):
                 self.assertLess(time.monotonic() - begin, limit + 5, "the shell says nothing")
                 time.sleep(0.02)
             err = (self.folder / f"err.{rank}").read_text()
-            self.assertEqual((self.folder / f"code.{rank}").read_text(), "77\n", err)
+            self.assertEqual(code.read_text(), "77\n", err)
             said = [line for line in err.splitlines() if line.startswith("carousel: ")]
             self.assertEqual(len(said), 1, err)
             self.assertRegex(said[0], rf"^carousel: rank {rank}: .*; "
