@@ -35,7 +35,7 @@ struct Collective {
 /// Names a pending operation until test() has seen it complete.
 using Request = int;
 
-/// Seconds since the run began, the same on all ranks.
+/// Seconds since the run began, the same on all ranks; for any thread.
 using Clock = std::function<double()>;
 
 /// Nonblocking operations of one device, which go on while the device computes. Nothing allocates

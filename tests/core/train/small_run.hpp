@@ -5,6 +5,7 @@
 // A whole training of a small network in one test: how data, model, stages, schedule, memory and
 // transport come together in a trainer. It also keeps all that the trainer tells.
 
+#include <atomic>
 #include <numeric>
 
 #include "comm/local_transport.hpp"
@@ -76,7 +77,7 @@ class SmallRun final : public TrainingObserver {
                                                                              const real*) {};
   std::function<void(int, const Recorder&)> after_segment = [](int, const Recorder&) {};
   /// Replaces the clock, which otherwise counts how often it was asked.
-  std::function<double()> seconds = [ticks = 0.0]() mutable { return ++ticks; };
+  std::function<double()> seconds = [this] { return static_cast<double>(++ticks_); };
 
   void on_step(const StepRecord& step) override {
     story_.steps.push_back(step);
@@ -98,6 +99,7 @@ class SmallRun final : public TrainingObserver {
   }
 
  private:
+  std::atomic<std::int64_t> ticks_ = 0;  // transports ask from threads of their own
   static Model model_of(const SmallDeck& deck, const Dataset& dataset) {
     Model model = build_model(deck.model, dataset.shape(), dataset.classes());
     model.layers.back().smoothing = deck.train.label_smoothing;
