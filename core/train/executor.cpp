@@ -9,30 +9,11 @@
 
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
-#include "core/plan/evaluation.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/optimizer.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
-namespace {
-
-Collective::Kind collective_kind(ActionKind kind) {
-  if (kind == ActionKind::broadcast) return Collective::Kind::broadcast;
-  return kind == ActionKind::reduce ? Collective::Kind::reduce : Collective::Kind::all_reduce;
-}
-
-/// The rider of a message that crosses a cut, in its last bytes.
-real* rider_of(std::byte* message, std::int64_t bytes) {
-  return reinterpret_cast<real*>(message + bytes - align_up(rider_size * sizeof(real)));
-}
-
-/// Messages of one tag between two devices keep their order, which is that of the steps.
-int tag_of(const Action& action, int stages) {
-  return static_cast<int>(action.payload) * (stages + 1) + action.stage + 1;
-}
-
-}  // namespace
 
 Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
     : exec_(exec),
@@ -302,122 +283,6 @@ void Executor::stop_after(std::int64_t diverged) {
   // No device has begun step + 3 when it learns of this; all end the segment before it.
   diverged_at_ = diverged;
   segment_.last = std::min(segment_.last, diverged + 3);
-}
-
-std::byte* Executor::payload(const Action& action) const {
-  const DeviceMemory& memory = parts_.memory;
-  const int j = action.stage;
-  const bool sends = action.direction == Direction::send;
-  const auto bytes = [](auto* data) { return reinterpret_cast<std::byte*>(data); };
-  // A collection is cut into pieces; they land in a gradient buffer.
-  const auto piece = [&](auto* data) {
-    return sends ? bytes(data) + action.source * piece_bytes(parts_.schedule)
-                 : bytes(memory.gradient(action.buffer));
-  };
-  switch (action.payload) {
-    case Payload::activations:
-      if (!sends) return memory.landing(turn(action, counts_.frames[j]));
-      return memory.frame(j - 1, turn(action, counts_.frames[j - 1])) + stage(j - 1).leaving_offset;
-    case Payload::d_activations:
-      return memory.boundary(j, turn(action, counts_.boundaries[j]));
-    case Payload::gradient:
-    case Payload::total:
-      return bytes(memory.gradient(std::max(action.buffer, 0)));
-    case Payload::parameters:
-      if (training_) return bytes(memory.parameters(j, action.version));
-      return piece(sends ? memory.parameters(j, action.version) : nullptr);
-    case Payload::forward_copy:
-    case Payload::backward_copy:
-      return bytes(counts_.owns(j) ? memory.parameters(j, action.version)
-                                   : memory.travelling(action.buffer));
-    case Payload::optimizer_state:
-      return piece(sends ? memory.optimizer(j) : nullptr);
-    case Payload::sums:
-      return bytes(sends ? memory.parameters(0, action.version) + stage(0).rider_offset()
-                         : memory.gradient(action.buffer));
-    case Payload::metrics:
-      // On device 0 the results of the senders lie one after the other behind its own.
-      return bytes(memory.evaluation(sends ? 0 : action.buffer));
-    case Payload::none:
-    case Payload::token:
-      break;
-  }
-  return nullptr;  // carries nothing
-}
-
-void Executor::start_message(const Action& action) {
-  const double now = parts_.seconds();
-  if (is_collective(action)) {
-    finish(exec_, "carousel::train::before_collective");
-    const Collective collective{.kind = collective_kind(action.kind),
-                                .group = action.group,
-                                .root = action.peer,
-                                .data = reinterpret_cast<real*>(payload(action)),
-                                .count = static_cast<std::size_t>(action.bytes) / sizeof(real)};
-    pending_.push_back({action, parts_.transport.join(collective), now});
-    return;
-  }
-  const Message message{action.peer, tag_of(action, parts_.schedule.rule().stages()),
-                        payload(action), static_cast<std::size_t>(action.bytes)};
-  if (action.kind == ActionKind::post) {
-    pending_.push_back({action, parts_.transport.post(message), now});
-    return;
-  }
-  finish(exec_, "carousel::train::before_send");
-  pending_.push_back({action, parts_.transport.send(message), now});
-  if (!training_) return;
-  ++sent_.messages;
-  sent_.bytes += action.bytes;
-}
-
-bool Executor::wait(const Action& action) {
-  const auto pending = std::ranges::find_if(
-      pending_, [&](const Pending& candidate) { return same_message(candidate.action, action); });
-  CAROUSEL_CHECK(pending != pending_.end(), "nothing was started for: {}", to_string(action));
-  const double now = parts_.seconds();
-  const std::optional<double> completed = parts_.transport.test(pending->request);
-  if (!completed) return false;
-  if (training_ && parts_.recorder.profiles(action.step)) {
-    parts_.recorder.add({.kind = to_string(action.payload),
-                         .direction = action.direction == Direction::send ? "send" : "receive",
-                         .step = action.step,
-                         .stage = action.stage,
-                         .micro_batch = action.micro_batch,
-                         .peer = action.peer,
-                         .bytes = action.bytes,
-                         .posted = pending->posted,
-                         .completed = *completed,
-                         .waited = blocked_since_ < 0 ? 0 : now - blocked_since_});
-  }
-  *pending = pending_.back();
-  pending_.pop_back();
-  if (action.direction != Direction::send) arrive(action);
-  return true;
-}
-
-/// Looks at what rides with a message that is complete.
-void Executor::arrive(const Action& action) {
-  const auto behind = [&](std::byte* data) {
-    return reinterpret_cast<real*>(data) + stage(0).rider_offset();
-  };
-  switch (action.payload) {
-    case Payload::sums:
-      return learn(action.version - 1, reinterpret_cast<real*>(payload(action)));
-    case Payload::parameters:
-    case Payload::forward_copy:
-    case Payload::backward_copy:
-      if (training_ && action.stage == 0) learn(action.version - 1, behind(payload(action)));
-      return;
-    case Payload::activations: {
-      if (!training_) return;
-      real age = 0;
-      copy_to_host(exec_, std::span(&age, 1), rider_of(payload(action), action.bytes));
-      if (age >= 0) stop_after(action.step - static_cast<std::int64_t>(age));
-      return;
-    }
-    default:
-      return;
-  }
 }
 
 void Executor::save(const Action& action) {

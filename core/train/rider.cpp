@@ -40,6 +40,10 @@ void write_age(const ExecutionSpace& exec, std::int64_t age, real* rider) {
       label, range(exec, 1), KOKKOS_LAMBDA(int) { rider[0] = static_cast<real>(age); });
 }
 
+real* rider_of(std::byte* message, std::int64_t bytes) {
+  return reinterpret_cast<real*>(message + bytes - align_up(rider_size * sizeof(real)));
+}
+
 void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> from) {
   copy<MemorySpace, HostSpace>(exec, to, from.data(), from.size_bytes());
   finish(exec, "carousel::train::copy_to_device");

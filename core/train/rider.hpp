@@ -19,6 +19,9 @@ void copy_rider(const ExecutionSpace& exec, const real* from, real* to);
 /// Behind activations: how many steps ago the loss was first not finite, or -1.
 void write_age(const ExecutionSpace& exec, std::int64_t age, real* rider);
 
+/// The rider of a message that crosses a cut, in its last bytes.
+[[nodiscard]] real* rider_of(std::byte* message, std::int64_t bytes);
+
 /// Host to device; returns when the host buffer may be used again.
 void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> from);
 /// Device to host; returns when the numbers are there.
