@@ -6,7 +6,6 @@ Usage: shaped_network.py BUILD WORK STEPS SWITCH HOST HOST HOST HOST
 """
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import h5py
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "app"))
 from dataset import write_dataset
+from stretched import environment
 
 BUILD, WORK, STEPS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
 SWITCH, HOSTS = sys.argv[4], sys.argv[5:]
@@ -90,15 +90,12 @@ def shape(bandwidth):
                                check=True)
 
 
-def environment(settings):
-    return os.environ | {
-        "OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false", "KOKKOS_DISABLE_WARNINGS": "1",
-        "KOKKOS_TOOLS_LIBS": str(BUILD / "tests/bench_stretch_kernels.so"),
-        "CAROUSEL_STRETCH": str(STRETCH), "CAROUSEL_KERNEL_TIMES": str(WORK / "times"),
+def environment_of(settings):
+    return environment(
+        BUILD, WORK / "times", CAROUSEL_STRETCH=str(STRETCH),
         # Over TCP through the veth, as between hosts; for MPICH with UCX or libfabric.
-        "MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0",
-        "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0",
-    } | settings
+        MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self", UCX_NET_DEVICES="eth0", FI_PROVIDER="tcp",
+        FI_TCP_IFACE="eth0", **settings)
 
 
 def carousel(*words):
@@ -110,20 +107,19 @@ def calibrate():
     subprocess.run(carousel("train", "deck.toml", "run.output=alone", "parallel.rule=dp",
                             "parallel.placement=single", "parallel.order=accumulate",
                             "parallel.transport=local"),
-                   cwd=WORK, env=environment({}), check=True, capture_output=True)
+                   cwd=WORK, env=environment_of({}), check=True, capture_output=True)
 
 
 def train(name, overrides, settings):
     """Seconds per step of four ranks, one on every host."""
     words = carousel("train", "deck.toml", "--overwrite", f"run.output={name}",
                      f"train.steps={STEPS}", *overrides)
-    enter = 'set -- "$@"; host=$1; shift; exec nsenter "--net=/run/netns/$host" "$@"'
     ranks = []
     for host in HOSTS:
         ranks += [":"] if ranks else []
-        ranks += ["-n", "1", "sh", "-c", enter, "sh", host, *words]
+        ranks += ["-n", "1", "nsenter", f"--net=/run/netns/{host}", *words]
     with open(WORK / "log", "w+") as log:
-        process = subprocess.Popen(["mpiexec", *ranks], cwd=WORK, env=environment(settings),
+        process = subprocess.Popen(["mpiexec", *ranks], cwd=WORK, env=environment_of(settings),
                                    stdout=log, stderr=log)
         begin = done = time.monotonic()
         while process.poll() is None and time.monotonic() - begin < SECONDS:
@@ -185,9 +181,9 @@ def main():
     calibrate()
     shape(None)
     step = train("alone-in-four", CASES["cdp-v1"], {})
-    message = plan(CASES["cdp-v1"])
-    largest = max(action["bytes"] for action in message["actions"] if action["kind"] == "send")
-    time_step = step / message["period_time"]
+    schedule = plan(CASES["cdp-v1"])
+    largest = max(action["bytes"] for action in schedule["actions"] if action["kind"] == "send")
+    time_step = step / schedule["period_time"]
     print(f"a time step takes {time_step:.4f} s, the message of a stage has {largest} bytes")
     for fraction in (0.35, 0.7, 1.0):
         measure("undisturbed", fraction, largest / (fraction * time_step), UNDISTURBED, CASES)

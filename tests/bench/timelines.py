@@ -8,7 +8,6 @@ for stages of equal time hold. Prints busy fractions of `model`, the bubble of `
 `local` sums move, each beside its formula; exits with 1 where one is off by more than a tenth.
 """
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import h5py
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "app"))
 from dataset import write_dataset
+from stretched import environment
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 MPIEXEC = sys.argv[2] if len(sys.argv) > 2 else "mpiexec"
@@ -73,10 +73,7 @@ class Bench:
         subprocess.run(
             [*launcher, BUILD / "carousel", "train", "deck.toml", f"run.output={name}", *overrides],
             cwd=self.work, check=True, capture_output=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false",
-                              "KOKKOS_DISABLE_WARNINGS": "1",
-                              "KOKKOS_TOOLS_LIBS": str(BUILD / "tests/bench_stretch_kernels.so"),
-                              "CAROUSEL_KERNEL_TIMES": str(self.work / "times")})
+            env=environment(BUILD, self.work / "times"))
         return self.work / name
 
     def busy(self, name, ranks, overrides):
@@ -97,8 +94,7 @@ class Bench:
         return seconds / (ranks * (last - first))
 
     def bytes_sent(self, name, ranks, overrides):
-        """Of gradients on their way to a sum, per step, by all devices: sends, and for collectives
-        what a ring would send."""
+        """Of gradients and their sums, per step, by all devices, from one to another."""
         folder = self.train(name, ranks, overrides)
         total = 0
         with h5py.File(folder / "run.h5") as run:
