@@ -24,7 +24,7 @@ namespace carousel {
 class RunObserver final : public TrainingObserver {
  public:
   /// `devices` are those of this process; with device 0 among them it also keeps run.h5, metrics
-  /// and the terminal. Borrows all.
+  /// and the terminal. Borrows all but those.
   RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
               const std::vector<int>& devices, StatusFile& status);
 

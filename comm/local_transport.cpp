@@ -19,7 +19,6 @@ class LocalHub::End final : public Transport {
   Request send(const Message& message) override { return hub_.start(Kind::send, device_, message); }
   Request join(const Collective& collective) override { return hub_.join(device_, collective); }
   std::optional<double> test(Request request) override { return hub_.test(request); }
-  // A message moves when its second end arrives; there is nothing to drive.
 
  private:
   LocalHub& hub_;

@@ -52,7 +52,7 @@ class MpiTransport final : public Transport {
     std::optional<double> completed = {};
   };
 
-  /// What the thread does: drives pending operations until there is none.
+  /// What the thread does: looks at what is pending, and sleeps while nothing is.
   void drive();
   void look();
   /// Begins a call of the device's own thread.

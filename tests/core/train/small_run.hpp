@@ -99,7 +99,6 @@ class SmallRun final : public TrainingObserver {
   }
 
  private:
-  std::atomic<std::int64_t> ticks_ = 0;  // transports ask from threads of their own
   static Model model_of(const SmallDeck& deck, const Dataset& dataset) {
     Model model = build_model(deck.model, dataset.shape(), dataset.classes());
     model.layers.back().smoothing = deck.train.label_smoothing;
@@ -142,6 +141,7 @@ class SmallRun final : public TrainingObserver {
             .seconds = [this] { return seconds(); }};
   }
 
+  std::atomic<std::int64_t> ticks_ = 0;  // transports ask from threads of their own
   int first_here_;
   SmallDeck deck_;
   Model model_;
