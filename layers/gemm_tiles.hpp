@@ -110,7 +110,8 @@ class Accumulators {
       for (int r = 0; r < Tiles::micro_m; ++r) {
         const real factor = a[r * Tiles::threads_m];
         CAROUSEL_UNROLL
-        for (int s = 0; s < Tiles::micro_n; ++s) sum_[r][s] += factor * lanes[s * Tiles::threads_n];
+        for (int s = 0; s < Tiles::micro_n; ++s)
+          add_product(sum_[r][s], factor, lanes[s * Tiles::threads_n]);
       }
     }
   }
@@ -139,6 +140,17 @@ class Accumulators {
 
  private:
   using Lane = typename Tiles::Lane;
+
+  /// Rounds once where the processor can. Compilers fuse products and sums of vectors, but not of
+  /// every loop of scalars, and bits must not depend on that.
+  KOKKOS_FUNCTION static void add_product(Lane& sum, real factor, const Lane& lane) {
+#if defined(__CUDA_ARCH__) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    if constexpr (Tiles::lane_size == 1)
+      sum = Kokkos::fma(factor, lane, sum);
+    else
+#endif
+      sum += factor * lane;
+  }
 
   int first_row_;
   int first_column_;
