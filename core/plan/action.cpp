@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace carousel {
 
 bool same_message(const Action& a, const Action& b) {
@@ -79,8 +81,7 @@ bool is_pass(const Action& action) {
 }
 
 bool computes(const Action& action) {
-  return is_pass(action) || action.kind == ActionKind::load ||
-         action.kind == ActionKind::accumulate || action.kind == ActionKind::update;
+  return std::ranges::find(computing_kinds, action.kind) != computing_kinds.end();
 }
 
 bool is_collective(const Action& action) {

@@ -5,6 +5,7 @@
 // The vocabulary of a schedule: what a device does, one plain record per action. Whoever makes,
 // prints, checks, draws or executes a schedule speaks only in these.
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -66,7 +67,10 @@ struct Action {
 [[nodiscard]] bool same_message(const Action& a, const Action& b);
 /// Whether the action is a forward or a backward.
 [[nodiscard]] bool is_pass(const Action& action);
-/// Whether the device itself works on it: a pass, load, accumulate or update.
+/// What the device itself works on.
+inline constexpr std::array computing_kinds = {ActionKind::load, ActionKind::forward,
+                                               ActionKind::backward, ActionKind::accumulate,
+                                               ActionKind::update};
 [[nodiscard]] bool computes(const Action& action);
 /// Whether the action starts, or waits for, something that all devices of a group take part in.
 [[nodiscard]] bool is_collective(const Action& action);

@@ -23,8 +23,7 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
       frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
       digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), frames_.size()) {
-  for (const ActionKind kind : {ActionKind::load, ActionKind::forward, ActionKind::backward,
-                                ActionKind::accumulate, ActionKind::update}) {
+  for (const ActionKind kind : computing_kinds) {
     for (std::size_t j = 0; j < frames_.size(); ++j)
       regions_[kind].push_back(fmt::format("carousel::{} of stage {}", to_string(kind), j));
   }
