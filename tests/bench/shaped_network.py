@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measurements of shaped_network.sh, which makes the network and calls this.
 
-Usage: shaped_network.py BUILD WORK STEPS SWITCH HOST HOST HOST HOST
+Usage: shaped_network.py BUILD WORK STEPS ROUNDS SWITCH HOST HOST HOST HOST
 """
 
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import time
@@ -17,10 +18,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "app"))
 from dataset import write_dataset
 from stretched import environment
 
-BUILD, WORK, STEPS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
-SWITCH, HOSTS = sys.argv[4], sys.argv[5:]
+BUILD, WORK = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+STEPS, ROUNDS = int(sys.argv[3]), int(sys.argv[4])
+SWITCH, HOSTS = sys.argv[5], sys.argv[6:]
 WARM = 4  # steps left out
-STRETCH = 12  # times the processor time: four ranks use a third of a core
+STRETCH = 24  # times the processor time: four ranks use a sixth of a core, MPI and TCP the rest
 SECONDS = 180  # that a run may take
 
 # Linear layers of 512 x 512, eight of them in four stages; 128 samples per micro-batch.
@@ -162,10 +164,12 @@ def measure(title, fraction, bandwidth, disturbance, cases):
     first = None
     for name in cases:
         settings, machine = disturbance
-        shape(None)
-        free = train("free", CASES[name], settings)
-        shape(bandwidth)
-        step = train("shaped", CASES[name], settings)
+        seconds = {None: [], bandwidth: []}
+        for _ in range(ROUNDS):
+            for limit, measured in seconds.items():
+                shape(limit)
+                measured.append(train("measured", CASES[name], settings))
+        free, step = (statistics.median(measured) for measured in seconds.values())
         told = CASES[name] + machine + [f"machine.network_bandwidth={bandwidth}"]
         simulated = plan(told, "--measured", "alone-in-four")["simulation"]["seconds_per_step"]
         link = sent_per_step(CASES[name]) / bandwidth

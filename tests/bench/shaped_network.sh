@@ -2,18 +2,20 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Four ranks on a network whose speed is chosen: shaped_network.sh [PRESET [STEPS]]
+# Four ranks on a network whose speed is chosen: shaped_network.sh [PRESET [STEPS [ROUNDS]]]
 # As root on Linux. Makes four network namespaces, each a host with a veth to a bridge in a fifth,
 # keeps MPI from shared memory, and lets `tc tbf` give every link a bandwidth, both ways. dp (one
 # all-reduce behind the backward, and one per stage beside it, as PyTorch DDP has it) and the
 # cyclic rules then train a perceptron of four equal stages. Prints, for links on which a stage's
 # message takes a given part of a time step: seconds per step, what of them is exposed
-# communication, and what the simulator says of the same plan. Needs a built PRESET (release),
-# iproute2 and h5py for $PYTHON (python3); takes about ten minutes and leaves nothing behind.
+# communication, and what the simulator says of the same plan. Every case runs ROUNDS (1) times
+# without a limit and with it, in turn; medians are shown. Needs a built PRESET (release), iproute2
+# and h5py for $PYTHON (python3); takes about fifteen minutes a round and leaves nothing behind.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 preset=${1:-release}
-steps=${2:-20}
+steps=${2:-14}
+rounds=${3:-1}
 hosts="carousel0 carousel1 carousel2 carousel3"
 switch=carousel-switch
 
@@ -58,4 +60,4 @@ for host in $hosts; do
   ip -n $switch link set "$host" master bridge0 up
 done
 "${PYTHON:-python3}" -B tests/bench/shaped_network.py "$PWD/build/$preset" "$work" "$steps" \
-  $switch $hosts
+  "$rounds" $switch $hosts
