@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds and runs all tests: run.sh [PRESET...]
-# Without PRESET those of release and of double, the precision in which the oracles are compared.
+# Without PRESET all of release and, in double, where the oracles are compared, all that compute.
 # Ends with the closing lines of every ctest, and with an error when any test failed.
 set -euo pipefail
 [ $# -gt 0 ] || set -- release double
@@ -18,7 +18,7 @@ for preset in "$@"; do
   bash jobscripts/setup.sh "$preset"
   echo "== $preset: tests"
   mkdir -p "build/$preset"
-  ctest --preset "$preset" 2>&1 | tee "build/$preset/ctest.log" || failed+=("$preset")
+  ctest --preset "$preset" --parallel "$(nproc)" 2>&1 | tee "build/$preset/ctest.log" || failed+=("$preset")
 done
 
 for preset in "$@"; do
