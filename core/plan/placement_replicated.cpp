@@ -71,7 +71,12 @@ void add_hand_on(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& 
     builder.add(here, Phase::receive_parameters, in.wait());
   }
   if (next == owner) return;
-  builder.add(here, device == owner ? Phase::update : Phase::receive_parameters, out.start());
+  // With slack there is time to spare: who reads them now hands them on behind its forward, if that
+  // is a time step early, and leaves the link before it to the last gradient of the backward.
+  const bool reads = here == rule.forward_time(device, stage, fresh ? 1 : 2);
+  const bool spare = rule.slack() > 0 && ring.time_at(next) >= here + 2;
+  const Phase arrived = device == owner ? Phase::update : Phase::receive_parameters;
+  builder.add(here, reads && spare ? Phase::leave : arrived, out.start());
   // Two steps later the same buffer is written again.
   if (device == owner)
     builder.add(here + 2 * cycle, Phase::before_update, out.wait());
