@@ -38,6 +38,9 @@ class ActionReader {
     action.kind = one_of("kind", ActionKind::save);
     if (json_.contains("payload")) action.payload = one_of("payload", Payload::metrics);
     if (json_.contains("direction")) action.direction = direction();
+    const bool here = computes(action) || action.kind == ActionKind::release;
+    if (here && action.payload != Payload::none)
+      refuse("a {} has no payload", to_string(action.kind));
     action.time = number("time", -far_time, far_time);
     action.step = number("step", -far_step, far_step);
     action.version = number("version", -far_step, far_step);
@@ -64,7 +67,8 @@ class ActionReader {
     const auto found = json_.find(key);
     if (found == json_.end()) refuse("{} is missing", key);
     if (!found->is_number_integer()) refuse("{} is not an integer", key);
-    const auto value = found->get<std::int64_t>();
+    const bool large = found->is_number_unsigned() && found->get<std::uint64_t>() > INT64_MAX;
+    const std::int64_t value = large ? INT64_MAX : found->get<std::int64_t>();
     if (value < least || value > most)
       refuse("{} = {} is not between {} and {}", key, value, least, most);
     return value;
