@@ -183,9 +183,9 @@ PlanRecord plan_record(const PreparedRun& run) {
   for (int d = 0; d < record.devices; ++d) {
     const Traffic sent = traffic(run.schedule, d);
     record.bytes.push_back(run.memory.devices[d].peak);
-    const std::int64_t team = run.schedule.program(d).team;
-    record.messages_per_step.push_back((sent.messages + team / 2) / team);
-    record.bytes_per_step.push_back((sent.bytes + team / 2) / team);
+    const std::int64_t shares = run.schedule.program(d).team * run.schedule.period_steps();
+    record.messages_per_step.push_back((sent.messages + shares / 2) / shares);
+    record.bytes_per_step.push_back((sent.bytes + shares / 2) / shares);
   }
   for (int j = 0; j < record.stages; ++j) {
     const LayerSpec& first = run.model.layers[run.partition.first[j]];

@@ -37,12 +37,8 @@ std::int64_t batches_of(std::int64_t lanes, std::int64_t batches, std::int64_t l
 /// How many lanes there are: one per device, or per team that begins.
 std::int64_t lanes_of(const Schedule& schedule) {
   if (!splits_stages(schedule.parallel().placement)) return schedule.devices();
-  std::int64_t lanes = 1;
-  for (int d = schedule.program(0).team;
-       d < schedule.devices() && schedule.buffers(d).first_stage == 0;
-       d += schedule.program(d).team)
-    ++lanes;
-  return lanes;
+  return std::ranges::count_if(schedule.teams(),
+                               [&](int first) { return schedule.buffers(first).first_stage == 0; });
 }
 
 /// Writes the actions of one evaluation.
@@ -182,8 +178,7 @@ std::vector<std::vector<int>> evaluation_lanes(const Schedule& schedule) {
   }
   // Of a team, which takes micro-batches in turn, the first device.
   std::vector<std::vector<int>> first(stages);
-  for (int d = 0; d < schedule.devices(); d += schedule.program(d).team)
-    first[schedule.buffers(d).first_stage].push_back(d);
+  for (const int d : schedule.teams()) first[schedule.buffers(d).first_stage].push_back(d);
   for (std::size_t l = 0; l < first[0].size(); ++l) {
     lanes.emplace_back();
     for (int j = 0; j < stages; ++j) lanes.back().push_back(first[j][l]);

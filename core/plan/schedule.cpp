@@ -109,6 +109,7 @@ Schedule::Schedule(const ScheduleSpec& spec)
                  spec.message_bytes.size(), stages);
   layout_ = layout_of(rule_, spec_);
   adopt_programs();
+  for (const Program& program : layout_.programs) teams_.push_back(program.first_device);
 }
 
 Schedule::Schedule(Schedule base, const Period& period) : Schedule(std::move(base)) {

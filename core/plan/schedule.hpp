@@ -56,6 +56,8 @@ class Schedule {
   /// holds the optimizer state, except in `model`: the first micro-batch that v2 lets read fresh
   /// parameters (N-1-j for N = S).
   [[nodiscard]] int owner(int stage) const { return layout_.owner[stage]; }
+  /// The first device of every team of the placement, whoever wrote the lists.
+  [[nodiscard]] const std::vector<int>& teams() const { return teams_; }
   /// [group] devices that take part in its collectives.
   [[nodiscard]] const std::vector<std::vector<int>>& groups() const { return layout_.groups; }
   /// The buffer, out of `count` used round robin, of a micro-batch `steps` after a segment began.
@@ -118,12 +120,13 @@ class Schedule {
   Rule rule_;
   placements::Layout layout_;
   std::vector<int> program_of_;  // [device]
+  std::vector<int> teams_;
   std::int64_t period_steps_ = 1;
   std::int64_t leading_periods_ = 0;
   std::int64_t trailing_periods_ = 0;
 };
 
-/// Messages and bytes that are sent per steady training step by a device, or by its team.
+/// Messages and bytes that are sent in a steady period by a device, or by its team.
 struct Traffic {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;

@@ -249,6 +249,17 @@ class Refusals(Run):
         (self.folder / "s.json").unlink()
         self.assertIn("All as it must be", self.carousel("verify", "other").stdout)
 
+    def test_runs_its_own_schedule_from_a_file_in_every_placement(self):
+        for placement in ("single", "replicated", "model", "pipeline", "sharded"):
+            words = (f"parallel.placement={placement}", "parallel.transport=local",
+                     "train.epochs=2")
+            self.train("own", *words, "--overwrite")
+            self.carousel("plan", DECK, *words, "--emit", "s.json")
+            self.train("other", *words, "--overwrite", "parallel.schedule=s.json")
+            self.assertIn("bit for bit", self.carousel("diff", "own", "other").stdout)
+            self.assertIn("All as it must be", self.carousel("verify", "other").stdout)
+            (self.folder / "s.json").unlink()
+
     def test_a_run_that_cannot_start_leaves_the_former_one(self):
         self.train("run", "train.epochs=1")
         before = self.parameters("run")

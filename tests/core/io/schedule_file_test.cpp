@@ -14,7 +14,9 @@
 
 #include "core/base/check.hpp"
 #include "core/io/plan_json.hpp"
+#include "core/plan/account.hpp"
 #include "core/plan/checker.hpp"
+#include "core/plan/evaluation.hpp"
 #include "core/plan/grid.hpp"
 #include "tests/core/plan/schedules.hpp"
 
@@ -40,6 +42,12 @@ TEST(ScheduleFile, ReadsBackAsTheSameLists) {
           ASSERT_EQ(lists_of(copy, segment), lists_of(schedule, segment));
         for (int d = 0; d < schedule.devices(); ++d)
           EXPECT_EQ(copy.buffers(d).frames, schedule.buffers(d).frames);
+        // What happens outside of training is not in the file.
+        EXPECT_EQ(evaluation_actions(copy, 7, 5, 8), evaluation_actions(schedule, 7, 5, 8));
+        for (int d = 0; d < schedule.devices(); ++d) {
+          EXPECT_EQ(evaluation_share(copy, 7, d), evaluation_share(schedule, 7, d));
+          EXPECT_EQ(sent_in(copy, d, {5, 11}).messages, sent_in(schedule, d, {5, 11}).messages);
+        }
       }
     }
   }
@@ -75,7 +83,7 @@ TEST(ScheduleFile, MayHoldAnything) {
         Json wrong = right;
         Json& actions = wrong["actions"];
         const std::size_t at = below(actions.size());
-        switch (k % 4) {
+        switch (k % 5) {
           case 0:
             actions.erase(at);
             break;
@@ -87,6 +95,9 @@ TEST(ScheduleFile, MayHoldAnything) {
           }
           case 2:
             std::swap(actions[at], actions[below(actions.size())]);
+            break;
+          case 3:  // of another kind, with all that the former one had
+            actions[at]["kind"] = actions[below(actions.size())]["kind"];
             break;
           default:
             actions[at][keys[below(std::size(keys))]] = static_cast<int>(below(9)) - 4;
@@ -179,6 +190,7 @@ TEST(ScheduleFile, NamesWhatCannotBe) {
   };
   EXPECT_THAT(with("device", 2), HasSubstr("actions[5]: device = 2 is not between 0 and 1"));
   EXPECT_THAT(with("stage", 2), HasSubstr("stage = 2"));
+  EXPECT_THAT(with("peer", 18446744073709551615U), HasSubstr("peer = "));
   EXPECT_THAT(with("stage", 1e300), HasSubstr("stage is not an integer"));
   EXPECT_THAT(with("kind", "forwards"), HasSubstr("kind \"forwards\" is unknown"));
   EXPECT_THAT(with("payload", 7), HasSubstr("payload is not a text"));
