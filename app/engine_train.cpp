@@ -238,6 +238,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       watchdog.emplace(*session,
                        WatchdogSpec{.seconds = config.run.watchdog_seconds,
                                     .progress = [&activity] { return activity.count(); },
+                                    .at_files = [&activity] { return !activity.at_action(); },
                                     .last_words =
                                         [&, session](const std::string& cause, bool writes) {
                                           say_last_words(status, session->rank(), activity, cause,

@@ -151,6 +151,7 @@ class CrossChecks {
   void run() const {
     with_locations(config_, [&] { check_model(config_.model); });
     check_length();
+    check_watchdog();
     check_parallel();
     check_optimizer();
     check_schedule();
@@ -170,6 +171,12 @@ class CrossChecks {
       refuse("train.steps", "and train.epochs are both given; remove one");
     if (!deck_.has("train.epochs") && !deck_.has("train.steps"))
       refuse("train.epochs", "or train.steps must be given");
+  }
+
+  void check_watchdog() const {
+    const double seconds = config_.run.watchdog_seconds;
+    if (seconds > 0 && seconds < 1)
+      refuse("run.watchdog_seconds", "= {} is less than a second; 0 does without", seconds);
   }
 
   void check_parallel() const {

@@ -42,7 +42,9 @@ std::vector<KeySpec> run_keys() {
        .required = true},
       {.name = "watchdog_seconds",
        .type = KeyType::number,
-       .doc = "All ranks end when one makes no progress for so long; 0: never, nor when one dies.",
+       .doc =
+           "All ranks end when one makes no progress for so long, or for ten times as long at its "
+           "files; 0: never, nor when one dies.",
        .standard = number(300),
        .range = {.min = 0, .max = 1e6},
        .unit = "s"},

@@ -15,9 +15,19 @@
 namespace carousel {
 namespace {
 
-enum Kind : int { hello, farewell, no_progress, are_you_there, here_i_am, fault };
+enum Kind : int {
+  hello,
+  farewell,
+  no_progress,  // where there should be some
+  overdue,      // at files for too long
+  are_you_there,
+  here_i_am,
+  patience_please,
+  fault
+};
 
 constexpr double patience = 2;       // seconds that an answer may take
+constexpr double file_factor = 10;   // of the seconds that a rank may be at its files
 constexpr double meeting_time = 30;  // seconds in which all ranks connect
 constexpr int most_addresses = 16;   // of a host
 constexpr auto look = std::chrono::milliseconds(200);
@@ -53,6 +63,7 @@ struct Watchdog::Note {
   std::uint64_t nonce = 0;
   int kind = 0;
   int rank = 0;  // who tells; of a fault, who was lost, or -1
+  int at_files = 0;
   std::array<char, 240> text = {};
 };
 
@@ -127,7 +138,7 @@ void Watchdog::meet(const MpiSession& session) {
 }
 
 Watchdog::Note Watchdog::note(int kind, const std::string& text) const {
-  Note result{.nonce = nonce_, .kind = kind, .rank = rank_};
+  Note result{.nonce = nonce_, .kind = kind, .rank = rank_, .at_files = spec_.at_files()};
   std::strncpy(result.text.data(), text.c_str(), result.text.size() - 1);
   return result;
 }
@@ -174,7 +185,11 @@ void Watchdog::hear(std::size_t peer) {
       peers_[peer].close();
       break;
     case no_progress:
-      inquire(theirs.rank);
+    case overdue:
+      inquire(theirs.rank, theirs.kind == no_progress);
+      break;
+    case patience_please:
+      go_on();
       break;
     case are_you_there:
       tell(peer, note(here_i_am));
@@ -186,50 +201,75 @@ void Watchdog::hear(std::size_t peer) {
   }
 }
 
-/// A rank that makes no progress, first seen on rank `first`, mostly waits for one that is stuck.
-/// A process that is stopped does not answer.
-void Watchdog::inquire(int first) {
+/// A rank that makes no progress, first seen on rank `first`, mostly waits for one that is stuck,
+/// or patiently for one that is at its files. A process that is stopped does not answer.
+void Watchdog::inquire(int first, bool patiently) {
   tell_all(note(are_you_there));
+  bool at_files = spec_.at_files();
   std::vector<bool> silent;
   for (const Socket& peer : peers_) silent.push_back(peer.is_open());
   const auto begin = std::chrono::steady_clock::now();
   while (seconds_since(begin) < patience / 4 && std::ranges::find(silent, true) != silent.end()) {
     for (std::size_t k = 0; k < peers_.size(); ++k) {
+      pollfd entry{.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
       Note theirs;
-      if (silent[k] && peers_[k].receive(bytes_of(theirs), 0.01))
-        silent[k] = theirs.kind != here_i_am && theirs.kind != farewell;
+      if (!silent[k] || ::poll(&entry, 1, 10) <= 0) continue;
+      if (!peers_[k].receive(bytes_of(theirs), patience)) continue;  // it has died
+      if (theirs.kind == farewell)
+        peers_[k].close();
+      else if (theirs.kind == fault)
+        end(theirs.text.data(), theirs.rank);
+      else if (theirs.kind != here_i_am)
+        continue;  // what it asks for, all are told below
+      else if (theirs.at_files != 0)
+        at_files = true;
+      silent[k] = false;
     }
   }
   const auto stuck = std::ranges::find(silent, true) - silent.begin();
   Note told = note(fault);
   told.rank = stuck < std::ssize(silent) ? static_cast<int>(stuck) + 1 : -1;
+  if (told.rank < 0 && patiently && at_files) {
+    tell_all(note(patience_please));
+    return go_on();
+  }
+  const double seconds = spec_.seconds * (patiently ? 1 : file_factor);
   const std::string cause =
       told.rank > 0
-          ? fmt::format("rank {} does not answer and nothing moved for {} s", told.rank,
-                        spec_.seconds)
-          : fmt::format("nothing moved for {} s, first seen by rank {}", spec_.seconds, first);
+          ? fmt::format("rank {} does not answer and nothing moved for {} s", told.rank, seconds)
+          : fmt::format("nothing moved for {} s, first seen by rank {}", seconds, first);
   std::strncpy(told.text.data(), cause.c_str(), told.text.size() - 1);
   tell_all(told);
   end(cause, told.rank);
 }
 
+void Watchdog::go_on() {
+  changed_ = std::chrono::steady_clock::now();
+  asked_ = Time::max();
+}
+
 void Watchdog::check_progress() {
   if (const std::uint64_t now = spec_.progress(); now != progress_) {
     progress_ = now;
-    changed_ = std::chrono::steady_clock::now();
-    return;
+    return go_on();
   }
-  if (seconds_since(changed_) < spec_.seconds) return;
-  if (rank_ == 0) inquire(0);
+  const bool at_files = spec_.at_files();
+  if (seconds_since(changed_) < spec_.seconds * (at_files ? file_factor : 1)) return;
+  if (rank_ == 0) return inquire(0, !at_files);
   if (asked_ == Time::max()) {
     asked_ = std::chrono::steady_clock::now();
-    tell(0, note(no_progress));
+    tell(0, note(at_files ? overdue : no_progress));
   } else if (seconds_since(asked_) > patience) {
     end(fmt::format("rank 0 does not answer and nothing moved for {} s", spec_.seconds), 0);
   }
 }
 
 void Watchdog::end(const std::string& cause, int lost) {
+  // The last words go to files, and the file system may be what hangs.
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(patience));
+    std::_Exit(static_cast<int>(ExitCode::peer_lost));
+  }).detach();
   spec_.last_words(cause, rank_ == (lost == 0 ? 1 : 0));
   // A launcher may end the others as soon as one has ended; all should have spoken by then.
   std::this_thread::sleep_for(std::chrono::seconds(1));

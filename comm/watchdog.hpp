@@ -3,8 +3,9 @@
 #pragma once
 
 // Lets no rank wait for ever. Every rank has a thread with a connection to rank 0: where it breaks
-// without a farewell, a rank has died; where a rank makes no progress for too long, one is stuck.
-// Either ends all ranks with ExitCode::peer_lost. MPI is not asked, since it may be what hangs.
+// without a farewell, a rank has died; where a rank makes no progress for too long, one is stuck,
+// unless one is at its files, which may take ten times as long. Either ends all ranks with
+// ExitCode::peer_lost. MPI is not asked, since it may be what hangs.
 
 #include <atomic>
 #include <chrono>
@@ -22,6 +23,7 @@ namespace carousel {
 struct WatchdogSpec {
   double seconds = 0;                       // without progress, until a rank is called stuck
   std::function<std::uint64_t()> progress;  // a number that changes while this rank works
+  std::function<bool()> at_files;           // whether it may be reading or writing them
   /// What this rank says before it ends, with the cause; `writes`: it alone tells the files.
   std::function<void(const std::string& cause, bool writes)> last_words;
 };
@@ -42,8 +44,9 @@ class Watchdog {
   void meet(const MpiSession& session);
   void watch();
   void hear(std::size_t peer);
-  void inquire(int first);
+  void inquire(int first, bool patiently);
   void check_progress();
+  void go_on();
   [[noreturn]] void end(const std::string& cause, int lost);
   [[nodiscard]] Note note(int kind, const std::string& text = "") const;
   void tell(std::size_t peer, const Note& note);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that die or stop in the middle of a run: the others end with 77 in time and say why.
 
-Usage: faults_test.py CAROUSEL MPIEXEC PROJECT [ROUNDS]. Each round kills and stops one rank of four
+Usage: faults_test.py CAROUSEL MPIEXEC PROJECT COMPILER [ROUNDS]. Each round kills and stops one rank of four
 at a random moment, in every placement in turn; 100 rounds are a test of their own.
 """
 
@@ -20,7 +20,8 @@ import time
 import unittest
 
 CAROUSEL, MPIEXEC, PROJECT = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
-ROUNDS = int(sys.argv.pop(4)) if len(sys.argv) > 4 else 2
+COMPILER = sys.argv[4]
+ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 2
 RANKS = 4
 WATCHDOG = 3  # seconds
 
@@ -39,6 +40,22 @@ PLACEMENTS = [
 # kill the others at once.
 SHELL = """sh -c 'trap "" USR1; "$@" 2> "err.$PMI_RANK"; echo $? > "code.$PMI_RANK"
 until [ -e over ]; do sleep 0.1; done' sh"""
+
+
+# A file system that takes its time over checkpoints.
+SLOW = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int fsync(int file) {
+  char link[64], name[4096] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  if (readlink(link, name, sizeof name - 1) > 0 && strstr(name, "/checkpoints/"))
+    for (int left = atoi(getenv("SLOW")); left > 0;) left = sleep(left);
+  return 0;
+}
+"""
 
 
 def ranks_below(process):
@@ -145,6 +162,35 @@ class Faults(unittest.TestCase):
 
     def test_a_rank_that_stops_ends_all(self):
         self.report("stopped", [self.round(k, signal.SIGSTOP) for k in range(ROUNDS)])
+
+
+    def train_on_slow_files(self, seconds):
+        """Seconds, exit code and status of a short run whose checkpoint takes so long."""
+        source, library = self.folder / "slow.c", self.folder / "slow.so"
+        source.write_text(SLOW)
+        subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
+        begin = time.monotonic()
+        result = subprocess.run(
+            [MPIEXEC, "-n", str(RANKS), CAROUSEL, "train", PROJECT / "inputs/digits.toml",
+             "parallel.transport=mpi", "run.output=run", "train.steps=4",
+             "run.watchdog_seconds=1", *PLACEMENTS[0]],
+            cwd=self.folder, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "LD_PRELOAD": library, "SLOW": str(seconds)})
+        status = json.loads((self.folder / "run/status.json").read_text())
+        return time.monotonic() - begin, result, status
+
+    def test_slow_files_end_nothing(self):
+        seconds, result, status = self.train_on_slow_files(4)
+        self.assertEqual((result.returncode, status["state"]), (0, "done"), result.stderr)
+        self.assertGreater(seconds, 4)
+        self.assertTrue((self.folder / "run/checkpoints/last.h5").exists())
+
+    def test_files_that_hang_end_all(self):
+        seconds, result, status = self.train_on_slow_files(50)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual((status["state"], status["exit_code"]), ("failed", 77), result.stderr)
+        self.assertIn("nothing moved for 10 s", status["cause"])
+        self.assertLess(seconds, 25)
 
 
 if __name__ == "__main__":
