@@ -10,6 +10,8 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <string>
 #include <system_error>
 
 #include "app/complaint.hpp"
@@ -19,6 +21,7 @@
 #include "app/run_observer.hpp"
 #include "comm/local_transport.hpp"
 #include "comm/watchdog.hpp"
+#include "core/base/version.hpp"
 #include "core/io/checkpoint.hpp"
 #include "core/io/trace.hpp"
 #include "layers/factory.hpp"
@@ -58,6 +61,25 @@ std::function<std::unique_ptr<Transport>(int)> transports(const PreparedRun& run
     return session->transport(run.schedule.groups(), run.schedule.buffers(device).requests,
                               static_cast<std::size_t>(run.memory.largest_message), clock);
   };
+}
+
+/// Ranks that were given different decks would wait for messages that nobody sends.
+void check_agreement(const RunConfig& config, const PreparedRun& run, const MpiSession* session) {
+  if (session == nullptr) return;
+  std::string text = build_info().git_hash + config.deck.to_toml(false);
+  if (!config.schedule_file.empty()) {
+    for (const auto& list : run.schedule.lists({0, run.schedule.period_steps()}))
+      for (const Action& action : list) text += to_string(action);
+  }
+  const auto mine = std::hash<std::string>()(text);
+  auto of_first = mine;
+  session->from_first(std::as_writable_bytes(std::span(&of_first, 1)));
+  session->together([&] {
+    if (mine != of_first)
+      fail(ExitCode::usage,
+           "this rank was given another deck, override, schedule or version of the program than "
+           "rank 0; start all with the same");
+  });
 }
 
 std::vector<NamedTensor> checkpoint_tensors(const Snapshot& snapshot) {
@@ -191,6 +213,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     if (first) check_run_folder(config.run.output, overwrite);
     settings = kokkos_settings(config.engine, session);
   });
+
+  check_agreement(config, *run, session);
 
   // 2. The machine.
   const Kokkos::ScopeGuard kokkos(settings);

@@ -194,6 +194,14 @@ class Refusals(Run):
         for ranks in (2, 5):
             self.assertIn("4 devices", self.refused(2, "run", *RING, ranks=ranks))
 
+    def test_ranks_must_agree(self):
+        train = [CAROUSEL, "train", DECK, "run.output=run", *RING]
+        for other in ("parallel.rule=cdp-v1", "run.seed=5", "train.micro_batch_size=4"):
+            result = subprocess.run([MPIEXEC, "-n", "3", *train, ":", "-n", "1", *train, other],
+                                    cwd=self.folder, text=True, capture_output=True, timeout=100)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("rank 3: this rank was given another deck", self.complaint(result))
+
     def test_data_that_is_not_what_it_should_be(self):
         data = self.folder / "data.h5"
         shutil.copy(PROJECT / "inputs/digits.h5", data)
