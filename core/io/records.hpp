@@ -23,7 +23,7 @@ struct StepRecord {
   double accuracy = 0;  // fraction, on the training samples of the step
   double learning_rate = 0;
   double seconds = 0;            // when the step's update was known to this rank
-  double images_per_second = 0;  // since the step before
+  double images_per_second = 0;  // mean of the last eight steps of the segment so far
 };
 
 /// One evaluation over the whole test set with theta_step.

@@ -84,9 +84,13 @@ void Trainer::step_done(std::int64_t step, const StepSums& sums) {
   record.learning_rate = learning_rate(spec_.train.schedule, spec_.train.optimizer.learning_rate,
                                        step, steps_per_epoch_, total_steps_);
   record.seconds = now;
-  const double passed = now - last_step_seconds_;
-  record.images_per_second = passed > 0 ? sums.samples / passed : 0;
-  last_step_seconds_ = now;
+  // Device 0 may learn of several steps at once, above all at the end of a segment.
+  double& before = recent_[segment_steps_ % std::ssize(recent_)];
+  const std::int64_t steps = std::min<std::int64_t>(segment_steps_ + 1, std::ssize(recent_));
+  const double passed = now - (segment_steps_ < steps ? segment_begin_ : before);
+  record.images_per_second = passed > 0 ? static_cast<double>(steps) * sums.samples / passed : 0;
+  before = now;
+  ++segment_steps_;
   completed_.push_back(record);
 }
 
@@ -119,7 +123,8 @@ void Trainer::run_segment(const Segment& segment) {
     device->prefetch(spec_.schedule, order, segment);
     device->executor().begin(segment);
   }
-  last_step_seconds_ = spec_.seconds();
+  segment_begin_ = spec_.seconds();
+  segment_steps_ = 0;
   drive();
   run_lists(closing_actions(spec_.schedule, devices_.front()->executor().segment().last));
   for (const std::unique_ptr<Device>& device : devices_) {

@@ -5,6 +5,7 @@
 // Trains a model: divides the run into segments, drives the devices of this process through each,
 // evaluates between them. What is told about it goes to an observer; files are not its business.
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -111,7 +112,9 @@ class Trainer {
   TrainingObserver& observer_;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;
-  double last_step_seconds_ = 0;
+  double segment_begin_ = 0;           // seconds
+  std::int64_t segment_steps_ = 0;     // completed since
+  std::array<double, 8> recent_ = {};  // when each of the last ones was, in turn
   double first_step_seconds_ = -1;
   std::int64_t steps_ = 0;
   std::vector<StepRecord> completed_;  // not yet told

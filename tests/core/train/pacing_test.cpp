@@ -87,6 +87,21 @@ TEST_P(Pacing, DevicesOfOneProcessKeepTheOffsetsOfTheRule) {
   }
 }
 
+// Device 0 learns of the last steps of a segment one right after the other.
+TEST_P(Pacing, SpeedsAreThoseOfStepsNotOfTheirReports) {
+  for (const SmallDeck& deck : decks_for(GetParam())) {
+    for (const SmallDeck& other : exact_placements(deck)) {
+      SCOPED_TRACE(name_of(other));
+      SmallRun run(ExecutionSpace(), dataset_, other);
+      (void)run.trainer().run();
+      std::vector<double> speeds;
+      for (const StepRecord& step : run.story().steps) speeds.push_back(step.images_per_second);
+      std::ranges::sort(speeds);
+      EXPECT_LE(speeds.back(), 4 * speeds[speeds.size() / 2]);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(N, Pacing, ::testing::Values(2, 3, 4, 6, 8));
 
 }  // namespace
