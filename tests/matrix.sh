@@ -6,10 +6,10 @@
 # Every rule, slack 0 and 1, N in {1, 2, 3, 4, 6, 8}, S in {1, 2, 4}, both kinds of momentum, 100
 # steps with a drop of the learning rate in the middle; resnet8 with batch norm for N up to 4. One
 # device against all devices in one process, against one rank per device over MPI (up to 16 ranks),
-# and against the serial oracle; 1,000 runs per number of ranks whose messages are late at random.
-# Fast sums of resnet8 in single precision are compared after 2 steps, since rounding parts them
-# later. ctest runs a part of it with 12 and 4 steps. Needs a built PRESET (release); ends with the
-# number of runs compared.
+# and against the serial oracle; with 4 ranks 1,000 runs whose messages are late at random, with
+# others 100. Fast sums in single precision are compared after 12 steps, of resnet8 after 2, since
+# rounding parts them later. ctest runs a part of it with 12 and 4 steps. Needs a built PRESET
+# (release); ends with the number of runs compared.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-release}

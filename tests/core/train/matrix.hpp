@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
@@ -128,12 +129,13 @@ namespace carousel::test {
   return all;
 }
 
-/// The deck with as many steps as runs that add in another order stay together. A residual network
-/// in single precision soon has a rectifier within rounding of its kink: measured, such runs are
-/// 1e-6 apart after two steps, 6e-3 after four and strangers after fifty; perceptrons and double
-/// precision stay together for all of them.
+/// The deck with as many steps as runs that add in another order stay together. In single precision
+/// a rectifier will be within rounding of its kink: measured, residual networks are 1e-6 apart
+/// after two steps, 6e-3 after four and strangers after fifty; of 700 perceptrons one jumped from
+/// 3e-7 to 3e-3 between its steps 30 and 40. Double precision stays together for all of them.
 [[nodiscard]] inline SmallDeck comparable(SmallDeck deck) {
-  if (sizeof(real) == 4 && deck.model.name == "resnet") deck.train.steps = 2;
+  const std::int64_t together = deck.model.name == "resnet" ? 2 : 12;
+  if (sizeof(real) == 4) deck.train.steps = std::min(deck.train.steps, together);
   return deck;
 }
 
