@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/check.hpp"
 #include "core/base/real.hpp"
 #include "core/plan/stage_memory.hpp"
 
@@ -37,8 +38,10 @@ std::int64_t batches_of(std::int64_t lanes, std::int64_t batches, std::int64_t l
 /// How many lanes there are: one per device, or per team that begins.
 std::int64_t lanes_of(const Schedule& schedule) {
   if (!splits_stages(schedule.parallel().placement)) return schedule.devices();
-  return std::ranges::count_if(schedule.teams(),
-                               [&](int first) { return schedule.buffers(first).first_stage == 0; });
+  const std::int64_t lanes = std::ranges::count_if(
+      schedule.teams(), [&](int first) { return schedule.buffers(first).first_stage == 0; });
+  CAROUSEL_CHECK(lanes > 0, "no team begins");
+  return lanes;
 }
 
 /// Writes the actions of one evaluation.
