@@ -87,7 +87,7 @@ void Trainer::step_done(std::int64_t step, const StepSums& sums) {
   // Device 0 may learn of several steps at once, above all at the end of a segment.
   double& before = recent_[segment_steps_ % std::ssize(recent_)];
   const std::int64_t steps = std::min<std::int64_t>(segment_steps_ + 1, std::ssize(recent_));
-  const double passed = now - (segment_steps_ < steps ? segment_begin_ : before);
+  const double passed = now - before;
   record.images_per_second = passed > 0 ? static_cast<double>(steps) * sums.samples / passed : 0;
   before = now;
   ++segment_steps_;
@@ -123,7 +123,7 @@ void Trainer::run_segment(const Segment& segment) {
     device->prefetch(spec_.schedule, order, segment);
     device->executor().begin(segment);
   }
-  segment_begin_ = spec_.seconds();
+  recent_.fill(spec_.seconds());
   segment_steps_ = 0;
   drive();
   run_lists(closing_actions(spec_.schedule, devices_.front()->executor().segment().last));

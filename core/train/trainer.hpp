@@ -112,9 +112,8 @@ class Trainer {
   TrainingObserver& observer_;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;
-  double segment_begin_ = 0;           // seconds
-  std::int64_t segment_steps_ = 0;     // completed since
-  std::array<double, 8> recent_ = {};  // when each of the last ones was, in turn
+  std::int64_t segment_steps_ = 0;     // completed in this segment
+  std::array<double, 8> recent_ = {};  // when each of its last ones was, in turn, or it began
   double first_step_seconds_ = -1;
   std::int64_t steps_ = 0;
   std::vector<StepRecord> completed_;  // not yet told
