@@ -18,7 +18,8 @@ for preset in "$@"; do
   bash jobscripts/setup.sh "$preset"
   echo "== $preset: tests"
   mkdir -p "build/$preset"
-  ctest --preset "$preset" --parallel "$(nproc)" 2>&1 | tee "build/$preset/ctest.log" || failed+=("$preset")
+  ctest --preset "$preset" --parallel "$(nproc)" 2>&1 | tee "build/$preset/ctest.log" ||
+    failed+=("$preset")
 done
 
 for preset in "$@"; do

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that die or stop in the middle of a run: the others end with 77 in time and say why.
 
-Usage: faults_test.py CAROUSEL MPIEXEC PROJECT COMPILER [ROUNDS]. Each round kills and stops one rank of four
-at a random moment, in every placement in turn; 100 rounds are a test of their own.
+Usage: faults_test.py CAROUSEL MPIEXEC PROJECT COMPILER [ROUNDS]. Each round kills and stops one rank
+of four at a random moment, in every placement in turn; 100 rounds are a test of their own.
 """
 
 import json
@@ -162,7 +162,6 @@ class Faults(unittest.TestCase):
 
     def test_a_rank_that_stops_ends_all(self):
         self.report("stopped", [self.round(k, signal.SIGSTOP) for k in range(ROUNDS)])
-
 
     def train_on_slow_files(self, seconds):
         """Seconds, exit code and status of a short run whose checkpoint takes so long."""

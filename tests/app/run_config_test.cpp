@@ -200,10 +200,13 @@ TEST(RunConfig, RefusesUnknownChoices) {
     EXPECT_THAT(refusal({later}), HasSubstr("is not in this version")) << later;
 }
 
+TEST(RunConfig, RefusesAWatchdogThatIsTooQuick) {
+  EXPECT_THAT(refusal({"run.watchdog_seconds=0.5"}), HasSubstr("0.5 is less than a second"));
+}
+
 TEST(RunConfig, RefusesMissingKeys) {
   EXPECT_THAT(refusal("epochs = 20", ""), HasSubstr("train.epochs or train.steps"));
   EXPECT_THAT(refusal("epochs = 20", "epochs = 20\nsteps = 3"), HasSubstr("both given"));
-  EXPECT_THAT(refusal({"run.watchdog_seconds=0.5"}), HasSubstr("0.5 is less than a second"));
   EXPECT_THAT(refusal("widths = [64, 32, 10]", ""),
               StartsWith("inputs/x.toml: model.widths is missing"));
   EXPECT_THAT(refusal("milestones = [3, 4.5]", ""), HasSubstr("milestones is missing"));
