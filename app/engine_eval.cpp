@@ -59,6 +59,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .memory = run.memory,
                    .dataset = dataset,
                    .train = config.train,
+                   .checkpoint = config.checkpoint,
                    .profile = config.profile,
                    .seed = config.run.seed,
                    .devices = {0},

@@ -5,6 +5,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <exception>
 #include <functional>
@@ -29,21 +30,43 @@
 namespace carousel {
 namespace {
 
-/// Runs an action on all ranks and fails on all when one fails; alone, just runs it.
-template <class Action>
-void together(const MpiSession* session, Action&& action) {
-  const auto told = [&] {
-    try {
-      action();
-    } catch (const std::system_error& error) {
-      fail(ExitCode::input_output, "{}", error.what());
-    }
-  };
-  if (session == nullptr)
-    told();
-  else
-    session->together(told);
-}
+/// The ranks of the run, or the one process without a launcher.
+class Ranks {
+ public:
+  explicit Ranks(const MpiSession* session) : session_(session) {}
+
+  [[nodiscard]] const MpiSession* session() const { return session_; }
+  [[nodiscard]] bool first() const { return session_ == nullptr || session_->rank() == 0; }
+
+  /// Runs an action on all ranks, mostly at their files, and fails on all when one fails.
+  void together(const std::function<void()>& action) const {
+    const auto told = [&] {
+      ++turns_;
+      try {
+        action();
+      } catch (const std::system_error& error) {
+        ++turns_;
+        fail(ExitCode::input_output, "{}", error.what());
+      } catch (...) {
+        ++turns_;
+        throw;
+      }
+      ++turns_;
+    };
+    if (session_ == nullptr)
+      told();
+    else
+      session_->together(told);
+  }
+
+  /// Changes whenever this rank begins or ends such an action, in which it is while it is odd.
+  [[nodiscard]] std::uint64_t turns() const { return turns_; }
+  [[nodiscard]] bool at_files() const { return turns_ % 2 != 0; }
+
+ private:
+  const MpiSession* session_;
+  mutable std::atomic<std::uint64_t> turns_ = 0;
+};
 
 /// Sends and receives that all devices together may have pending.
 int pending_messages(const Schedule& schedule) {
@@ -82,19 +105,6 @@ void check_agreement(const RunConfig& config, const PreparedRun& run, const MpiS
   });
 }
 
-std::vector<NamedTensor> checkpoint_tensors(const Snapshot& snapshot) {
-  std::vector<NamedTensor> tensors;
-  const auto append = [&](const std::string& group, const std::vector<HostTensor>& from) {
-    for (const HostTensor& tensor : from)
-      tensors.push_back({group + tensor.name, tensor.shape, tensor.values});
-  };
-  append("/parameters/", snapshot.parameters);
-  append("/previous/", snapshot.previous);
-  append("/optimizer/momentum/", snapshot.momentum);
-  append("/buffers/", snapshot.buffers);
-  return tensors;
-}
-
 void check_processes(const PreparedRun& run, const MpiSession* session, bool local) {
   const int processes = session == nullptr ? 1 : session->size();
   const int wanted = local ? 1 : run.schedule.devices();
@@ -111,63 +121,89 @@ std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session,
   return all;
 }
 
-/// Nobody can go on from numbers that are not finite, and no checkpoint of them is written.
-void check_finite(const Snapshot& snapshot, const std::optional<EvaluationRecord>& evaluation) {
-  constexpr const char* advice = "lower train.optimizer.learning_rate or look at the data";
-  for (const auto* tensors : {&snapshot.parameters, &snapshot.momentum, &snapshot.buffers}) {
-    for (const HostTensor& tensor : *tensors) {
-      if (!std::ranges::all_of(tensor.values, [](real value) { return std::isfinite(value); }))
-        fail(ExitCode::diverged, "{} has numbers that are not finite after the last step; {}",
-             tensor.name, advice);
-    }
+/// The group of a checkpoint that has the tensors of a part.
+const char* group_of(StatePart part) {
+  switch (part) {
+    case StatePart::parameters:
+      return "/parameters/";
+    case StatePart::previous:
+      return "/previous/";
+    case StatePart::momentum:
+      return "/optimizer/momentum/";
+    case StatePart::buffers:
+      return "/buffers/";
   }
-  if (evaluation && !std::isfinite(evaluation->loss))
-    fail(ExitCode::diverged, "the test loss is not a finite number after the last step; {}",
-         advice);
+  fail(ExitCode::internal, "no such part of a checkpoint");
 }
 
-/// What device 0 has learned becomes the run's last checkpoint.
-void save(const RunConfig& config, const Trainer& trainer, const Snapshot& snapshot) {
-  const CheckpointPlace place{.step = snapshot.step,
-                              .epoch = snapshot.step / trainer.steps_per_epoch(),
-                              .micro_batches = config.parallel.micro_batches,
-                              .micro_batch_size = config.train.micro_batch_size};
-  save_checkpoint(config.run.output, provenance(config), place, checkpoint_tensors(snapshot));
+constexpr const char* advice = "lower train.optimizer.learning_rate or look at the data";
+
+/// Nobody can go on from numbers that are not finite, and no checkpoint of them is written.
+void check_finite(const StateTensor& tensor, std::int64_t steps) {
+  if (!std::ranges::all_of(tensor.values, [](real value) { return std::isfinite(value); }))
+    fail(ExitCode::diverged, "{} has numbers that are not finite after step {}; {}",
+         tensor.spec.name, steps - 1, advice);
 }
 
 /// Device 0 makes trace.json of what all devices have recorded.
-void trace(const RunConfig& config, const MpiSession* session) {
-  const bool first = session == nullptr || session->rank() == 0;
-  together(session, [] {});  // every rank has left its file
-  together(session, [&] {
-    if (first) write_trace(config.run.output);
+void trace(const RunConfig& config, const Ranks& ranks) {
+  ranks.together([&] {
+    if (ranks.first()) write_trace(config.run.output);
+  });
+}
+
+/// What all devices have learned becomes the newest checkpoint.
+void save(const RunConfig& config, const PreparedRun& run, const Ranks& ranks, Trainer& trainer,
+          const std::optional<EvaluationRecord>& evaluation) {
+  const std::int64_t steps = trainer.steps();
+  std::optional<CheckpointWriter> checkpoint;
+  if (ranks.first())
+    checkpoint.emplace(provenance(config),
+                       CheckpointPlace{.step = steps,
+                                       .epoch = steps / trainer.agenda().steps_per_epoch,
+                                       .micro_batches = config.parallel.micro_batches,
+                                       .micro_batch_size = config.train.micro_batch_size},
+                       checkpoint_size(run));
+  std::optional<Error> error;
+  trainer.collect([&](const StateTensor& tensor) {
+    try {
+      if (error) return;
+      if (tensor.part != StatePart::previous) check_finite(tensor, steps);
+      checkpoint->add({group_of(tensor.part) + tensor.spec.name, tensor.spec.shape, tensor.values});
+    } catch (const Error& found) {
+      error = found;  // the other devices are still sending
+    }
+  });
+  ranks.together([&] {
+    if (error) throw *error;
+    if (evaluation && !std::isfinite(evaluation->loss))
+      fail(ExitCode::diverged, "the test loss after step {} is not a finite number; {}", steps - 1,
+           advice);
+    if (checkpoint) checkpoint->save(config.run.output, config.checkpoint.keep);
   });
 }
 
 /// Trains with everything in place and says how it ended.
-void train_to_the_end(const RunConfig& config, const MpiSession* session, Trainer& trainer,
-                      RunObserver& observer, StatusFile& status) {
-  const bool first = session == nullptr || session->rank() == 0;
-  const TrainingResult result = trainer.run();
-  if (result.diverged_at >= 0) {
-    trace(config, session);
-    // All ranks know it and fail together. Parameters are lost since that step; a checkpoint of
-    // them would only do harm.
-    together(session, [&] {
+void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ranks& ranks,
+                      Trainer& trainer, RunObserver& observer, StatusFile& status) {
+  for (bool more = true; more;) {
+    more = trainer.advance();
+    ranks.together([&] { observer.publish(); });
+    if (trainer.result().diverged_at < 0 && trainer.agenda().saves_after(trainer.steps()))
+      save(config, run, ranks, trainer, observer.last_evaluation());
+  }
+  trace(config, ranks);
+  const TrainingResult& result = trainer.result();
+  // All ranks know it and fail together. Parameters are lost since that step; a checkpoint of them
+  // would only do harm.
+  ranks.together([&] {
+    if (result.diverged_at >= 0)
       fail(ExitCode::diverged,
            "the loss of step {} is not a finite number; all devices stopped after step {} (steps "
-           "count from 0); lower train.optimizer.learning_rate or look at the data",
-           result.diverged_at, result.steps - 1);
-    });
-  }
-  const Snapshot snapshot = trainer.snapshot();
-  together(session, [&] {
-    if (!first) return;
-    check_finite(snapshot, observer.last_evaluation());
-    save(config, trainer, snapshot);
+           "count from 0); {}",
+           result.diverged_at, result.steps - 1, advice);
   });
-  trace(config, session);
-  if (!first) return;
+  if (!ranks.first()) return;
   status.write({.state = RunState::done, .step = result.steps});
   observer.say(fmt::format("done: {} steps, {}", result.steps, printable(config.run.output)));
 }
@@ -198,19 +234,19 @@ void say_last_words(StatusFile& status, int rank, const Activity& activity,
 
 ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
                const MpiSession* session, const RunClock& clock) {
-  const bool first = session == nullptr || session->rank() == 0;
+  const Ranks ranks(session);
   const bool local = chosen_transport(config, launcher) == TransportKind::local;
 
   // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
   std::optional<Dataset> dataset;
   std::optional<PreparedRun> run;
   Kokkos::InitializationSettings settings;
-  together(session, [&] {
+  ranks.together([&] {
     dataset.emplace(config.data_file);
     run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
     check_batch_norm(config, *run);
     check_processes(*run, session, local);
-    if (first) check_run_folder(config.run.output, overwrite);
+    if (ranks.first()) check_run_folder(config.run.output, overwrite);
     settings = kokkos_settings(config.engine, session);
   });
 
@@ -227,7 +263,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   StatusFile status(config.run.output);
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
-  together(session, [&] {
+  ranks.together([&] {
     observer.emplace(config, *run, *dataset, devices, status);
     trainer.emplace(exec,
                     TrainerSpec{.model = run->model,
@@ -236,6 +272,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                 .memory = run->memory,
                                 .dataset = *dataset,
                                 .train = config.train,
+                                .checkpoint = config.checkpoint,
                                 .profile = config.profile,
                                 .seed = config.run.seed,
                                 .devices = devices,
@@ -246,12 +283,12 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   });
 
   // 4. The run folder; until here an earlier run in it is untouched.
-  together(session, [&] {
-    if (first) create_run_folder(config.run.output, overwrite);
+  ranks.together([&] {
+    if (ranks.first()) create_run_folder(config.run.output, overwrite);
   });
   try {
-    together(session, [&] {
-      if (first) status.write({});
+    ranks.together([&] {
+      if (ranks.first()) status.write({});
       observer->begin(exec, *trainer);
     });
 
@@ -261,8 +298,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       const Activity& activity = trainer->device(session->rank()).activity();
       watchdog.emplace(*session,
                        WatchdogSpec{.seconds = config.run.watchdog_seconds,
-                                    .progress = [&activity] { return activity.count(); },
-                                    .at_files = [&activity] { return !activity.at_action(); },
+                                    .progress = [&] { return activity.count() + ranks.turns(); },
+                                    .at_files = [&ranks] { return ranks.at_files(); },
                                     .last_words =
                                         [&, session](const std::string& cause, bool writes) {
                                           say_last_words(status, session->rank(), activity, cause,
@@ -270,11 +307,11 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                         }});
     }
 
-    // 5. Training, the last checkpoint and the last word.
-    train_to_the_end(config, session, *trainer, *observer, status);
+    // 5. Training, checkpoints and the last word.
+    train_to_the_end(config, *run, ranks, *trainer, *observer, status);
     return ExitCode::done;
   } catch (const AgreedError& error) {
-    if (first) write_failure(status, error.code(), error.what(), trainer->steps());
+    if (ranks.first()) write_failure(status, error.code(), error.what(), trainer->steps());
     throw;
   } catch (const Error& error) {
     write_failure(status, error.code(), error.what(), trainer->steps());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <ranges>
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
@@ -200,6 +201,40 @@ PlanRecord plan_record(const PreparedRun& run) {
   return record;
 }
 
+CheckpointSize checkpoint_size(const PreparedRun& run) {
+  const auto offsets = run.memory.devices | std::views::transform(&DeviceMemoryPlan::optimizer);
+  const bool momentum = std::ranges::any_of(offsets, [](const auto& of_stages) {
+    return std::ranges::any_of(of_stages, [](std::int64_t offset) { return offset >= 0; });
+  });
+  const int copies = run.schedule.buffers(0).parameter_copies + (momentum ? 1 : 0);
+  CheckpointSize size;
+  const auto add = [&size](const std::vector<ParameterSpec>& tensors, int times) {
+    for (const ParameterSpec& tensor : tensors) {
+      size.tensors += times;
+      size.bytes += times * tensor.size() * std::int64_t{sizeof(real)};
+    }
+  };
+  for (const LayerSpec& layer : run.model.layers) {
+    add(layer.parameters, copies);
+    add(layer.buffers, 1);
+  }
+  return size;
+}
+
+namespace {
+
+/// What making a checkpoint takes: its file, and beside it a part of a stage thrice (as a piece of
+/// a message, as a whole, as HDF5 sums it) or, in the end, the image that goes to disk.
+std::int64_t host_bytes(const CheckpointSize& size, const PreparedRun& run) {
+  std::int64_t part = 0;
+  for (int j = 0; j < run.schedule.rule().stages(); ++j)
+    part = std::max(part, run.schedule.message_bytes(j));
+  return CheckpointWriter::library_bytes + size.file_bytes() +
+         std::max(size.file_bytes(), 3 * part);
+}
+
+}  // namespace
+
 std::string describe(const PreparedRun& run) {
   const ParallelConfig& parallel = run.schedule.parallel();
   const PlanRecord plan = plan_record(run);
@@ -224,6 +259,9 @@ std::string describe(const PreparedRun& run) {
   const Traffic sent = sum_of(routes);
   text +=
       fmt::format("sent per step       {} messages, {} bytes in all\n", sent.messages, sent.bytes);
+  const CheckpointSize saved = checkpoint_size(run);
+  text += fmt::format("checkpoint          {} bytes; making one takes {} on the host of device 0\n",
+                      saved.bytes, host_bytes(saved, run));
   return text;
 }
 

@@ -9,6 +9,7 @@
 
 #include "app/run_config.hpp"
 #include "core/data/dataset.hpp"
+#include "core/io/checkpoint.hpp"
 #include "core/io/records.hpp"
 #include "core/plan/advice.hpp"
 #include "core/plan/memory_plan.hpp"
@@ -43,6 +44,9 @@ void check_batch_norm(const RunConfig& config, const PreparedRun& run);
 
 /// The plan as it is stored in a run file.
 [[nodiscard]] PlanRecord plan_record(const PreparedRun& run);
+
+/// What every checkpoint of the run holds.
+[[nodiscard]] CheckpointSize checkpoint_size(const PreparedRun& run);
 
 /// Model, stages, time grid, memory and messages, for people, at 80 columns.
 [[nodiscard]] std::string describe(const PreparedRun& run);

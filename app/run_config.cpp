@@ -269,6 +269,9 @@ RunConfig make_run_config(const Deck& text) {
                             {TransportKind::automatic, TransportKind::local, TransportKind::mpi});
   config.train = train(deck);
   config.engine.threads = small(deck, "engine.threads");
+  config.checkpoint = {.every = small(deck, "checkpoint.every"),
+                       .every_steps = deck.integer("checkpoint.every_steps"),
+                       .keep = small(deck, "checkpoint.keep")};
   config.profile = {.steps = deck.text("profile.steps"), .audit = deck.flag("profile.audit")};
   config.machine = machine(deck);
   CrossChecks(config).run();

@@ -45,6 +45,7 @@ struct RunConfig {
   TransportKind transport = TransportKind::automatic;
   TrainConfig train;
   EngineConfig engine;
+  CheckpointConfig checkpoint;
   ProfileConfig profile;
   std::optional<Machine> machine;  // to predict step times for
   ResolvedDeck deck;               // where all this comes from

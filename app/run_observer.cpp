@@ -34,10 +34,11 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
         audits_by_stage_[j].names.push_back(parameter.name);
         audits_by_stage_[j].shapes.push_back(parameter.shape);
         audits_by_stage_[j].values.emplace_back();
-        // Room for theta_0 and for an epoch of updates, which must not take from the heap.
+        // Room for theta_0 and for a segment of updates, which must not take from the heap.
         audits_by_stage_[j].values.back().reserve(static_cast<std::size_t>(
-            parameter.size() * (std::min(total_steps(config.train, order_.steps_per_epoch()),
-                                         order_.steps_per_epoch()) +
+            parameter.size() * (agenda_of(config.train, config.checkpoint, order_.steps_per_epoch())
+                                    .segment_at(0)
+                                    .last +
                                 1)));
       }
     }
@@ -52,15 +53,16 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
   for (int device : devices_) ranks_.try_emplace(device, folder, device, info);
   if (first_) {
     const std::int64_t per_epoch = order_.steps_per_epoch();
-    const std::int64_t steps = total_steps(config_.train, per_epoch);
+    const std::int64_t steps = trainer.agenda().total_steps;
     run_file_.emplace(folder, info);
     run_file_->write_plan(plan_record(run_));
     run_file_->link(run_.schedule.devices(), owners_);
     metrics_.emplace(folder);
     terminal_.emplace(STDERR_FILENO, TerminalStyle::of(STDERR_FILENO),
                       RunLength{.steps = steps, .epochs = (steps + per_epoch - 1) / per_epoch});
-    steps_.reserve(static_cast<std::size_t>(std::min(steps, per_epoch)));
+    steps_.reserve(static_cast<std::size_t>(trainer.agenda().segment_at(0).last));
   }
+  publish();
   for (const auto& [stage, unused] : audits_by_stage_) {
     const DeviceMemory& memory = trainer.device(run_.schedule.owner(stage)).memory();
     audit(stage, memory.parameters(stage, 0), run_.memory.stages[stage].parameter_size);
@@ -150,8 +152,14 @@ void RunObserver::append_run_file() {
                      .samples = samples,
                      .micro_batches = order_.micro_batches,
                      .micro_batch_size = order_.micro_batch_size});
-  if (!steps_.empty()) status_.write({.state = RunState::running, .step = steps_.back().step + 1});
   steps_.clear();
+}
+
+void RunObserver::publish() {
+  for (const auto& [device, file] : ranks_) file.publish();
+  if (!run_file_) return;
+  run_file_->publish();
+  status_.write({.state = RunState::running, .step = trainer_->steps()});
 }
 
 void RunObserver::say(std::string_view text) {

@@ -3,7 +3,8 @@
 #pragma once
 
 // Writes down what a training tells: the terminal and metrics.jsonl while it runs, the HDF5 files
-// of run and ranks after every segment. It decides nothing and changes nothing.
+// of run and ranks when they are published, after every segment. It decides nothing and changes
+// nothing.
 
 #include <map>
 #include <memory>
@@ -38,6 +39,8 @@ class RunObserver final : public TrainingObserver {
   void on_evaluation(const EvaluationRecord& evaluation) override;
   void on_segment_end(int device, const Recorder& recorder) override;
 
+  /// Brings all that was told to the files of run and ranks, and the step to status.json.
+  void publish();
   /// A line for people, by rank 0.
   void say(std::string_view text);
   [[nodiscard]] const std::optional<EvaluationRecord>& last_evaluation() const {

@@ -301,6 +301,28 @@ std::vector<KeySpec> engine_keys() {
   };
 }
 
+std::vector<KeySpec> checkpoint_keys() {
+  return {
+      {.name = "every",
+       .type = KeyType::integer,
+       .doc = "Distance of checkpoints; 0 is none for epochs. There is always one at the end.",
+       .standard = integer(1),
+       .range = {.min = 0, .max = 1e9},
+       .unit = "epochs"},
+      {.name = "every_steps",
+       .type = KeyType::integer,
+       .doc = "The same for training steps, whatever the epochs; 0 is none.",
+       .standard = integer(0),
+       .range = {.min = 0, .max = 1e12},
+       .unit = "training steps"},
+      {.name = "keep",
+       .type = KeyType::integer,
+       .doc = "The newest checkpoints that stay; 0 is all.",
+       .standard = integer(2),
+       .range = {.min = 0, .max = 1e9}},
+  };
+}
+
 std::vector<KeySpec> profile_keys() {
   return {
       {.name = "steps",
@@ -394,6 +416,7 @@ const std::vector<TableSpec>& deck_tables() {
       table("train.optimizer", "how gradients change parameters", optimizer_keys()),
       table("train.schedule", "how the learning rate changes", schedule_keys()),
       table("engine", "how it is computed", engine_keys()),
+      table("checkpoint", "how often all that a run has learned is saved", checkpoint_keys()),
       table("profile", "what is recorded beyond losses", profile_keys()),
       optional_table("machine", "what step times are predicted for; optional", machine_keys()),
   };

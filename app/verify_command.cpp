@@ -77,7 +77,7 @@ void verify_command(const std::string& path) {
   const std::int64_t per_epoch =
       TrainingOrder{basis.train_samples, config.parallel.micro_batches, train.micro_batch_size}
           .steps_per_epoch();
-  const std::int64_t total = total_steps(train, per_epoch);
+  const Agenda agenda = agenda_of(train, config.checkpoint, per_epoch);
   const Slices profiled(config.profile.steps);
   const Expectation expected{
       .model = prepared.model,
@@ -85,14 +85,12 @@ void verify_command(const std::string& path) {
       .memory = prepared.memory,
       .plan = plan_record(prepared),
       .seed = config.run.seed,
-      .steps_per_epoch = per_epoch,
-      .total_steps = total,
-      .evaluated = [&](std::int64_t steps) { return evaluates_after(train, steps, per_epoch); },
-      .profiled = [&](std::int64_t step) { return profiled.contains(step, total); },
+      .agenda = agenda,
+      .profiled = [&](std::int64_t step) { return profiled.contains(step, agenda.total_steps); },
       .learning_rate =
           [&](std::int64_t step) {
             return learning_rate(train.schedule, train.optimizer.learning_rate, step, per_epoch,
-                                 total);
+                                 agenda.total_steps);
           }};
   fmt::print("{}", describe(run, expected.plan, verify_run(run, expected)));
 }

@@ -57,10 +57,12 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
   std::size_t largest = 0;
   for (const Weight& weight : weights) largest = std::max(largest, weight.values.size());
   const std::vector<real> zeros(largest, 0);
-  write_checkpoint(arguments.checkpoint, provenance(config),
-                   {.micro_batches = config.parallel.micro_batches,
-                    .micro_batch_size = config.train.micro_batch_size},
-                   first_checkpoint(config, weights, zeros));
+  CheckpointWriter checkpoint(provenance(config),
+                              {.micro_batches = config.parallel.micro_batches,
+                               .micro_batch_size = config.train.micro_batch_size},
+                              checkpoint_size(run));
+  for (const NamedTensor& tensor : first_checkpoint(config, weights, zeros)) checkpoint.add(tensor);
+  checkpoint.write(arguments.checkpoint);
   fmt::print("{}: {} with {} tensors of {}, before the first step\n", arguments.checkpoint,
              run.model.name, weights.size(), arguments.weights);
 }

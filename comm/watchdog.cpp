@@ -189,7 +189,7 @@ void Watchdog::hear(std::size_t peer) {
       inquire(theirs.rank, theirs.kind == no_progress);
       break;
     case patience_please:
-      go_on();
+      be_patient();
       break;
     case are_you_there:
       tell(peer, note(here_i_am));
@@ -231,7 +231,7 @@ void Watchdog::inquire(int first, bool patiently) {
   told.rank = stuck < std::ssize(silent) ? static_cast<int>(stuck) + 1 : -1;
   if (told.rank < 0 && patiently && at_files) {
     tell_all(note(patience_please));
-    return go_on();
+    return be_patient();
   }
   const double seconds = spec_.seconds * (patiently ? 1 : file_factor);
   const std::string cause =
@@ -246,6 +246,11 @@ void Watchdog::inquire(int first, bool patiently) {
 void Watchdog::go_on() {
   changed_ = std::chrono::steady_clock::now();
   asked_ = Time::max();
+}
+
+/// For the sake of a rank that is at its files, whose own time goes on.
+void Watchdog::be_patient() {
+  if (!spec_.at_files()) go_on();
 }
 
 void Watchdog::check_progress() {

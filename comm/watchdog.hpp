@@ -47,6 +47,7 @@ class Watchdog {
   void inquire(int first, bool patiently);
   void check_progress();
   void go_on();
+  void be_patient();
   [[noreturn]] void end(const std::string& cause, int lost);
   [[nodiscard]] Note note(int kind, const std::string& text = "") const;
   void tell(std::size_t peer, const Note& note);

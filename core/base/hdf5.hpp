@@ -67,8 +67,9 @@ class File {
   static File open(const std::string& path);
   /// Makes a new file in HDF5's latest format, replacing one of that name.
   static File create(const std::string& path);
-  /// Makes a file that lives in memory only; `path` names it in errors.
-  static File create_in_memory(const std::string& path);
+  /// Makes a file that lives in memory only, which grows by so many bytes at a time; `path` names
+  /// it in errors.
+  static File create_in_memory(const std::string& path, std::size_t growth = std::size_t{1} << 16);
   /// Reads a file from its bytes, which must outlive it; `path` names it in errors.
   static File open_image(const std::string& path, std::span<const std::byte> image);
 

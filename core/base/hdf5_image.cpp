@@ -56,9 +56,8 @@ void renew_superblock_checksum(std::span<std::byte> image) {
 
 }  // namespace
 
-File File::create_in_memory(const std::string& path) {
+File File::create_in_memory(const std::string& path, std::size_t growth) {
   quiet_library();
-  constexpr std::size_t growth = std::size_t{1} << 16;
   const Handle access = latest_format();
   H5Pset_fapl_core(access.get(), growth, false);
   return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), true};

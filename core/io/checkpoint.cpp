@@ -17,7 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* format = "carousel checkpoint";
-constexpr std::size_t kept = 2;  // the newest, and one to fall back on
+// What HDF5 keeps about a file and about each of its tensors, generously.
+constexpr std::int64_t file_overhead = 1 << 20;
+constexpr std::int64_t tensor_overhead = 4096;
 
 /// Paths of the checkpoints of a run, newest first.
 std::vector<fs::path> checkpoint_files(const fs::path& folder) {
@@ -51,40 +53,44 @@ void replace_link(const fs::path& link, const std::string& target) {
   Descriptor::open_folder(link.parent_path().string()).sync();
 }
 
-std::vector<std::byte> build_image(const std::string& path, const RunInfo& info,
-                                   const CheckpointPlace& place,
-                                   std::span<const NamedTensor> tensors) {
-  hdf5::File file = hdf5::File::create_in_memory(path);
-  write_info(file, format, info);
-  file.set("/", "step", place.step);
-  file.set("/", "epoch", place.epoch);
-  file.set("/", "micro_batches", std::int64_t{place.micro_batches});
-  file.set("/", "micro_batch_size", std::int64_t{place.micro_batch_size});
-  for (const NamedTensor& tensor : tensors)
-    file.write<real>(tensor.name, tensor.values, {tensor.shape.begin(), tensor.shape.end()},
-                     hdf5::Layout::checked);
-  return file.image();
-}
-
 }  // namespace
 
-void save_checkpoint(const fs::path& run_folder, const RunInfo& info, const CheckpointPlace& place,
-                     std::span<const NamedTensor> tensors) {
+std::int64_t CheckpointSize::file_bytes() const {
+  return bytes + file_overhead + tensors * tensor_overhead;
+}
+
+CheckpointWriter::CheckpointWriter(const RunInfo& info, const CheckpointPlace& place,
+                                   const CheckpointSize& size)
+    : place_(place),
+      file_(hdf5::File::create_in_memory(checkpoint_file_name(place.step),
+                                         static_cast<std::size_t>(size.file_bytes()))) {
+  write_info(file_, format, info);
+  file_.set("/", "step", place.step);
+  file_.set("/", "epoch", place.epoch);
+  file_.set("/", "micro_batches", std::int64_t{place.micro_batches});
+  file_.set("/", "micro_batch_size", std::int64_t{place.micro_batch_size});
+}
+
+void CheckpointWriter::add(const NamedTensor& tensor) {
+  file_.write<real>(tensor.name, tensor.values, {tensor.shape.begin(), tensor.shape.end()},
+                    hdf5::Layout::checked);
+}
+
+void CheckpointWriter::write(const std::string& path) const {
+  replace_file(path, file_.image(), Durability::machine);
+}
+
+void CheckpointWriter::save(const fs::path& run_folder, int keep) const {
   const fs::path folder = run_folder / "checkpoints";
-  const std::string name = checkpoint_file_name(place.step);
-  const std::string path = (folder / name).string();
-  write_checkpoint(path, info, place, tensors);
+  const std::string name = checkpoint_file_name(place_.step);
+  write((folder / name).string());
   replace_link(folder / "last.h5", name);
+  if (keep == 0) return;
   const std::vector<fs::path> files = checkpoint_files(folder);
-  for (std::size_t k = kept; k < files.size(); ++k) {
+  for (auto k = static_cast<std::size_t>(keep); k < files.size(); ++k) {
     std::error_code ignored;  // one file too many harms nobody
     fs::remove(files[k], ignored);
   }
-}
-
-void write_checkpoint(const std::string& path, const RunInfo& info, const CheckpointPlace& place,
-                      std::span<const NamedTensor> tensors) {
-  replace_file(path, build_image(path, info, place, tensors), Durability::machine);
 }
 
 Checkpoint::Checkpoint(const std::string& path) : path_(path) {

@@ -34,14 +34,35 @@ struct CheckpointPlace {
   int micro_batch_size = 1;
 };
 
-/// Writes checkpoints/step-NNNNNNNN.h5 below the run folder, lets last.h5 lead to it, and keeps the
-/// one before. On any failure, Error(input_output), the former checkpoints stay as they are.
-void save_checkpoint(const std::filesystem::path& run_folder, const RunInfo& info,
-                     const CheckpointPlace& place, std::span<const NamedTensor> tensors);
+/// How much a checkpoint is going to hold.
+struct CheckpointSize {
+  std::int64_t tensors = 0;
+  std::int64_t bytes = 0;  // of all tensors
 
-/// Writes one such file, which replaces another at once or leaves it as it is.
-void write_checkpoint(const std::string& path, const RunInfo& info, const CheckpointPlace& place,
-                      std::span<const NamedTensor> tensors);
+  /// Of the file, at most; HDF5 adds something for each tensor.
+  [[nodiscard]] std::int64_t file_bytes() const;
+};
+
+/// A checkpoint that is being made, in memory: it takes that of the file and of the library, and
+/// while the file goes to disk as much as the file again.
+class CheckpointWriter {
+ public:
+  static constexpr std::int64_t library_bytes = 2 << 20;  // caches of HDF5
+
+  CheckpointWriter(const RunInfo& info, const CheckpointPlace& place, const CheckpointSize& size);
+
+  void add(const NamedTensor& tensor);
+  /// Writes one file, which replaces another at once or, on Error(input_output), leaves it.
+  void write(const std::string& path) const;
+  /// Writes checkpoints/step-NNNNNNNN.h5 below the run folder, lets last.h5 lead to it, and removes
+  /// all but the newest `keep` (0: none). On any failure, Error(input_output), the former
+  /// checkpoints stay as they are.
+  void save(const std::filesystem::path& run_folder, int keep) const;
+
+ private:
+  CheckpointPlace place_;
+  hdf5::File file_;
+};
 
 /// A checkpoint in memory.
 class Checkpoint {

@@ -113,10 +113,6 @@ void write_measured(hdf5::File& file, const MeasuredRecord& measured) {
   file.set("/measured", "first_step_seconds", measured.first_step_seconds);
 }
 
-void publish(const hdf5::File& file) {
-  replace_file(file.path(), file.image(), Durability::process);
-}
-
 }  // namespace
 
 void write_info(hdf5::File& file, std::string_view format, const RunInfo& info,
@@ -175,7 +171,6 @@ void RunFile::write_plan(const PlanRecord& plan) {
     file_.write(fmt::format("/plan/bytes/{}", to_string(static_cast<Category>(c))), column);
   }
   if (plan.basis) write_basis(file_, *plan.basis);
-  publish(file_);
 }
 
 void RunFile::link(int ranks, std::span<const StageOwner> stages) {
@@ -188,7 +183,6 @@ void RunFile::link(int ranks, std::span<const StageOwner> stages) {
     for (const std::string& name : stages[s].audited)
       file_.link("/audit/parameters/" + name, owner, "/audit/parameters/" + name);
   }
-  publish(file_);
 }
 
 void RunFile::append(const RunSegment& segment) {
@@ -198,7 +192,10 @@ void RunFile::append(const RunSegment& segment) {
     file_.append<std::int64_t>("/audit/samples", segment.samples,
                                {static_cast<hsize_t>(segment.micro_batches),
                                 static_cast<hsize_t>(segment.micro_batch_size)});
-  publish(file_);
+}
+
+void RunFile::publish() const {
+  replace_file(file_.path(), file_.image(), Durability::process);
 }
 
 RankFile::RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info)
@@ -206,13 +203,15 @@ RankFile::RankFile(const std::filesystem::path& folder, int rank, const RunInfo&
   write_info(file_, "carousel rank", info);
   file_.set("/info", "rank", std::int64_t{rank});
   append_rows(file_, {});
-  publish(file_);
 }
 
 void RankFile::append(const RankSegment& segment, const MeasuredRecord& measured) {
   append_rows(file_, segment);
   write_measured(file_, measured);
-  publish(file_);
+}
+
+void RankFile::publish() const {
+  replace_file(file_.path(), file_.image(), Durability::process);
 }
 
 }  // namespace carousel

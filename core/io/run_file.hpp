@@ -5,9 +5,9 @@
 // The HDF5 files of a run: run.h5, and one file per rank that run.h5 links to, so that a reader
 // sees one file. They take records; what the records mean for training they do not know.
 //
-// A file under construction lives in memory and replaces the one on disk after every segment. So a
-// run killed at any moment leaves whole files, and nobody who looks at one (HDF5 locks what it
-// opens) can make the run fail.
+// A file under construction lives in memory and replaces the one on disk when it is published,
+// after every segment. So a run killed at any moment leaves whole files, and nobody who looks at
+// one (HDF5 locks what it opens) can make the run fail.
 
 #include <cstdint>
 #include <filesystem>
@@ -63,8 +63,10 @@ class RunFile {
   void write_plan(const PlanRecord& plan);
   /// Links /ranks/R, /receipts/S and /audit/parameters/P to the files of the ranks.
   void link(int ranks, std::span<const StageOwner> stages);
-  /// Adds rows and writes the file.
+  /// Adds rows.
   void append(const RunSegment& segment);
+  /// Writes the file.
+  void publish() const;
 
  private:
   hdf5::File file_;
@@ -98,8 +100,10 @@ class RankFile {
  public:
   RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info);
 
-  /// Adds rows, renews /measured and writes the file.
+  /// Adds rows and renews /measured.
   void append(const RankSegment& segment, const MeasuredRecord& measured);
+  /// Writes the file.
+  void publish() const;
 
  private:
   hdf5::File file_;

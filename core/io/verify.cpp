@@ -70,7 +70,7 @@ void verify_steps(const JudgedFile& file, const Expectation& expected, std::int6
   for (std::size_t k = 0; k < rows; ++k) {
     const auto t = static_cast<std::int64_t>(k);
     file.demand("/steps/step", k, step[k], t);
-    file.demand("/steps/epoch", k, epoch[k], t / expected.steps_per_epoch);
+    file.demand("/steps/epoch", k, epoch[k], t / expected.agenda.steps_per_epoch);
     // Cosines of two machines may differ in their last bits.
     const double wanted = expected.learning_rate(t);
     if (!(std::abs(rate[k] - wanted) <= 1e-12 * std::abs(wanted)))
@@ -87,32 +87,29 @@ void verify_steps(const JudgedFile& file, const Expectation& expected, std::int6
 std::vector<Segment> segments_until(const Expectation& expected, std::int64_t steps) {
   std::vector<Segment> segments;
   for (std::int64_t t = 0; t < steps; t = segments.back().last) {
-    segments.push_back(segment_at(t, expected.steps_per_epoch, expected.total_steps));
+    segments.push_back(expected.agenda.segment_at(t));
     segments.back().last = std::min(segments.back().last, steps);
   }
   return segments;
 }
 
-/// Whether a run may stop after `steps` updates other than by divergence.
-bool between_segments(const Expectation& expected, std::int64_t steps) {
-  return steps == expected.total_steps || steps % expected.steps_per_epoch == 0;
-}
-
 /// How the run ended, its losses and its length agree: all devices stop three steps after the first
-/// loss that is not finite, or with the segment if that is earlier.
+/// loss that is not finite, or with the segment if that is earlier. Nothing but the parameters may
+/// have ceased to be finite where a checkpoint was due.
 void verify_end(const JudgedFile& file, const RunSummary& run, const Expectation& expected) {
   const RunState state = run.status ? run.status->state : RunState::running;
   const auto first =
       std::ranges::find_if_not(run.losses, [](double x) { return std::isfinite(x); });
   const std::int64_t t = first - run.losses.begin();
-  std::int64_t wanted = expected.total_steps;
+  std::int64_t wanted = expected.agenda.total_steps;
   if (state == RunState::diverged) {
-    if (t == run.steps) file.wrong("/steps/loss is finite in every row, but the run diverged");
-    wanted = std::min(segment_at(t, expected.steps_per_epoch, expected.total_steps).last, t + 3);
+    if (t == run.steps && !expected.agenda.saves_after(t))
+      file.wrong("/steps/loss is finite in every row, but the run diverged");
+    wanted = t == run.steps ? t : std::min(expected.agenda.segment_at(t).last, t + 3);
   } else {
     if (t < run.steps)
       file.wrong("/steps/loss row {} is {}, but the run is {}", t, *first, to_string(state));
-    if (state != RunState::done && between_segments(expected, run.steps)) return;
+    if (state != RunState::done && expected.agenda.pauses_after(run.steps)) return;
   }
   if (run.steps != wanted)
     file.wrong("/steps/loss has {} rows, should have {} in a run that is {}", run.steps, wanted,
@@ -127,7 +124,7 @@ std::int64_t verify_evaluations(const JudgedFile& file, const RunSummary& run,
                                 const Expectation& expected) {
   std::vector<std::int64_t> wanted;
   for (const Segment& segment : segments_until(expected, run.steps))
-    if (expected.evaluated(segment.last)) wanted.push_back(segment.last);
+    if (expected.agenda.evaluates_after(segment.last)) wanted.push_back(segment.last);
   const bool done = run.status && run.status->state == RunState::done;
   const bool last_missing = !done && !wanted.empty() && run.evaluations.size() + 1 == wanted.size();
   if (last_missing && wanted.back() == run.steps) wanted.pop_back();
@@ -137,7 +134,7 @@ std::int64_t verify_evaluations(const JudgedFile& file, const RunSummary& run,
   const auto accuracy = file.column<double>("/evaluations/accuracy", wanted.size());
   for (std::size_t k = 0; k < wanted.size(); ++k) {
     file.demand("/evaluations/step", k, step[k], wanted[k]);
-    file.demand("/evaluations/epoch", k, epoch[k], wanted[k] / expected.steps_per_epoch);
+    file.demand("/evaluations/epoch", k, epoch[k], wanted[k] / expected.agenda.steps_per_epoch);
     file.demand_within("/evaluations/accuracy", k, accuracy[k], 0, 1);
   }
   return std::ssize(wanted);
@@ -173,7 +170,7 @@ std::int64_t recorded_steps(const JudgedFile& file, const RunSummary& run,
   std::int64_t steps = run.steps;
   const std::int64_t messages = file.hdf5().integer("/measured", "messages_sent");
   std::int64_t counted = 0;
-  for (const Segment& segment : segments_until(expected, expected.total_steps)) {
+  for (const Segment& segment : segments_until(expected, expected.agenda.total_steps)) {
     if (counted == messages) break;  // where none are sent, none tell of the steps
     counted += sent_in(expected.schedule, device, segment).messages;
     steps = segment.last;
@@ -184,7 +181,7 @@ std::int64_t recorded_steps(const JudgedFile& file, const RunSummary& run,
       steps = file.hdf5().contains(receipts) ? std::ssize(file.hdf5().read<std::uint64_t>(receipts))
                                              : 0;
   }
-  return between_segments(expected, steps) ? steps : run.steps;
+  return expected.agenda.pauses_after(steps) ? steps : run.steps;
 }
 
 /// Digests of every stage after every update.
@@ -283,6 +280,8 @@ std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expecte
   if (step < 1 || step > steps)
     fail(ExitCode::bad_data, "{}: was made after {} steps, but receipts end with {}", path, step,
          steps);
+  if (!expected.agenda.saves_after(step))
+    fail(ExitCode::bad_data, "{}: was made after {} steps, where the deck wants none", path, step);
   for (std::size_t j = 0; j < expected.memory.stages.size(); ++j) {
     const StageMemory& stage = expected.memory.stages[j];
     const auto demand = [&](std::int64_t row, const char* parameters) {

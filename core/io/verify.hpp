@@ -23,9 +23,7 @@ struct Expectation {
   const MemoryPlan& memory;
   PlanRecord plan;
   std::uint64_t seed = 0;
-  std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 0;
-  std::function<bool(std::int64_t)> evaluated;        // after this many updates
+  Agenda agenda;
   std::function<bool(std::int64_t)> profiled;         // this step
   std::function<double(std::int64_t)> learning_rate;  // of this update
 };

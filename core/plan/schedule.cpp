@@ -93,11 +93,6 @@ placements::Layout layout_of(const Rule& rule, const ScheduleSpec& spec) {
 
 }  // namespace
 
-Segment segment_at(std::int64_t step, std::int64_t steps_per_epoch, std::int64_t total_steps) {
-  const std::int64_t epoch_end = (step / steps_per_epoch + 1) * steps_per_epoch;
-  return {step, std::min(epoch_end, total_steps)};
-}
-
 Schedule::Schedule(const ScheduleSpec& spec)
     : spec_(spec),
       rule_(spec.parallel.rule, spec.parallel.micro_batches, spec.parallel.stages,

@@ -10,23 +10,12 @@
 #include <vector>
 
 #include "core/plan/action.hpp"
+#include "core/plan/agenda.hpp"
 #include "core/plan/placements.hpp"
 #include "core/plan/program.hpp"
 #include "core/plan/rule.hpp"
 
 namespace carousel {
-
-/// Training steps first .. last - 1, executed without interruption. All devices enter and leave it
-/// with complete copies of theta_first, theta_{first-1} and theta_last, theta_{last-1}.
-struct Segment {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-};
-
-/// The segment of a run that begins with `step`. Segments end with epochs: records reach the disk
-/// and evaluations find complete parameters.
-[[nodiscard]] Segment segment_at(std::int64_t step, std::int64_t steps_per_epoch,
-                                 std::int64_t total_steps);
 
 /// Lists of actions that repeat, written by anybody. Steps, versions and times are relative to the
 /// first of the `steps` training steps that a period holds; actions may belong to steps before or

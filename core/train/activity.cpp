@@ -39,11 +39,6 @@ void Activity::ends() {
   ++count_;
 }
 
-bool Activity::at_action() const {
-  const std::lock_guard lock(mutex_);
-  return busy_;
-}
-
 std::uint64_t Activity::count() const {
   const std::lock_guard lock(mutex_);
   return count_;

@@ -19,8 +19,6 @@ class Activity {
   void starts(const Action& action);
   void ends();
 
-  /// Whether it is at an action; otherwise it is between segments, where files are written.
-  [[nodiscard]] bool at_action() const;
   /// Changes with every action.
   [[nodiscard]] std::uint64_t count() const;
   /// The training step of the newest action.

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/agenda.hpp"
+
 namespace carousel {
 
 /// `[train.optimizer]`; the update is PyTorch's torch.optim.SGD.
@@ -52,19 +54,21 @@ struct TrainConfig {
   LearningRateConfig schedule;
 };
 
-/// Updates of the whole run.
-[[nodiscard]] inline std::int64_t total_steps(const TrainConfig& train,
-                                              std::int64_t steps_per_epoch) {
-  return train.steps > 0 ? train.steps : train.epochs * steps_per_epoch;
-}
+/// `[checkpoint]`. There is always one at the end.
+struct CheckpointConfig {
+  int every = 1;                 // epochs between checkpoints; 0: not for whole epochs
+  std::int64_t every_steps = 0;  // the same in training steps; 0: not for steps
+  int keep = 2;                  // the newest ones; 0: all
+};
 
-/// Whether the test set is evaluated after `steps` updates: at the end, and as often as asked for
-/// after whole epochs.
-[[nodiscard]] inline bool evaluates_after(const TrainConfig& train, std::int64_t steps,
-                                          std::int64_t steps_per_epoch) {
-  if (steps == total_steps(train, steps_per_epoch)) return true;
-  return steps % steps_per_epoch == 0 && train.evaluate_every > 0 &&
-         steps / steps_per_epoch % train.evaluate_every == 0;
+/// What all of this says about the pauses of a run.
+[[nodiscard]] inline Agenda agenda_of(const TrainConfig& train, const CheckpointConfig& checkpoint,
+                                      std::int64_t steps_per_epoch) {
+  return {.total_steps = train.steps > 0 ? train.steps : train.epochs * steps_per_epoch,
+          .steps_per_epoch = steps_per_epoch,
+          .evaluation_epochs = train.evaluate_every,
+          .checkpoint_epochs = checkpoint.every,
+          .checkpoint_steps = checkpoint.every_steps};
 }
 
 /// `[profile]`.

@@ -43,6 +43,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .learning_rate = std::move(hooks.learning_rate),
                        .on_step = std::move(hooks.on_step),
                        .on_update = std::move(hooks.on_update),
+                       .on_save = std::move(hooks.on_save),
                        .seconds = spec.seconds,
                        .micro_batch_size = spec.train.micro_batch_size,
                        .seed = spec.seed}) {

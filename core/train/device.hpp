@@ -25,6 +25,7 @@ class Device {
     std::function<double(std::int64_t)> learning_rate;
     std::function<void(std::int64_t, const StepSums&)> on_step;
     std::function<void(std::int64_t, int, const real*)> on_update;
+    std::function<void(const Action&, std::span<const real>)> on_save;
   };
 
   Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, Hooks hooks);

@@ -19,7 +19,6 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
     : exec_(exec),
       parts_(std::move(parts)),
       counts_(parts_.schedule.buffers(parts_.device)),
-      collected_(parts_.device == 0 ? parts_.schedule.rule().stages() : 0),
       frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
       digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), frames_.size()) {
@@ -287,11 +286,6 @@ void Executor::stop_after(std::int64_t diverged) {
 void Executor::save(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
-  Collected& all = collected_[j];
-  std::vector<real>& to = action.payload == Payload::optimizer_state ? all.momentum
-                          : action.version == action.step            ? all.parameters
-                                                                     : all.previous;
-  if (action.source == 0) to.clear();
   const bool state = action.payload == Payload::optimizer_state;
   const bool here = action.bytes == 0;
   const real* from = here ? nullptr : memory.gradient(action.buffer);
@@ -300,8 +294,9 @@ void Executor::save(const Action& action) {
     from = state ? memory.optimizer(j) : memory.parameters(j, action.version);
     numbers = state ? stage(j).parameter_size : stage(j).message_size;
   }
-  to.resize(to.size() + static_cast<std::size_t>(numbers));
-  copy_to_host(exec_, std::span(to).last(static_cast<std::size_t>(numbers)), from);
+  std::vector<real> piece(static_cast<std::size_t>(numbers));
+  copy_to_host(exec_, piece, from);
+  parts_.on_save(action, piece);
 }
 
 }  // namespace carousel

@@ -41,9 +41,10 @@ struct ExecutorParts {
   Recorder& recorder;
   Activity& activity;
   const OptimizerConfig& optimizer;
-  std::function<double(std::int64_t)> learning_rate;              // of an update index
-  std::function<void(std::int64_t, const StepSums&)> on_step;     // a step is complete
-  std::function<void(std::int64_t, int, const real*)> on_update;  // step, stage, theta_{step+1}
+  std::function<double(std::int64_t)> learning_rate;                  // of an update index
+  std::function<void(std::int64_t, const StepSums&)> on_step;         // a step is complete
+  std::function<void(std::int64_t, int, const real*)> on_update;      // step, stage, theta_{step+1}
+  std::function<void(const Action&, std::span<const real>)> on_save;  // a piece of a collection
   Clock seconds;
   int micro_batch_size = 1;
   std::uint64_t seed = 0;
@@ -68,14 +69,6 @@ class Executor {
   [[nodiscard]] const Segment& segment() const { return segment_; }
   /// The first step whose loss was not finite, or -1.
   [[nodiscard]] std::int64_t diverged_at() const { return diverged_at_; }
-  /// What the last collection brought here, by stage, on the host.
-  struct Collected {
-    std::vector<real> parameters;  // flat, with what rides behind them
-    std::vector<real> previous;
-    std::vector<real> momentum;
-  };
-  [[nodiscard]] const std::vector<Collected>& collected() const { return collected_; }
-
   /// Messages and bytes sent in training since the construction.
   [[nodiscard]] const Traffic& sent() const { return sent_; }
 
@@ -113,7 +106,6 @@ class Executor {
   ExecutionSpace exec_;
   ExecutorParts parts_;
   const BufferCounts& counts_;
-  std::vector<Collected> collected_;
   std::vector<std::byte*> frames_;    // [S] of the micro-batch in hand
   std::vector<std::int64_t> epochs_;  // [input] of the micro-batch in it
   Kokkos::View<std::uint64_t*, MemorySpace> digest_;

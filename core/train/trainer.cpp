@@ -21,17 +21,19 @@ TrainingOrder training_order(const TrainerSpec& spec) {
           .micro_batch_size = spec.train.micro_batch_size};
 }
 
-/// Cuts a part of the flat vector of a stage into the named tensors of its layers.
-void append_tensors(std::vector<HostTensor>& tensors, const Model& model, const StageMemory& stage,
-                    std::vector<ParameterSpec> LayerSpec::*part, std::span<const real> flat) {
+/// Shows the flat vector of a stage as the tensors of its layers; returns what lies behind them.
+std::span<const real> show_tensors(const std::function<void(const StateTensor&)>& show,
+                                   const Model& model, const StageMemory& stage, StatePart part,
+                                   std::span<const real> flat) {
+  const auto list = part == StatePart::buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
   for (int k = 0; k < stage.layers; ++k) {
-    for (const ParameterSpec& tensor : model.layers[stage.first + k].*part) {
+    for (const ParameterSpec& tensor : model.layers[stage.first + k].*list) {
       const auto size = static_cast<std::size_t>(tensor.size());
-      const std::span<const real> values = flat.first(size);
-      tensors.push_back({tensor.name, tensor.shape, {values.begin(), values.end()}});
+      show({part, tensor, flat.first(size)});
       flat = flat.subspan(size);
     }
   }
+  return flat;
 }
 
 }  // namespace
@@ -39,28 +41,29 @@ void append_tensors(std::vector<HostTensor>& tensors, const Model& model, const 
 Trainer::Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver& observer)
     : exec_(exec), spec_(std::move(spec)), observer_(observer) {
   completed_.reserve(2);
-  steps_per_epoch_ = training_order(spec_).steps_per_epoch();
-  total_steps_ = carousel::total_steps(spec_.train, steps_per_epoch_);
+  agenda_ = agenda_of(spec_.train, spec_.checkpoint, training_order(spec_).steps_per_epoch());
   for (int index : spec_.devices) {
     devices_.push_back(std::make_unique<Device>(
         exec_, spec_, index,
-        Device::Hooks{.total_steps = total_steps_,
-                      .learning_rate =
-                          [this](std::int64_t t) {
-                            return learning_rate(spec_.train.schedule,
-                                                 spec_.train.optimizer.learning_rate, t,
-                                                 steps_per_epoch_, total_steps_);
-                          },
-                      .on_step =
-                          [this, index](std::int64_t step, const StepSums& sums) {
-                            if (index == 0) step_done(step, sums);
-                          },
-                      .on_update =
-                          [this, index](std::int64_t step, int stage, const real* theta) {
-                            if (index == spec_.schedule.owner(stage))
-                              observer_.on_update(index, step, stage, theta,
-                                                  spec_.memory.stages[stage].parameter_size);
-                          }}));
+        Device::Hooks{
+            .total_steps = agenda_.total_steps,
+            .learning_rate =
+                [this](std::int64_t t) {
+                  return learning_rate(spec_.train.schedule, spec_.train.optimizer.learning_rate, t,
+                                       agenda_.steps_per_epoch, agenda_.total_steps);
+                },
+            .on_step =
+                [this, index](std::int64_t step, const StepSums& sums) {
+                  if (index == 0) step_done(step, sums);
+                },
+            .on_update =
+                [this, index](std::int64_t step, int stage, const real* theta) {
+                  if (index == spec_.schedule.owner(stage))
+                    observer_.on_update(index, step, stage, theta,
+                                        spec_.memory.stages[stage].parameter_size);
+                },
+            .on_save = [this](const Action& action,
+                              std::span<const real> piece) { show_piece(action, piece); }}));
   }
 }
 
@@ -78,11 +81,11 @@ void Trainer::step_done(std::int64_t step, const StepSums& sums) {
   const int n = spec_.schedule.rule().micro_batches();
   StepRecord record;
   record.step = step;
-  record.epoch = step / steps_per_epoch_;
+  record.epoch = step / agenda_.steps_per_epoch;
   record.loss = sums.loss / n;
   record.accuracy = sums.samples > 0 ? sums.correct / sums.samples : 0;
   record.learning_rate = learning_rate(spec_.train.schedule, spec_.train.optimizer.learning_rate,
-                                       step, steps_per_epoch_, total_steps_);
+                                       step, agenda_.steps_per_epoch, agenda_.total_steps);
   record.seconds = now;
   // Device 0 may learn of several steps at once, above all at the end of a segment.
   double& before = recent_[segment_steps_ % std::ssize(recent_)];
@@ -99,22 +102,22 @@ void Trainer::tell() {
   completed_.clear();
 }
 
-TrainingResult Trainer::run() {
-  TrainingResult result;
-  first_step_seconds_ = spec_.seconds();
-  while (steps_ < total_steps_) {
-    run_segment(segment_at(steps_, steps_per_epoch_, total_steps_));
-    const Executor& executor = devices_.front()->executor();
-    steps_ = executor.segment().last;
-    result.diverged_at = executor.diverged_at();
-    if (result.diverged_at >= 0) break;
-    if (evaluates_after(spec_.train, steps_, steps_per_epoch_)) {
-      const EvaluationRecord record = evaluate(steps_);
-      if (devices_.front()->index() == 0) observer_.on_evaluation(record);
-    }
+bool Trainer::advance() {
+  if (first_step_seconds_ < 0) first_step_seconds_ = spec_.seconds();
+  run_segment(agenda_.segment_at(result_.steps));
+  const Executor& executor = devices_.front()->executor();
+  result_ = {.steps = executor.segment().last, .diverged_at = executor.diverged_at()};
+  if (result_.diverged_at >= 0) return false;
+  if (agenda_.evaluates_after(result_.steps)) {
+    const EvaluationRecord record = evaluate(result_.steps);
+    if (devices_.front()->index() == 0) observer_.on_evaluation(record);
   }
-  result.steps = steps_;
-  return result;
+  return result_.steps < agenda_.total_steps;
+}
+
+TrainingResult Trainer::run() {
+  while (advance()) continue;
+  return result_;
 }
 
 void Trainer::run_segment(const Segment& segment) {
@@ -172,7 +175,7 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
                                 version);
   run_lists(lists);
 
-  EvaluationRecord record{.step = version, .epoch = version / steps_per_epoch_};
+  EvaluationRecord record{.step = version, .epoch = version / agenda_.steps_per_epoch};
   if (devices_.front()->index() != 0) return record;
   std::vector<Metrics> results(batches);
   copy_to_host(exec_, results, devices_.front()->memory().evaluation(0));
@@ -189,29 +192,31 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
   return record;
 }
 
-Snapshot Trainer::snapshot() {
-  const std::vector<StageMemory>& stages = spec_.memory.stages;
+void Trainer::collect(const std::function<void(const StateTensor&)>& show) {
   const bool momentum = spec_.train.optimizer.momentum != 0;
   std::vector<std::int64_t> state_bytes;
-  for (const StageMemory& stage : stages)
+  for (const StageMemory& stage : spec_.memory.stages)
     state_bytes.push_back(momentum ? stage.parameter_size * std::int64_t{sizeof(real)} : 0);
-  run_lists(collection_actions(spec_.schedule, state_bytes, steps_));
+  show_ = show;
+  run_lists(collection_actions(spec_.schedule, state_bytes, result_.steps));
+  show_ = nullptr;
+  collected_ = {};
+}
 
-  Snapshot result;
-  result.step = steps_;
-  if (devices_.front()->index() != 0) return result;
-  for (std::size_t j = 0; j < stages.size(); ++j) {
-    const Executor::Collected& found = devices_.front()->executor().collected()[j];
-    const auto append = [&](std::vector<HostTensor>& tensors, std::span<const real> values) {
-      append_tensors(tensors, spec_.model, stages[j], &LayerSpec::parameters, values);
-    };
-    append(result.parameters, found.parameters);
-    append_tensors(result.buffers, spec_.model, stages[j], &LayerSpec::buffers,
-                   std::span(found.parameters).subspan(stages[j].parameter_size));
-    if (!found.previous.empty()) append(result.previous, found.previous);
-    if (!found.momentum.empty()) append(result.momentum, found.momentum);
-  }
-  return result;
+/// Pieces come in order; the last one makes a part of a stage whole.
+void Trainer::show_piece(const Action& action, std::span<const real> piece) {
+  const StageMemory& stage = spec_.memory.stages[action.stage];
+  const bool state = action.payload == Payload::optimizer_state;
+  const std::int64_t whole = state ? stage.parameter_size : stage.message_size;
+  collected_.reserve(static_cast<std::size_t>(whole));
+  collected_.insert(collected_.end(), piece.begin(), piece.end());
+  if (std::ssize(collected_) < whole) return;
+  StatePart part = StatePart::momentum;
+  if (!state) part = action.version == action.step ? StatePart::parameters : StatePart::previous;
+  const auto rest = show_tensors(show_, spec_.model, stage, part, collected_);
+  if (part == StatePart::parameters)
+    show_tensors(show_, spec_.model, stage, StatePart::buffers, rest);
+  collected_.clear();
 }
 
 MeasuredRecord Trainer::measured(int index) const {

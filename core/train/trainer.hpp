@@ -3,11 +3,13 @@
 #pragma once
 
 // Trains a model: divides the run into segments, drives the devices of this process through each,
-// evaluates between them. What is told about it goes to an observer; files are not its business.
+// evaluates between them, and collects what a checkpoint holds. What is told about it goes to an
+// observer; files are not its business.
 
 #include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,7 @@ struct TrainerSpec {
   const MemoryPlan& memory;
   const Dataset& dataset;
   const TrainConfig& train;
+  const CheckpointConfig& checkpoint;
   const ProfileConfig& profile;
   std::uint64_t seed = 1;
   std::vector<int> devices;  // of the plan, in this process
@@ -56,24 +59,23 @@ class TrainingObserver {
   virtual void on_segment_end(int device, const Recorder& recorder) = 0;
 };
 
-/// A named host copy of a parameter, of its optimizer state or of a buffer.
-struct HostTensor {
-  std::string name;
-  std::vector<std::int64_t> shape;
-  std::vector<real> values;
+/// What a tensor of a checkpoint is.
+enum class StatePart : std::uint8_t {
+  parameters,  // theta_t
+  previous,    // theta_{t-1}; cyclic rules only
+  momentum,    // of the optimizer, where it has one
+  buffers      // running statistics that came with theta_t
 };
 
-/// What a checkpoint holds, complete on the process of device 0.
-struct Snapshot {
-  std::int64_t step = 0;
-  std::vector<HostTensor> parameters;  // theta_step
-  std::vector<HostTensor> previous;    // theta_{step-1}; cyclic rules only
-  std::vector<HostTensor> momentum;    // empty without momentum
-  std::vector<HostTensor> buffers;     // running statistics that came with theta_step
+/// A tensor of all that a run has learned; its values are borrowed, on the host.
+struct StateTensor {
+  StatePart part = StatePart::parameters;
+  const ParameterSpec& spec;
+  std::span<const real> values;
 };
 
 struct TrainingResult {
-  std::int64_t steps = 0;         // updates made
+  std::int64_t steps = 0;         // updates made, in segments that are over
   std::int64_t diverged_at = -1;  // first step whose loss was not finite
 };
 
@@ -84,23 +86,29 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
 
-  /// Trains to the end, or until all devices stop because the loss is no longer finite.
+  /// Trains the next segment and evaluates behind it where that is due. False when nothing is left
+  /// to be trained: all steps are done, or the loss is no longer finite.
+  bool advance();
+  /// Advances to the end.
   TrainingResult run();
-  /// Brings all state to device 0. Every process of the run calls it.
-  [[nodiscard]] Snapshot snapshot();
+  /// Brings all that was learned to device 0, stage by stage, and there shows it tensor by tensor:
+  /// of each stage its parameters and buffers, previous parameters, momentum. Between segments, by
+  /// every process of the run; on others `show` is not called.
+  void collect(const std::function<void(const StateTensor&)>& show);
   /// What was measured on a device of this process.
   [[nodiscard]] MeasuredRecord measured(int device) const;
   /// A device of this process.
   [[nodiscard]] Device& device(int index) const;
 
   /// Steps of the segments that are over.
-  [[nodiscard]] std::int64_t steps() const { return steps_; }
-  [[nodiscard]] std::int64_t total_steps() const { return total_steps_; }
-  [[nodiscard]] std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  [[nodiscard]] std::int64_t steps() const { return result_.steps; }
+  [[nodiscard]] const TrainingResult& result() const { return result_; }
+  [[nodiscard]] const Agenda& agenda() const { return agenda_; }
   /// Evaluates theta_version on /test; the record counts on the process of device 0 only.
   EvaluationRecord evaluate(std::int64_t version);
 
  private:
+  void show_piece(const Action& action, std::span<const real> piece);
   void step_done(std::int64_t step, const StepSums& sums);
   void run_segment(const Segment& segment);
   void tell();
@@ -110,14 +118,15 @@ class Trainer {
   ExecutionSpace exec_;
   TrainerSpec spec_;
   TrainingObserver& observer_;
-  std::int64_t steps_per_epoch_ = 0;
-  std::int64_t total_steps_ = 0;
+  Agenda agenda_;
+  TrainingResult result_;
   std::int64_t segment_steps_ = 0;     // completed in this segment
   std::array<double, 8> recent_ = {};  // when each of its last ones was, in turn, or it began
   double first_step_seconds_ = -1;
-  std::int64_t steps_ = 0;
   std::vector<StepRecord> completed_;  // not yet told
   std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<real> collected_;  // one part of a stage; empty but in a collection
+  std::function<void(const StateTensor&)> show_;
 };
 
 }  // namespace carousel

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,7 @@ DECK = PROJECT / "inputs/digits.toml"
 # Threads of small kernels that wait for each other are slow on a busy machine.
 ONE = {"OMP_NUM_THREADS": "1"}
 RING = ("parallel.placement=replicated", "parallel.transport=mpi")
+STEADY = ("train.schedule.name=constant", "train.schedule.per_epoch=false")  # learning rate
 
 
 class Run(unittest.TestCase):
@@ -52,12 +54,44 @@ class Run(unittest.TestCase):
         self.assertEqual(len(lines), 1, result.stderr)
         return lines[0]
 
-    def parameters(self, name, group="parameters"):
-        with h5py.File(self.folder / name / "checkpoints/last.h5") as file:
+    def parameters(self, name, group="parameters", checkpoint="last"):
+        with h5py.File(self.folder / name / f"checkpoints/{checkpoint}.h5") as file:
             return {key: value[()] for key, value in file[group].items()}
 
 
 class Training(Run):
+    def test_checkpoints_between_segments(self):
+        words = [*STEADY, "checkpoint.every_steps=10", "checkpoint.keep=0"]
+        for name, more, keywords in (("one", (), {}), ("ring", RING, {"ranks": 4}),
+                                     ("sharded", ("parallel.placement=sharded",), {})):
+            self.train(name, "train.epochs=2", *words, *more, **keywords)
+            self.assertIn("All as it must be", self.carousel("verify", name).stdout)
+        saved = sorted(path.name for path in (self.folder / "one/checkpoints").iterdir())
+        self.assertEqual(saved, ["last.h5", *(f"step-{k:08}.h5" for k in (10, 20, 22, 30, 40, 44))])
+        for number in (20, 22, 30):
+            # What a run that ends there leaves.
+            short = f"short{number}"
+            self.train(short, f"train.steps={number}", *STEADY)
+            for group in ("parameters", "previous", "optimizer/momentum"):
+                wanted = self.parameters(short, group)
+                self.assertEqual(len(wanted), 8)
+                for name in ("one", "ring", "sharded"):
+                    found = self.parameters(name, group, f"step-{number:08}")
+                    for key, value in wanted.items():
+                        numpy.testing.assert_array_equal(found[key], value, f"{name} {key}")
+
+    def test_as_many_checkpoints_as_the_deck_says(self):
+        self.train("run", "train.epochs=5", "checkpoint.every=2", "checkpoint.keep=3")
+        saved = sorted(path.name for path in (self.folder / "run/checkpoints").glob("step*"))
+        self.assertEqual(saved, [f"step-{k:08}.h5" for k in (44, 88, 110)])
+        # A run whose newest one is from where the deck wants none.
+        os.rename(self.folder / "run/checkpoints/step-00000044.h5",
+                  self.folder / "run/checkpoints/last.h5")
+        with h5py.File(self.folder / "run/checkpoints/last.h5", "r+") as file:
+            file.attrs["step"] = 66
+        line = self.complaint(self.carousel("verify", "run", code=65))
+        self.assertIn("last.h5: was made after 66 steps, where the deck wants none", line)
+
     def test_all_placements_have_the_same_bits(self):
         for rule in ("dp", "cdp-v2"):
             self.train(f"{rule} single", "train.epochs=2", f"parallel.rule={rule}", **ONE)
@@ -231,7 +265,7 @@ class Refusals(Run):
         for name, words, ranks in (("one", (), 1), ("ring", RING, 4)):
             line = self.refused(76, name, "train.steps=1", "train.optimizer.learning_rate=1e200",
                                 *words, ranks=ranks)
-            self.assertIn("after the last step", line)
+            self.assertIn("after step 0", line)
             status = json.loads((self.folder / name / "status.json").read_text())
             self.assertEqual((status["state"], status["step"]), ("diverged", 1))
             self.assertFalse(list((self.folder / name / "checkpoints").iterdir()))
@@ -341,12 +375,14 @@ class Refusals(Run):
                                  "run.output=run"], cwd=self.folder, text=True,
                                 capture_output=True, timeout=60)
         self.assertEqual(result.returncode, 74, result.stderr)
-        self.assertIn("carousel: ", result.stderr)
+        self.assertIn("check free space", self.complaint(result))
 
-    def test_no_rank_outlives_a_killed_one(self):
+    def begin_training(self):
+        """Four ranks in a training without end, and their engines."""
         process = subprocess.Popen([MPIEXEC, "-n", "4", CAROUSEL, "train", DECK, *RING,
                                     "run.output=run", "train.epochs=100000"], cwd=self.folder,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
         self.addCleanup(process.kill)
         metrics = self.folder / "run/metrics.jsonl"
         while not metrics.exists() or metrics.stat().st_size == 0:
@@ -355,6 +391,24 @@ class Refusals(Run):
         engines = [int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*")
                    if self.works_in(p)]
         self.assertEqual(len(engines), 4)
+        return process, engines
+
+    def test_one_line_tells_of_all_disks_that_are_full(self):
+        process, engines = self.begin_training()
+        for engine in engines:
+            environment = pathlib.Path(f"/proc/{engine}/environ").read_bytes()
+            if b"PMI_RANK=0\0" not in environment:  # which writes metrics all the time
+                resource.prlimit(engine, resource.RLIMIT_FSIZE, (4096, 4096))
+        _, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 74, stderr)
+        lines = [line for line in stderr.splitlines() if line.startswith("carousel: ")]
+        self.assertEqual(len(lines), 1, stderr)
+        self.assertRegex(lines[0], "rank 1: run/ranks/0001.h5.*check free space")
+        status = json.loads((self.folder / "run/status.json").read_text())
+        self.assertEqual((status["state"], status["exit_code"]), ("failed", 74))
+
+    def test_no_rank_outlives_a_killed_one(self):
+        process, engines = self.begin_training()
         self.assertIn("running", self.carousel("inspect", "run").stdout)
         self.assertIn("still writing", self.refused(2, "run", "--overwrite"))
         os.kill(engines[2], signal.SIGKILL)

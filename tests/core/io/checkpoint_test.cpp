@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -39,14 +40,16 @@ class CheckpointTest : public ::testing::Test {
     std::iota(weight_.begin(), weight_.end(), real(0.25));
   }
 
-  void save(std::int64_t step) const {
+  void save(std::int64_t step, int keep = 2) const {
     const std::vector<NamedTensor> tensors{
         {"/parameters/0.weight", {20, 30}, weight_},
         {"/parameters/0.bias", {20}, std::span(weight_).first(20)},
         {"/previous/0.weight", {20, 30}, weight_},
         {"/optimizer/momentum/0.weight", {600}, weight_},
     };
-    save_checkpoint(folder_.path(), testing::sample_info(), {step, 3, 4, 16}, tensors);
+    CheckpointWriter writer(testing::sample_info(), {step, 3, 4, 16}, {.tensors = 4});
+    for (const NamedTensor& tensor : tensors) writer.add(tensor);
+    writer.save(folder_.path(), keep);
   }
 
   [[nodiscard]] std::string last() const { return folder_ / "checkpoints/last.h5"; }
@@ -76,7 +79,15 @@ TEST_F(CheckpointTest, ComesBackBitForBit) {
               HasSubstr("/parameters/x is missing"));
 }
 
-TEST_F(CheckpointTest, KeepsTheNewestTwo) {
+TEST_F(CheckpointTest, KeepsAsManyAsItIsTold) {
+  for (const std::int64_t step : {1, 2, 3}) save(step, 0);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "checkpoints"), {}), 4);
+  save(3, 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "checkpoints"), {}), 2);
+  EXPECT_EQ(Checkpoint(last()).place().step, 3);
+}
+
+TEST_F(CheckpointTest, KeepsTheNewest) {
   for (const std::int64_t step : {5, 10, 15}) save(step);
   EXPECT_FALSE(fs::exists(folder_ / "checkpoints/step-00000005.h5"));
   EXPECT_TRUE(fs::exists(folder_ / "checkpoints/step-00000010.h5"));
@@ -141,6 +152,29 @@ TEST_F(CheckpointTest, MissingAndForeignFilesAreNamed) {
               HasSubstr("it is no carousel checkpoint"));
 }
 
+/// Bytes that are taken from the heap now.
+std::int64_t heap_in_use() {
+  const auto info = ::mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+}
+
+TEST_F(CheckpointTest, TakesNoMoreMemoryThanItSays) {
+  for (const std::int64_t tensors : {1, 100}) {
+    const std::vector<real> values(static_cast<std::size_t>(1'000'000 / tensors));
+    const CheckpointSize size{.tensors = tensors,
+                              .bytes = tensors * std::ssize(values) * std::int64_t{sizeof(real)}};
+    const std::int64_t before = heap_in_use();
+    CheckpointWriter writer(testing::sample_info(), {1, 1, 1, 1}, size);
+    for (std::int64_t k = 0; k < tensors; ++k)
+      writer.add({fmt::format("/parameters/{}", k), {std::ssize(values)}, values});
+    EXPECT_LE(heap_in_use() - before, size.file_bytes() + CheckpointWriter::library_bytes);
+    writer.save(folder_.path(), 1);
+    const auto bytes = static_cast<std::int64_t>(fs::file_size(last()));
+    EXPECT_GT(bytes, size.bytes);
+    EXPECT_LE(bytes, size.file_bytes());
+  }
+}
+
 /// Lets writes fail as on a full disk while it lives.
 class FileSizeLimit {
  public:
@@ -176,12 +210,13 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheFormerOne) {
 
 TEST_F(CheckpointTest, AFullDiskLeavesTheFormerRunFile) {
   RunFile run(folder_.path(), testing::sample_info());
+  run.publish();
   const auto size = fs::file_size(folder_ / "run.h5");
   {
     const FileSizeLimit limit(size);
     const std::vector<StepRecord> steps(2000);
-    EXPECT_THAT(failure(ExitCode::input_output, [&] { run.append({.steps = steps}); }),
-                HasSubstr("run.h5"));
+    run.append({.steps = steps});
+    EXPECT_THAT(failure(ExitCode::input_output, [&] { run.publish(); }), HasSubstr("run.h5"));
   }
   EXPECT_EQ(fs::file_size(folder_ / "run.h5"), size);
 }

@@ -87,8 +87,9 @@ TEST(Inspect, TellsAboutACheckpoint) {
   const TemporaryFolder folder;
   create_run_folder(folder.path(), false);
   const std::vector<real> values(6);
-  const std::vector<NamedTensor> tensors{{"/parameters/0.weight", {2, 3}, values}};
-  save_checkpoint(folder.path(), testing::sample_info(), {40, 2, 4, 16}, tensors);
+  CheckpointWriter writer(testing::sample_info(), {40, 2, 4, 16}, {.tensors = 1});
+  writer.add({"/parameters/0.weight", {2, 3}, values});
+  writer.save(folder.path(), 2);
   EXPECT_THAT(inspect(folder / "checkpoints/last.h5"),
               AllOf(HasSubstr("40 steps done, epoch 2, 4 micro-batches of 16"),
                     ContainsRegex("/parameters/0.weight +\\[2, 3\\]")));

@@ -24,6 +24,7 @@ RunSummary run_of(const TemporaryFolder& folder, int steps, bool backward_of_1 =
   create_run_folder(folder.path(), true);
   RunFile run(folder.path(), testing::sample_info());
   run.write_plan(testing::sample_plan());
+  run.publish();
   for (int device = 0; device < 2; ++device) {
     RankFile file(folder.path(), device, testing::sample_info());
     std::vector<ActionRecord> actions;
@@ -44,6 +45,7 @@ RunSummary run_of(const TemporaryFolder& folder, int steps, bool backward_of_1 =
       }
     }
     file.append({actions, {}, {}, {}, {}}, {});
+    file.publish();
   }
   return read_run(folder.path().string());
 }

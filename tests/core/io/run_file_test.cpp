@@ -168,8 +168,10 @@ TEST(RunFile, AnOpenReaderDoesNotDisturbTheRun) {
   RunFile run(folder.path(), testing::sample_info());
   const std::vector<StepRecord> steps(3);
   run.append({.steps = steps});
+  run.publish();
   const hdf5::File reader = hdf5::File::open(folder / "run.h5");
   run.append({.steps = steps});
+  run.publish();
   EXPECT_EQ(reader.read<double>("/steps/loss").size(), 3U);
   EXPECT_EQ(read_run(folder.path().string()).steps, 6);
 }
@@ -181,7 +183,10 @@ TEST(RunFile, SurvivesKillAtAnyMoment) {
   if (child == 0) {
     RunFile run(folder.path(), testing::sample_info());
     const std::vector<StepRecord> steps(100);
-    while (true) run.append({.steps = steps});
+    while (true) {
+      run.append({.steps = steps});
+      run.publish();
+    }
   }
   while (!std::filesystem::exists(folder / "run.h5")) ::usleep(1000);
   ::usleep(50000);

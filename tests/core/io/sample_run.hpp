@@ -48,7 +48,7 @@ inline PlanRecord sample_plan() {
   return plan;
 }
 
-/// Writes everything in segments of one step; `receipt` is stage 1's digest after step 1.
+/// Writes everything, segments of one step; `receipt` is stage 1's digest after step 1.
 inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t receipt,
                              int steps_made = 2) {
   create_run_folder(folder, false);
@@ -79,6 +79,8 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
     first.append({actions, messages, memory, kept_first, {}}, measured);
     second.append({{}, {}, {}, kept_second, audit}, measured);
   }
+  run.publish();
+  for (const RankFile* file : {&first, &second}) file->publish();
   StatusFile(folder).write({RunState::done, 0, "", steps_made});
 }
 

@@ -74,13 +74,6 @@ TEST(Account, ActivationsRiseToThePlanAndFallToNothing) {
   }
 }
 
-TEST(SegmentAt, EndsWithTheEpochOrTheRun) {
-  EXPECT_EQ(segment_at(0, 22, 440).last, 22);
-  EXPECT_EQ(segment_at(22, 22, 440).last, 44);
-  EXPECT_EQ(segment_at(24, 22, 440).last, 44);
-  EXPECT_EQ(segment_at(22, 22, 30).last, 30);
-}
-
 TEST(Account, OfWhatATeamSendsIsSharedByItsDevices) {
   for (int n = 1; n <= 6; ++n) {
     for (int stages = 1; stages <= 6; ++stages) {

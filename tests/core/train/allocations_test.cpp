@@ -103,7 +103,7 @@ TEST_P(Allocations, EveryKernelAndViewIsNamedAfterItsRoom) {
     const KokkosWatch watch(KokkosWatch::allocation + KokkosWatch::launch);
     SmallRun run(exec_, dataset_, deck);
     (void)run.trainer().run();
-    (void)run.trainer().snapshot();
+    (void)snapshot(run.trainer());
     EXPECT_GE(watch.launches().size(), 100U);
     // Zeros of a View come from a kernel that Kokkos names after it.
     std::set<std::string> labels;
@@ -122,7 +122,7 @@ TEST_P(Allocations, EveryKernelRunsOnTheGivenSpace) {
     const KokkosWatch watch(KokkosWatch::launch);
     SmallRun run(exec, dataset_, deck);
     (void)run.trainer().run();
-    (void)run.trainer().snapshot();
+    (void)snapshot(run.trainer());
     for (const Launch& launch : watch.launches()) EXPECT_EQ(launch.device, id) << launch.label;
   }
 }

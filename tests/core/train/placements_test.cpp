@@ -30,13 +30,13 @@ TEST_P(Placements, GiveTheSameBits) {
   for (const SmallDeck& deck : all_decks_for(GetParam())) {
     SCOPED_TRACE(name_of(deck));
     SmallRun single(exec_, dataset_, deck);
-    EXPECT_EQ(single.trainer().run().steps, deck.train.steps);
-    const Snapshot expected = single.trainer().snapshot();
+    const std::vector<Snapshot> expected = train_and_save(single.trainer());
+    EXPECT_EQ(single.trainer().steps(), deck.train.steps);
     for (const SmallDeck& other : exact_placements(deck)) {
       SCOPED_TRACE(name_of(other));
       SmallRun run(exec_, dataset_, other);
-      EXPECT_EQ(run.trainer().run().diverged_at, -1);
-      expect_same(run.trainer().snapshot(), expected);
+      expect_same(train_and_save(run.trainer()), expected);
+      EXPECT_EQ(run.trainer().result().diverged_at, -1);
       expect_same(run.story(), single.story());
       expect_same_receipts(run, single);
       ++compared;
@@ -48,11 +48,27 @@ TEST_P(Placements, GiveTheSameBits) {
       SCOPED_TRACE(name_of(other));
       SmallRun run(exec_, dataset_, other);
       EXPECT_EQ(run.trainer().run().steps, other.train.steps);
-      expect_close(run.trainer().snapshot().parameters, exact.trainer().snapshot().parameters);
+      expect_close(snapshot(run.trainer()).parameters, snapshot(exact.trainer()).parameters);
       ++compared;
     }
   }
   fmt::print("matrix: {} runs on several devices of one process, N = {}\n", compared, GetParam());
+}
+
+/// A checkpoint of an earlier step is what a run that ends there leaves, and making it changes
+/// nothing of what comes later.
+TEST_P(Placements, CheckpointsAreThoseOfShorterRuns) {
+  for (SmallDeck deck : {decks_for(GetParam()).back(), resnet_decks_for(GetParam()).back()}) {
+    SmallRun whole(exec_, dataset_, deck);
+    const std::vector<Snapshot> saved = train_and_save(whole.trainer());
+    for (const Snapshot& one : saved) {
+      deck.train.steps = one.step;
+      deck.checkpoint = {.every = 0};
+      SmallRun shorter(exec_, dataset_, deck);
+      (void)shorter.trainer().run();
+      expect_same(snapshot(shorter.trainer()), one);
+    }
+  }
 }
 
 TEST_P(Placements, DropTheSameFeatures) {
@@ -66,7 +82,7 @@ TEST_P(Placements, DropTheSameFeatures) {
     SCOPED_TRACE(name_of(other));
     SmallRun run(exec_, dataset_, other);
     run.trainer().run();
-    expect_same(run.trainer().snapshot(), single.trainer().snapshot());
+    expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
     expect_same(run.story(), single.story());
   }
   EXPECT_NE(single.story().steps.back().loss, without.story().steps.back().loss);

@@ -21,9 +21,47 @@ namespace carousel::test {
 struct SmallDeck {
   ParallelConfig parallel;
   TrainConfig train = {.micro_batch_size = 5, .steps = 12, .optimizer = {}, .schedule = {}};
+  CheckpointConfig checkpoint = {};
   ProfileConfig profile = {.steps = ""};
   ModelConfig model = {.name = "mlp", .widths = {64, 20, 17, 13, 10}};
 };
+
+/// A named copy of a tensor.
+struct HostTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::vector<real> values;
+};
+
+/// What a checkpoint holds; empty but on the process of device 0.
+struct Snapshot {
+  std::int64_t step = 0;
+  std::vector<HostTensor> parameters, previous, momentum, buffers;
+};
+
+[[nodiscard]] inline Snapshot snapshot(Trainer& trainer) {
+  Snapshot result;
+  result.step = trainer.steps();
+  trainer.collect([&](const StateTensor& tensor) {
+    std::vector<HostTensor>& part = tensor.part == StatePart::parameters ? result.parameters
+                                    : tensor.part == StatePart::previous ? result.previous
+                                    : tensor.part == StatePart::momentum ? result.momentum
+                                                                         : result.buffers;
+    part.push_back(
+        {tensor.spec.name, tensor.spec.shape, {tensor.values.begin(), tensor.values.end()}});
+  });
+  return result;
+}
+
+/// Trains to the end and collects every checkpoint.
+[[nodiscard]] inline std::vector<Snapshot> train_and_save(Trainer& trainer) {
+  std::vector<Snapshot> saved;
+  for (bool more = true; more;) {
+    more = trainer.advance();
+    if (trainer.agenda().saves_after(trainer.steps())) saved.push_back(snapshot(trainer));
+  }
+  return saved;
+}
 
 /// One device of the plan in this process, and how it reaches the others.
 struct Process {
@@ -66,6 +104,7 @@ class SmallRun final : public TrainingObserver {
   [[nodiscard]] const MemoryPlan& memory() const { return memory_; }
   [[nodiscard]] const SmallDeck& deck() const { return deck_; }
   [[nodiscard]] Trainer& trainer() { return trainer_; }
+  [[nodiscard]] const Trainer& trainer() const { return trainer_; }
   [[nodiscard]] const Story& story() const { return story_; }
 
   /// Makes room for what will be told in steps, for tests that watch the heap.
@@ -133,6 +172,7 @@ class SmallRun final : public TrainingObserver {
             .memory = memory_,
             .dataset = dataset,
             .train = deck_.train,
+            .checkpoint = deck_.checkpoint,
             .profile = deck_.profile,
             .seed = 5,
             .devices = devices,

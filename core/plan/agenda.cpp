@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/agenda.hpp"
+
+#include <algorithm>
+
+namespace carousel {
+namespace {
+
+/// Whether `count` is a multiple of a distance that is not 0.
+bool is_due(std::int64_t count, std::int64_t distance) {
+  return distance > 0 && count % distance == 0;
+}
+
+bool is_due_after_epochs(const Agenda& agenda, std::int64_t steps, std::int64_t epochs) {
+  return steps % agenda.steps_per_epoch == 0 && is_due(steps / agenda.steps_per_epoch, epochs);
+}
+
+}  // namespace
+
+Segment Agenda::segment_at(std::int64_t step) const {
+  const auto next = [step](std::int64_t distance) { return (step / distance + 1) * distance; };
+  std::int64_t last = std::min(next(steps_per_epoch), total_steps);
+  if (checkpoint_steps > 0) last = std::min(last, next(checkpoint_steps));
+  return {step, last};
+}
+
+bool Agenda::pauses_after(std::int64_t steps) const {
+  return steps == 0 || segment_at(steps - 1).last == steps;
+}
+
+bool Agenda::evaluates_after(std::int64_t steps) const {
+  return steps == total_steps || is_due_after_epochs(*this, steps, evaluation_epochs);
+}
+
+bool Agenda::saves_after(std::int64_t steps) const {
+  return steps == total_steps || is_due_after_epochs(*this, steps, checkpoint_epochs) ||
+         is_due(steps, checkpoint_steps);
+}
+
+}  // namespace carousel

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// When a run pauses, and what happens then: a pure function of how many steps are done. Trainer,
+// files and `verify` ask the same one.
+
+#include <cstdint>
+
+namespace carousel {
+
+/// Training steps first .. last - 1, executed without interruption. All devices enter and leave it
+/// with complete copies of theta_first, theta_{first-1} and theta_last, theta_{last-1}.
+struct Segment {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+struct Agenda {
+  std::int64_t total_steps = 0;
+  std::int64_t steps_per_epoch = 1;
+  std::int64_t evaluation_epochs = 0;  // between evaluations; 0: only at the end
+  std::int64_t checkpoint_epochs = 0;  // between checkpoints; 0: not for whole epochs
+  std::int64_t checkpoint_steps = 0;   // the same in steps; 0: not for steps
+
+  /// The segment that begins with `step`. Segments end with epochs, so that records reach the disk,
+  /// and where there is a checkpoint to be made.
+  [[nodiscard]] Segment segment_at(std::int64_t step) const;
+  /// Whether a segment ends after `steps` updates; the first begins after none.
+  [[nodiscard]] bool pauses_after(std::int64_t steps) const;
+  /// Whether the test set is evaluated after `steps` updates; it is at the end.
+  [[nodiscard]] bool evaluates_after(std::int64_t steps) const;
+  /// Whether a checkpoint is made after `steps` updates; one is at the end.
+  [[nodiscard]] bool saves_after(std::int64_t steps) const;
+};
+
+}  // namespace carousel

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Pauses of a run: epochs, checkpoints, the end.
+
+#include "core/plan/agenda.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+namespace carousel {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Where segments end, as far as `is` is true of them.
+std::vector<std::int64_t> ends(
+    const Agenda& agenda,
+    const std::function<bool(std::int64_t)>& is = [](std::int64_t) { return true; }) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t t = 0; t < agenda.total_steps;) {
+    t = agenda.segment_at(t).last;
+    if (is(t)) result.push_back(t);
+  }
+  return result;
+}
+
+TEST(Agenda, SegmentsEndWithEpochsAndWithTheRun) {
+  EXPECT_THAT(ends({.total_steps = 25, .steps_per_epoch = 10}), ElementsAre(10, 20, 25));
+  EXPECT_THAT(ends({.total_steps = 3, .steps_per_epoch = 10}), ElementsAre(3));
+}
+
+TEST(Agenda, ASegmentMayBeginAnywhere) {
+  EXPECT_EQ((Agenda{.total_steps = 440, .steps_per_epoch = 22}.segment_at(24).last), 44);
+}
+
+TEST(Agenda, SegmentsEndWhereACheckpointIsDue) {
+  const Agenda agenda{.total_steps = 25,
+                      .steps_per_epoch = 10,
+                      .evaluation_epochs = 1,
+                      .checkpoint_epochs = 2,
+                      .checkpoint_steps = 7};
+  EXPECT_THAT(ends(agenda), ElementsAre(7, 10, 14, 20, 21, 25));
+  EXPECT_THAT(ends(agenda, [&](auto t) { return agenda.saves_after(t); }),
+              ElementsAre(7, 14, 20, 21, 25));
+  EXPECT_THAT(ends(agenda, [&](auto t) { return agenda.evaluates_after(t); }),
+              ElementsAre(10, 20, 25));
+}
+
+TEST(Agenda, OnlyTheEndIsCertain) {
+  const Agenda agenda{.total_steps = 20, .steps_per_epoch = 10};
+  EXPECT_THAT(ends(agenda, [&](auto t) { return agenda.saves_after(t); }), ElementsAre(20));
+  EXPECT_THAT(ends(agenda, [&](auto t) { return agenda.evaluates_after(t); }), ElementsAre(20));
+}
+
+}  // namespace
+}  // namespace carousel
