@@ -59,12 +59,15 @@ double RunClock::seconds() const {
 }
 
 EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
+  constexpr std::string_view watchdog_word = "--watchdog-seconds=";
   EngineArguments arguments;
   for (const std::string& word : words) {
     if (arguments.command.empty())
       arguments.command = word;
     else if (word == "--overwrite")
       arguments.overwrite = true;
+    else if (word.starts_with(watchdog_word))
+      arguments.watchdog_seconds = std::strtod(word.c_str() + watchdog_word.size(), nullptr);
     else if (!arguments.operands.empty() && arguments.command == "train")
       arguments.overrides.push_back(word);
     else

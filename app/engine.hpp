@@ -21,6 +21,7 @@ struct EngineArguments {
   std::vector<std::string> operands;   // DECK, or CHECKPOINT DATASET
   std::vector<std::string> overrides;  // section.key=value
   bool overwrite = false;
+  double watchdog_seconds = 0;  // that the start of MPI may take; 0: for ever
 };
 
 /// What the front end hands over; Error(usage) for anything else.

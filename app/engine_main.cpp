@@ -7,17 +7,20 @@
 #include <fmt/core.h>
 
 #include <Kokkos_Core.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/launcher.hpp"
+#include "comm/deadline.hpp"
 #include "comm/mpi_session.hpp"
 #include "core/base/descriptor.hpp"
 
@@ -33,6 +36,17 @@ int end(ExitCode code, const char* text, const std::optional<MpiSession>& sessio
   return static_cast<int>(code);
 }
 
+/// Not all ranks have come to the start of MPI, which itself would wait for ever.
+[[noreturn]] void give_up(const EngineArguments& arguments, const Launcher& launcher) {
+  complain(
+      fmt::format("rank {}: not all ranks have started within {} s (run.watchdog_seconds); did one "
+                  "of them end?",
+                  launcher.rank, arguments.watchdog_seconds));
+  // A launcher may end the others as soon as one has ended; all should have spoken by then.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::_Exit(static_cast<int>(ExitCode::peer_lost));
+}
+
 int guarded_main(int argc, char** argv) {
   RunClock clock;
   // A file that may not grow is an error of writing, with a line and an exit code; a reader of the
@@ -44,15 +58,18 @@ int guarded_main(int argc, char** argv) {
     const EngineArguments arguments = parse_engine_arguments({argv + 1, argv + argc});
     const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
     if (launcher.present) {
+      const Deadline start(arguments.watchdog_seconds, [&] { give_up(arguments, launcher); });
       session.emplace(&argc, &argv);
       clock.agree(*session);
     }
     const ExitCode code = run_engine(arguments, launcher, session ? &*session : nullptr, clock);
     flush_output();
+    if (session) session->will_end(code);
     return static_cast<int>(code);
   } catch (const AgreedError& error) {
     // Every rank is here with the same error; one speaks and all end in order.
     if (session->rank() == 0) complain(error.what());
+    session->will_end(error.code());
     return static_cast<int>(error.code());
   } catch (const Error& error) {
     return end(error.code(), error.what(), session);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -220,15 +221,58 @@ void write_failure(StatusFile& status, ExitCode code, const char* cause, std::in
   }
 }
 
-/// Says why this rank ends and what it was doing; called by the watchdog's thread.
-void say_last_words(StatusFile& status, int rank, const Activity& activity,
-                    const std::string& cause, bool writes) {
-  complain(fmt::format("rank {}: {}; {}", rank, cause, activity.text()));
-  if (writes)
-    write_failure(status, ExitCode::peer_lost, cause.c_str(), activity.step());
-  else
-    status.close();  // the lost rank 0, should it come back, has no more to tell
-}
+/// What this rank does and where it may say so, for a watchdog that looks from before the rank's
+/// device exists until after it is gone.
+class Witness {
+ public:
+  explicit Witness(StatusFile& status) : status_(status) {}
+
+  /// The device to look at; null: none.
+  void watch(const Activity* activity) {
+    const std::lock_guard lock(mutex_);
+    activity_ = activity;
+  }
+  /// From now on the folder is this run's.
+  void owns_folder() { owns_folder_ = true; }
+
+  [[nodiscard]] std::uint64_t count() const {
+    const std::lock_guard lock(mutex_);
+    return activity_ == nullptr ? 0 : activity_->count();
+  }
+
+  /// Says why this rank ends and what it was doing.
+  void say_last_words(int rank, const std::string& cause, bool writes) const {
+    const std::lock_guard lock(mutex_);
+    complain(fmt::format("rank {}: {}; {}", rank, cause,
+                         activity_ == nullptr ? "outside training" : activity_->text()));
+    if (!owns_folder_) return;
+    if (writes)
+      write_failure(status_, ExitCode::peer_lost, cause.c_str(),
+                    activity_ == nullptr ? 0 : activity_->step());
+    else
+      status_.close();  // the lost rank 0, should it come back, has no more to tell
+  }
+
+ private:
+  StatusFile& status_;
+  mutable std::mutex mutex_;
+  const Activity* activity_ = nullptr;
+  std::atomic<bool> owns_folder_ = false;
+};
+
+/// While it lives, a witness looks at a device.
+class Watched {
+ public:
+  Watched(Witness& witness, const Activity& activity) : witness_(witness) {
+    witness_.watch(&activity);
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  ~Watched() { witness_.watch(nullptr); }
+
+ private:
+  Witness& witness_;
+};
 
 }  // namespace
 
@@ -236,6 +280,20 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                const MpiSession* session, const RunClock& clock) {
   const Ranks ranks(session);
   const bool local = chosen_transport(config, launcher) == TransportKind::local;
+
+  // From here on ranks wait for each other.
+  StatusFile status(config.run.output);
+  Witness witness(status);
+  std::optional<Watchdog> watchdog;
+  if (session != nullptr && session->size() > 1 && config.run.watchdog_seconds > 0)
+    watchdog.emplace(*session,
+                     WatchdogSpec{.seconds = config.run.watchdog_seconds,
+                                  .progress = [&] { return witness.count() + ranks.turns(); },
+                                  .at_files = [&ranks] { return ranks.at_files(); },
+                                  .last_words =
+                                      [&](const std::string& cause, bool writes) {
+                                        witness.say_last_words(session->rank(), cause, writes);
+                                      }});
 
   // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
   std::optional<Dataset> dataset;
@@ -260,7 +318,6 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   const std::vector<int> devices = devices_here(*run, session, local);
   const Clock seconds = [&clock] { return clock.seconds(); };
   LocalHub hub(exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
-  StatusFile status(config.run.output);
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   ranks.together([&] {
@@ -286,26 +343,13 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   ranks.together([&] {
     if (ranks.first()) create_run_folder(config.run.output, overwrite);
   });
+  witness.owns_folder();
+  const Watched watched(witness, trainer->device(devices.front()).activity());
   try {
     ranks.together([&] {
       if (ranks.first()) status.write({});
       observer->begin(exec, *trainer);
     });
-
-    // From here on ranks wait for each other.
-    std::optional<Watchdog> watchdog;
-    if (session != nullptr && session->size() > 1 && config.run.watchdog_seconds > 0) {
-      const Activity& activity = trainer->device(session->rank()).activity();
-      watchdog.emplace(*session,
-                       WatchdogSpec{.seconds = config.run.watchdog_seconds,
-                                    .progress = [&] { return activity.count() + ranks.turns(); },
-                                    .at_files = [&ranks] { return ranks.at_files(); },
-                                    .last_words =
-                                        [&, session](const std::string& cause, bool writes) {
-                                          say_last_words(status, session->rank(), activity, cause,
-                                                         writes);
-                                        }});
-    }
 
     // 5. Training, checkpoints and the last word.
     train_to_the_end(config, *run, ranks, *trainer, *observer, status);

@@ -21,6 +21,7 @@ void train_command(const TrainArguments& arguments, const Launcher& launcher) {
   std::vector<std::string> words = {"train", arguments.deck};
   words.insert(words.end(), arguments.overrides.begin(), arguments.overrides.end());
   if (arguments.overwrite) words.emplace_back("--overwrite");
+  words.push_back(fmt::format("--watchdog-seconds={}", config.run.watchdog_seconds));
   start_engine(engine_path(), words);
 }
 

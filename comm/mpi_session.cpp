@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "comm/deadline.hpp"
 #include "comm/mpi_check.hpp"
 #include "comm/mpi_transport.hpp"
 
 namespace carousel {
 namespace {
+
+constexpr double finalize_seconds = 20;
 
 /// What a failing rank tells the others; plain bytes.
 struct Report {
@@ -40,6 +43,7 @@ MpiSession::MpiSession(int* argc, char*** argv) {
 }
 
 MpiSession::~MpiSession() {
+  const Deadline limit(finalize_seconds, [code = code_] { std::_Exit(static_cast<int>(code)); });
   MPI_Comm_free(&world_);
   MPI_Finalize();
 }

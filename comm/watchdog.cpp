@@ -12,6 +12,8 @@
 #include <ctime>
 #include <random>
 
+#include "comm/deadline.hpp"
+
 namespace carousel {
 namespace {
 
@@ -69,7 +71,13 @@ struct Watchdog::Note {
 
 Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
     : spec_(std::move(spec)), rank_(session.rank()) {
-  session.together([this, &session] { meet(session); });
+  {
+    // A rank may be lost on the way here, where the others wait for it inside MPI.
+    const Deadline limit(spec_.seconds + meeting_time, [this] {
+      end(fmt::format("not all ranks have met within {} s", spec_.seconds + meeting_time), -1);
+    });
+    session.together([this, &session] { meet(session); });
+  }
   changed_ = std::chrono::steady_clock::now();
   std::signal(SIGABRT, abort_later);
   thread_ = std::thread(&Watchdog::watch, this);

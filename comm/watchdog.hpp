@@ -30,7 +30,8 @@ struct WatchdogSpec {
 
 class Watchdog {
  public:
-  /// Collective. Throws Error(peer_lost) when rank 0 cannot be reached.
+  /// Collective. Throws Error(peer_lost) when rank 0 cannot be reached, and ends the process where
+  /// not all ranks come.
   Watchdog(const MpiSession& session, WatchdogSpec spec);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that die or stop in the middle of a run: the others end with 77 in time and say why.
+"""Ranks that die or stop, in training and around it: the others end with 77 in time and say why.
 
 Usage: faults_test.py CAROUSEL MPIEXEC PROJECT COMPILER [ROUNDS]. Each round kills and stops one rank
 of four at a random moment, in every placement in turn; 100 rounds are a test of their own.
@@ -42,18 +42,37 @@ SHELL = """sh -c 'trap "" USR1; "$@" 2> "err.$PMI_RANK"; echo $? > "code.$PMI_RA
 until [ -e over ]; do sleep 0.1; done' sh"""
 
 
-# A file system that takes its time over checkpoints.
+# Calls that take their time or never come back: checkpoints on their way to disk, rank 1 when it
+# opens its data, rank 1 at the end of MPI.
 SLOW = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+static int is_set(const char* name) {
+  const char* rank = getenv("PMI_RANK");
+  return getenv(name) && rank && strcmp(rank, "1") == 0;
+}
 int fsync(int file) {
   char link[64], name[4096] = "";
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  if (readlink(link, name, sizeof name - 1) > 0 && strstr(name, "/checkpoints/"))
+  if (getenv("SLOW") && readlink(link, name, sizeof name - 1) > 0 && strstr(name, "/checkpoints/"))
     for (int left = atoi(getenv("SLOW")); left > 0;) left = sleep(left);
   return 0;
+}
+int open(const char* path, int flags, ...) {
+  if (is_set("STOP_AT_DATA") && strstr(path, "digits.h5") && strstr(program_invocation_name, "engine"))
+    raise(SIGSTOP);
+  return openat(AT_FDCWD, path, flags, 0666);
+}
+int MPI_Finalize(void) {
+  if (is_set("STAY_IN_MPI")) sleep(1000);
+  return ((int (*)(void))dlsym(RTLD_NEXT, "MPI_Finalize"))();
 }
 """
 
@@ -163,33 +182,68 @@ class Faults(unittest.TestCase):
     def test_a_rank_that_stops_ends_all(self):
         self.report("stopped", [self.round(k, signal.SIGSTOP) for k in range(ROUNDS)])
 
-    def train_on_slow_files(self, seconds):
-        """Seconds, exit code and status of a short run whose checkpoint takes so long."""
+    def train_on(self, shell=(), **environment):
+        """Seconds, result and status of a short run below the library of slow calls."""
         source, library = self.folder / "slow.c", self.folder / "slow.so"
         source.write_text(SLOW)
         subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
         begin = time.monotonic()
         result = subprocess.run(
-            [MPIEXEC, "-n", str(RANKS), CAROUSEL, "train", PROJECT / "inputs/digits.toml",
+            [MPIEXEC, "-n", str(RANKS), *shell, CAROUSEL, "train", PROJECT / "inputs/digits.toml",
              "parallel.transport=mpi", "run.output=run", "train.steps=4",
              "run.watchdog_seconds=1", *PLACEMENTS[0]],
             cwd=self.folder, capture_output=True, text=True, timeout=60,
-            env={**os.environ, "LD_PRELOAD": library, "SLOW": str(seconds)})
-        status = json.loads((self.folder / "run/status.json").read_text())
+            env={**os.environ, "LD_PRELOAD": str(library), **environment})
+        status = self.folder / "run/status.json"
+        status = json.loads(status.read_text()) if status.exists() else None
         return time.monotonic() - begin, result, status
 
     def test_slow_files_end_nothing(self):
-        seconds, result, status = self.train_on_slow_files(4)
+        seconds, result, status = self.train_on(SLOW="4")
         self.assertEqual((result.returncode, status["state"]), (0, "done"), result.stderr)
         self.assertGreater(seconds, 4)
         self.assertTrue((self.folder / "run/checkpoints/last.h5").exists())
 
     def test_files_that_hang_end_all(self):
-        seconds, result, status = self.train_on_slow_files(50)
+        seconds, result, status = self.train_on(SLOW="50")
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual((status["state"], status["exit_code"]), ("failed", 77), result.stderr)
         self.assertIn("nothing moved for 10 s", status["cause"])
         self.assertLess(seconds, 25)
+
+    def test_a_rank_that_stops_before_training_ends_all(self):
+        seconds, result, status = self.train_on(STOP_AT_DATA="1")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("rank 1 does not answer and nothing moved for 1 s", result.stderr)
+        self.assertIn("outside training", result.stderr)
+        self.assertLess(seconds, 1 + 5)
+        self.assertIsNone(status)
+
+    def test_a_rank_that_never_starts_ends_all(self):
+        # The first of two programs never gets as far as MPI, and the launcher waits for it.
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            [MPIEXEC, "-disable-auto-cleanup", "-n", "1", "sleep", "30", ":", "-n", "3", CAROUSEL,
+             "train", PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
+             "run.watchdog_seconds=2", *PLACEMENTS[0]],
+            cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
+        said = [process.stderr.readline() for _ in range(3)]
+        self.assertLess(time.monotonic() - begin, 2 + 5)
+        for line in said:
+            self.assertRegex(line, r"^carousel: rank [123]: not all ranks have started within 2 s")
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_a_run_that_is_over_ends_whatever_mpi_does(self):
+        # What the launcher makes of ranks that end without MPI is its own affair.
+        seconds, result, status = self.train_on(["sh", "-c", """"$@"; echo $? > "code.$PMI_RANK"
+            until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep 0.1
+            done""", "sh"], STAY_IN_MPI="1")
+        self.assertEqual(status["state"], "done", result.stderr)
+        codes = [(self.folder / f"code.{rank}").read_text() for rank in range(RANKS)]
+        self.assertEqual(codes, ["0\n"] * RANKS, result.stderr)
+        self.assertLess(seconds, 40)
 
 
 if __name__ == "__main__":
