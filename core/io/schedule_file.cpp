@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.hpp"
@@ -114,6 +115,11 @@ class ActionReader {
   std::int64_t steps_;  // of a period
 };
 
+/// Bytes of the messages of every stage, by the names in a file.
+std::map<std::string, std::vector<std::int64_t>> bytes_of_stages(const ScheduleSpec& spec) {
+  return {{"parameter_bytes", spec.message_bytes}, {"activation_bytes", spec.activation_bytes}};
+}
+
 void expect(const Json& json, const std::string& path, const char* key, const Json& wanted) {
   const auto found = json.find(key);
   if (found == json.end()) fail(ExitCode::bad_data, "{}: {} is missing", path, key);
@@ -140,11 +146,13 @@ std::string schedule_text(const Schedule& schedule) {
   const Period period = schedule.period();
   std::string text = fmt::format(
       "{{\"format\": \"{}\", \"rule\": \"{}\", \"placement\": \"{}\", \"N\": {}, \"S\": {}, "
-      "\"slack\": {}, \"order\": \"{}\", \"reduction\": \"{}\", \"devices\": {}, \"steps\": {},\n"
-      "\"actions\": [",
+      "\"slack\": {}, \"order\": \"{}\", \"reduction\": \"{}\", \"devices\": {}, \"steps\": {},\n",
       format, to_string(parallel.rule), to_string(parallel.placement), parallel.micro_batches,
       parallel.stages, parallel.slack, to_string(parallel.order), to_string(parallel.reduction),
       schedule.devices(), period.steps);
+  for (const auto& [key, bytes] : bytes_of_stages(schedule.spec()))
+    text += fmt::format("\"{}\": {},\n", key, Json(bytes).dump());
+  text += "\"actions\": [";
   const char* separator = "\n";
   for (int d = 0; d < schedule.devices(); ++d) {
     for (const Action& action : period.lists[d]) {
@@ -170,6 +178,14 @@ ScheduleFile read_schedule(std::string_view text, const std::string& path,
   expect(json, path, "order", to_string(parallel.order));
   expect(json, path, "reduction", to_string(parallel.reduction));
   expect(json, path, "devices", schedule.devices());
+  // Whoever writes a file anew may leave these out; the checker looks at the bytes of every
+  // message.
+  for (const auto& [key, bytes] : bytes_of_stages(schedule.spec())) {
+    if (json.contains(key) && json[key] != Json(bytes))
+      fail(ExitCode::bad_data,
+           "{}: is for another model, batch size or precision: {} is {}, and the deck's is {}",
+           path, key, json[key].dump().substr(0, 60), Json(bytes).dump());
+  }
   const auto steps = json.find("steps");
   if (steps == json.end() || !steps->is_number_integer() || steps->get<std::int64_t>() < 1 ||
       steps->get<std::int64_t>() > most_actions)

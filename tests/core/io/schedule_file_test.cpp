@@ -141,14 +141,6 @@ TEST(ScheduleFile, MustPaceFromDeviceToDevice) {
   }
 }
 
-TEST(ScheduleFile, RepeatsWhenAllTeamsHaveHadTheirTurns) {
-  // Teams of 4, 3, 2 and 1 device and 4 micro-batches per step.
-  EXPECT_EQ(schedule_of(parallel(RuleKind::cdp_v2, Placement::model, 4, 4)).period().steps, 3);
-  EXPECT_EQ(schedule_of(parallel(RuleKind::cdp_v2, Placement::pipeline, 4, 4)).period().steps, 1);
-  const Schedule large = schedule_of(parallel(RuleKind::cdp_v2, Placement::model, 16, 16));
-  EXPECT_THROW(static_cast<void>(schedule_text(large)), Error);
-}
-
 const Schedule& ring() {
   static const Schedule schedule =
       schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, 2, 2));
@@ -165,6 +157,28 @@ std::string refusal(const std::string& text) {
   }
   ADD_FAILURE() << "was accepted";
   return "";
+}
+
+TEST(ScheduleFile, IsForOneModel) {
+  ScheduleSpec other = ring().spec();
+  other.message_bytes[1] += 64;
+  EXPECT_THAT(refusal(schedule_text(Schedule(other))),
+              HasSubstr("x.json: is for another model, batch size or precision: parameter_bytes"));
+  other = ring().spec();
+  other.activation_bytes[0] += 64;
+  const std::string text = schedule_text(Schedule(other));
+  EXPECT_THAT(refusal(text), HasSubstr("precision: activation_bytes"));
+  Json json = Json::parse(text);
+  json.erase("activation_bytes");
+  EXPECT_TRUE(accepted(ring(), json.dump()));
+}
+
+TEST(ScheduleFile, RepeatsWhenAllTeamsHaveHadTheirTurns) {
+  // Teams of 4, 3, 2 and 1 device and 4 micro-batches per step.
+  EXPECT_EQ(schedule_of(parallel(RuleKind::cdp_v2, Placement::model, 4, 4)).period().steps, 3);
+  EXPECT_EQ(schedule_of(parallel(RuleKind::cdp_v2, Placement::pipeline, 4, 4)).period().steps, 1);
+  const Schedule large = schedule_of(parallel(RuleKind::cdp_v2, Placement::model, 16, 16));
+  EXPECT_THROW(static_cast<void>(schedule_text(large)), Error);
 }
 
 /// The right file with one thing changed.
