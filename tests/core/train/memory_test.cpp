@@ -81,6 +81,39 @@ TEST_P(Memory, HoldsTheActivationsOfTheRule) {
   }
 }
 
+// Of the model a device of `sharded` holds what it owns and three buffers that travel: one in use,
+// one that arrives, one that leaves.
+TEST_P(Memory, HoldsInShardedNeverTheModel) {
+  for (const SmallDeck& deck : decks()) {
+    const ParallelConfig& parallel = deck.parallel;
+    if (parallel.placement != Placement::sharded || parallel.rule == RuleKind::dp) continue;
+    SCOPED_TRACE(name_of(deck));
+    SmallRun run(exec_, dataset_, deck);
+    (void)run.trainer().run();
+    std::int64_t largest = 0;
+    for (int j = 0; j < parallel.stages; ++j)
+      largest = std::max(largest, align_up(run.schedule().message_bytes(j)));
+    for (int d = 0; d < run.schedule().devices(); ++d) {
+      SCOPED_TRACE(fmt::format("device {}", d));
+      const CategoryBytes peak = run.trainer().measured(d).peak_bytes;
+      const auto of = [&](Category category) { return peak[static_cast<std::size_t>(category)]; };
+      std::int64_t owned = 0;
+      std::int64_t state = 0;
+      for (int j = 0; j < parallel.stages; ++j) {
+        // Of the R devices of slot S-1-j each owns stage j.
+        const Rule& rule = run.schedule().rule();
+        if (rule.slot(d) != parallel.stages - 1 - j) continue;
+        owned += align_up(run.schedule().message_bytes(j));
+        state += align_up(run.memory().stages[j].parameter_size * std::int64_t{sizeof(real)});
+      }
+      EXPECT_EQ(of(Category::previous_parameters), owned);
+      EXPECT_EQ(of(Category::optimizer), state);
+      EXPECT_GE(of(Category::parameters), owned);
+      EXPECT_LE(of(Category::parameters), owned + 3 * largest);
+    }
+  }
+}
+
 TEST_P(Memory, ComesFromKokkosUnderTheNameOfItsCategory) {
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
