@@ -7,19 +7,18 @@
 #include <fmt/core.h>
 
 #include <Kokkos_Core.hpp>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/launcher.hpp"
+#include "app/ranks.hpp"
 #include "comm/deadline.hpp"
 #include "comm/mpi_session.hpp"
 #include "core/base/descriptor.hpp"
@@ -36,17 +35,6 @@ int end(ExitCode code, const char* text, const std::optional<MpiSession>& sessio
   return static_cast<int>(code);
 }
 
-/// Not all ranks have come to the start of MPI, which itself would wait for ever.
-[[noreturn]] void give_up(const EngineArguments& arguments, const Launcher& launcher) {
-  complain(
-      fmt::format("rank {}: not all ranks have started within {} s (run.watchdog_seconds); did one "
-                  "of them end?",
-                  launcher.rank, arguments.watchdog_seconds));
-  // A launcher may end the others as soon as one has ended; all should have spoken by then.
-  std::this_thread::sleep_for(std::chrono::seconds(1));
-  std::_Exit(static_cast<int>(ExitCode::peer_lost));
-}
-
 int guarded_main(int argc, char** argv) {
   RunClock clock;
   // A file that may not grow is an error of writing, with a line and an exit code; a reader of the
@@ -58,7 +46,9 @@ int guarded_main(int argc, char** argv) {
     const EngineArguments arguments = parse_engine_arguments({argv + 1, argv + argc});
     const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
     if (launcher.present) {
-      const Deadline start(arguments.watchdog_seconds, [&] { give_up(arguments, launcher); });
+      const Deadline start(arguments.watchdog_seconds, [&] {
+        give_up(launcher.rank, arguments.watchdog_seconds);  // MPI would wait for ever
+      });
       session.emplace(&argc, &argv);
       clock.agree(*session);
     }

@@ -5,24 +5,20 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 
-#include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/prepared_run.hpp"
 #include "app/provenance.hpp"
+#include "app/ranks.hpp"
 #include "app/run_observer.hpp"
 #include "comm/local_transport.hpp"
-#include "comm/watchdog.hpp"
 #include "core/base/version.hpp"
 #include "core/io/checkpoint.hpp"
 #include "core/io/trace.hpp"
@@ -30,44 +26,6 @@
 
 namespace carousel {
 namespace {
-
-/// The ranks of the run, or the one process without a launcher.
-class Ranks {
- public:
-  explicit Ranks(const MpiSession* session) : session_(session) {}
-
-  [[nodiscard]] const MpiSession* session() const { return session_; }
-  [[nodiscard]] bool first() const { return session_ == nullptr || session_->rank() == 0; }
-
-  /// Runs an action on all ranks, mostly at their files, and fails on all when one fails.
-  void together(const std::function<void()>& action) const {
-    const auto told = [&] {
-      ++turns_;
-      try {
-        action();
-      } catch (const std::system_error& error) {
-        ++turns_;
-        fail(ExitCode::input_output, "{}", error.what());
-      } catch (...) {
-        ++turns_;
-        throw;
-      }
-      ++turns_;
-    };
-    if (session_ == nullptr)
-      told();
-    else
-      session_->together(told);
-  }
-
-  /// Changes whenever this rank begins or ends such an action, in which it is while it is odd.
-  [[nodiscard]] std::uint64_t turns() const { return turns_; }
-  [[nodiscard]] bool at_files() const { return turns_ % 2 != 0; }
-
- private:
-  const MpiSession* session_;
-  mutable std::atomic<std::uint64_t> turns_ = 0;
-};
 
 /// Sends and receives that all devices together may have pending.
 int pending_messages(const Schedule& schedule) {
@@ -85,25 +43,6 @@ std::function<std::unique_ptr<Transport>(int)> transports(const PreparedRun& run
     return session->transport(run.schedule.groups(), run.schedule.buffers(device).requests,
                               static_cast<std::size_t>(run.memory.largest_message), clock);
   };
-}
-
-/// Ranks that were given different decks would wait for messages that nobody sends.
-void check_agreement(const RunConfig& config, const PreparedRun& run, const MpiSession* session) {
-  if (session == nullptr) return;
-  std::string text = build_info().git_hash + config.deck.to_toml(false);
-  if (!config.schedule_file.empty()) {
-    for (const auto& list : run.schedule.lists({0, run.schedule.period_steps()}))
-      for (const Action& action : list) text += to_string(action);
-  }
-  const auto mine = std::hash<std::string>()(text);
-  auto of_first = mine;
-  session->from_first(std::as_writable_bytes(std::span(&of_first, 1)));
-  session->together([&] {
-    if (mine != of_first)
-      fail(ExitCode::usage,
-           "this rank was given another deck, override, schedule or version of the program than "
-           "rank 0; start all with the same");
-  });
 }
 
 void check_processes(const PreparedRun& run, const MpiSession* session, bool local) {
@@ -209,91 +148,21 @@ void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ran
   observer.say(fmt::format("done: {} steps, {}", result.steps, printable(config.run.output)));
 }
 
-/// The last word of a run that failed, by rank 0 or by the rank that alone knows of it.
-void write_failure(StatusFile& status, ExitCode code, const char* cause, std::int64_t step) {
-  try {
-    status.write({.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
-                  .exit_code = static_cast<int>(code),
-                  .cause = printable(cause),
-                  .step = step});
-  } catch (const Error&) {
-    // The cause itself is told on the terminal; a second failure would only hide it.
-  }
-}
-
-/// What this rank does and where it may say so, for a watchdog that looks from before the rank's
-/// device exists until after it is gone.
-class Witness {
- public:
-  explicit Witness(StatusFile& status) : status_(status) {}
-
-  /// The device to look at; null: none.
-  void watch(const Activity* activity) {
-    const std::lock_guard lock(mutex_);
-    activity_ = activity;
-  }
-  /// From now on the folder is this run's.
-  void owns_folder() { owns_folder_ = true; }
-
-  [[nodiscard]] std::uint64_t count() const {
-    const std::lock_guard lock(mutex_);
-    return activity_ == nullptr ? 0 : activity_->count();
-  }
-
-  /// Says why this rank ends and what it was doing.
-  void say_last_words(int rank, const std::string& cause, bool writes) const {
-    const std::lock_guard lock(mutex_);
-    complain(fmt::format("rank {}: {}; {}", rank, cause,
-                         activity_ == nullptr ? "outside training" : activity_->text()));
-    if (!owns_folder_) return;
-    if (writes)
-      write_failure(status_, ExitCode::peer_lost, cause.c_str(),
-                    activity_ == nullptr ? 0 : activity_->step());
-    else
-      status_.close();  // the lost rank 0, should it come back, has no more to tell
-  }
-
- private:
-  StatusFile& status_;
-  mutable std::mutex mutex_;
-  const Activity* activity_ = nullptr;
-  std::atomic<bool> owns_folder_ = false;
-};
-
-/// While it lives, a witness looks at a device.
-class Watched {
- public:
-  Watched(Witness& witness, const Activity& activity) : witness_(witness) {
-    witness_.watch(&activity);
-  }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-  ~Watched() { witness_.watch(nullptr); }
-
- private:
-  Witness& witness_;
-};
-
 }  // namespace
 
 ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
                const MpiSession* session, const RunClock& clock) {
   const Ranks ranks(session);
+  ranks.check_same(build_info().git_hash + config.deck.to_toml(false), config.run.watchdog_seconds);
   const bool local = chosen_transport(config, launcher) == TransportKind::local;
 
   // From here on ranks wait for each other.
   StatusFile status(config.run.output);
   Witness witness(status);
   std::optional<Watchdog> watchdog;
-  if (session != nullptr && session->size() > 1 && config.run.watchdog_seconds > 0)
+  if (ranks.several() && config.run.watchdog_seconds > 0)
     watchdog.emplace(*session,
-                     WatchdogSpec{.seconds = config.run.watchdog_seconds,
-                                  .progress = [&] { return witness.count() + ranks.turns(); },
-                                  .at_files = [&ranks] { return ranks.at_files(); },
-                                  .last_words =
-                                      [&](const std::string& cause, bool writes) {
-                                        witness.say_last_words(session->rank(), cause, writes);
-                                      }});
+                     watchdog_spec(config.run.watchdog_seconds, session->rank(), ranks, witness));
 
   // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
   std::optional<Dataset> dataset;
@@ -308,7 +177,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     settings = kokkos_settings(config.engine, session);
   });
 
-  check_agreement(config, *run, session);
+  ranks.check_same(run->basis.schedule, 0);  // of the file that the deck names, if any
 
   // 2. The machine.
   const Kokkos::ScopeGuard kokkos(settings);

@@ -284,7 +284,7 @@ class Refusals(Run):
         lines = (self.folder / "s.json").read_text().splitlines()
         # Device 0 loads its images before it waits for parameters and hands them on.
         load = next(k for k, line in enumerate(lines) if '"kind":"load"' in line)
-        lines.insert(2, lines.pop(load))
+        lines.insert(lines.index('"actions": [') + 1, lines.pop(load))
         (self.folder / "s.json").write_text("\n".join(lines))
         self.train("other", "train.epochs=1", ring, "parallel.schedule=s.json")
         self.assertIn("bit for bit", self.carousel("diff", "own", "other").stdout)

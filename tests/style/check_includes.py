@@ -22,7 +22,7 @@ ALLOWED = {
 # What computes; everything else only thinks and must load on a login node.
 ENGINE = re.compile(
     r"core/base/(copy|range|view)\.hpp|core/train/|layers/|comm/|tests/|jobscripts/"
-    r"|app/(engine(?!_process)|run_observer)")
+    r"|app/(engine(?!_process)|ranks|run_observer)")
 
 # (what, included name, the files that may include it)
 FOREIGN = (

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/ranks.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <span>
+#include <system_error>
+#include <thread>
+
+#include "app/complaint.hpp"
+#include "app/deck.hpp"
+#include "comm/deadline.hpp"
+
+namespace carousel {
+namespace {
+
+/// Counts the begin and the end of an action, however it ends.
+class Turn {
+ public:
+  explicit Turn(std::atomic<std::uint64_t>& turns) : turns_(turns) { ++turns_; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { ++turns_; }
+
+ private:
+  std::atomic<std::uint64_t>& turns_;
+};
+
+}  // namespace
+
+void Ranks::together(const std::function<void()>& action) const {
+  const auto told = [&] {
+    const Turn turn(turns_);
+    try {
+      action();
+    } catch (const std::system_error& error) {
+      fail(ExitCode::input_output, "{}", error.what());
+    }
+  };
+  if (session_ == nullptr)
+    told();
+  else
+    session_->together(told);
+}
+
+void Ranks::check_same(const std::string& text, double seconds) const {
+  if (session_ == nullptr) return;
+  const auto mine = std::hash<std::string>()(text);
+  auto of_first = mine;
+  const Deadline limit(seconds, [this, seconds] { give_up(session_->rank(), seconds); });
+  session_->from_first(std::as_writable_bytes(std::span(&of_first, 1)));
+  session_->together([&] {
+    if (mine != of_first)
+      fail(ExitCode::usage,
+           "this rank was given another deck, override, schedule or version of the program than "
+           "rank 0; start all with the same");
+  });
+}
+
+void give_up(int rank, double seconds) {
+  complain(
+      fmt::format("rank {}: not all ranks have started within {} s (run.watchdog_seconds); did one "
+                  "of them end?",
+                  rank, seconds));
+  // A launcher may end the others as soon as one has ended; all should have spoken by then.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::_Exit(static_cast<int>(ExitCode::peer_lost));
+}
+
+void Witness::watch(const Activity* activity) {
+  const std::lock_guard lock(mutex_);
+  activity_ = activity;
+}
+
+std::uint64_t Witness::count() const {
+  const std::lock_guard lock(mutex_);
+  return activity_ == nullptr ? 0 : activity_->count();
+}
+
+void Witness::say_last_words(int rank, const std::string& cause, bool writes) const {
+  const std::lock_guard lock(mutex_);
+  complain(fmt::format("rank {}: {}; {}", rank, cause,
+                       activity_ == nullptr ? "outside training" : activity_->text()));
+  if (!owns_folder_) return;
+  if (writes)
+    write_failure(status_, ExitCode::peer_lost, cause.c_str(),
+                  activity_ == nullptr ? 0 : activity_->step());
+  else
+    status_.close();  // the lost rank 0, should it come back, has no more to tell
+}
+
+WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const Witness& witness) {
+  return {
+      .seconds = seconds,
+      .progress = [&ranks, &witness] { return witness.count() + ranks.turns(); },
+      .at_files = [&ranks] { return ranks.at_files(); },
+      .last_words = [rank, &witness](const std::string& cause,
+                                     bool writes) { witness.say_last_words(rank, cause, writes); }};
+}
+
+void write_failure(StatusFile& status, ExitCode code, const char* cause, std::int64_t step) {
+  try {
+    status.write({.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
+                  .exit_code = static_cast<int>(code),
+                  .cause = printable(cause),
+                  .step = step});
+  } catch (const Error&) {
+    // The cause itself is told on the terminal; a second failure would only hide it.
+  }
+}
+
+}  // namespace carousel

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How the ranks of a training stay together: what they do and fail at together, and what a watchdog
+// asks of each. Whether there is a launcher at all is known here, so that the training need not.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "comm/mpi_session.hpp"
+#include "comm/watchdog.hpp"
+#include "core/io/run_folder.hpp"
+#include "core/train/activity.hpp"
+
+namespace carousel {
+
+/// The ranks of the run, or the one process without a launcher.
+class Ranks {
+ public:
+  /// `session` is null without a launcher; borrowed.
+  explicit Ranks(const MpiSession* session) : session_(session) {}
+
+  [[nodiscard]] bool first() const { return session_ == nullptr || session_->rank() == 0; }
+  [[nodiscard]] bool several() const { return session_ != nullptr && session_->size() > 1; }
+
+  /// Runs an action on all ranks, mostly at their files, and fails on all when one fails; alone,
+  /// just runs it.
+  void together(const std::function<void()>& action) const;
+
+  /// Refuses with Error(usage) ranks that were given different texts by decks or files: they would
+  /// wait for messages that nobody sends. Within `seconds` (0: any time) all ranks have to ask.
+  void check_same(const std::string& text, double seconds) const;
+
+  /// Changes whenever this rank begins or ends such an action.
+  [[nodiscard]] std::uint64_t turns() const { return turns_; }
+  /// Whether this rank is at such an action itself, and does not wait for others.
+  [[nodiscard]] bool at_files() const { return turns_ % 2 != 0; }
+
+ private:
+  const MpiSession* session_;
+  mutable std::atomic<std::uint64_t> turns_ = 0;
+};
+
+/// What this rank does and where it may say so, for a watchdog that looks from before the rank's
+/// device exists until after it is gone. Threads may share it.
+class Witness {
+ public:
+  explicit Witness(StatusFile& status) : status_(status) {}
+
+  /// The device to look at; null: none.
+  void watch(const Activity* activity);
+  /// From now on the run folder is this run's.
+  void owns_folder() { owns_folder_ = true; }
+
+  /// Changes with every action of the device.
+  [[nodiscard]] std::uint64_t count() const;
+  /// Says why this rank ends and what it was doing; `writes`: also in status.json.
+  void say_last_words(int rank, const std::string& cause, bool writes) const;
+
+ private:
+  StatusFile& status_;
+  mutable std::mutex mutex_;
+  const Activity* activity_ = nullptr;
+  std::atomic<bool> owns_folder_ = false;
+};
+
+/// While it lives, a witness looks at a device.
+class Watched {
+ public:
+  Watched(Witness& witness, const Activity& activity) : witness_(witness) {
+    witness_.watch(&activity);
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  ~Watched() { witness_.watch(nullptr); }
+
+ private:
+  Witness& witness_;
+};
+
+/// Says that not all ranks have come within so many seconds to where they had to be, and ends.
+[[noreturn]] void give_up(int rank, double seconds);
+
+/// What the watchdog of a rank asks; borrows all.
+[[nodiscard]] WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks,
+                                         const Witness& witness);
+
+/// The last word of a run that failed, by rank 0 or by the rank that alone knows of it.
+void write_failure(StatusFile& status, ExitCode code, const char* cause, std::int64_t step);
+
+}  // namespace carousel
