@@ -5,8 +5,10 @@
 // a checked command line; only here are errors caught and turned into exit codes.
 
 #include <fmt/core.h>
+#include <malloc.h>
 
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -41,9 +43,13 @@ int guarded_main(int argc, char** argv) {
   // terminal's lines who has gone is none.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
+  // What a checkpoint took goes back to the system, and not into glibc's reserves.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   std::optional<MpiSession> session;
+  double end_seconds = 20;  // that the end of MPI may take
   try {
     const EngineArguments arguments = parse_engine_arguments({argv + 1, argv + argc});
+    end_seconds = std::min(end_seconds, arguments.watchdog_seconds);
     const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
     if (launcher.present) {
       const Deadline start(arguments.watchdog_seconds, [&] {
@@ -54,12 +60,12 @@ int guarded_main(int argc, char** argv) {
     }
     const ExitCode code = run_engine(arguments, launcher, session ? &*session : nullptr, clock);
     flush_output();
-    if (session) session->will_end(code);
+    if (session) session->will_end(code, end_seconds);
     return static_cast<int>(code);
   } catch (const AgreedError& error) {
     // Every rank is here with the same error; one speaks and all end in order.
     if (session->rank() == 0) complain(error.what());
-    session->will_end(error.code());
+    session->will_end(error.code(), end_seconds);
     return static_cast<int>(error.code());
   } catch (const Error& error) {
     return end(error.code(), error.what(), session);

@@ -97,19 +97,22 @@ void save(const RunConfig& config, const PreparedRun& run, const Ranks& ranks, T
           const std::optional<EvaluationRecord>& evaluation) {
   const std::int64_t steps = trainer.steps();
   std::optional<CheckpointWriter> checkpoint;
-  if (ranks.first())
-    checkpoint.emplace(provenance(config),
-                       CheckpointPlace{.step = steps,
-                                       .epoch = steps / trainer.agenda().steps_per_epoch,
-                                       .micro_batches = config.parallel.micro_batches,
-                                       .micro_batch_size = config.train.micro_batch_size},
-                       checkpoint_size(run));
+  const CheckpointPlace place{.step = steps,
+                              .epoch = steps / trainer.agenda().steps_per_epoch,
+                              .micro_batches = config.parallel.micro_batches,
+                              .micro_batch_size = config.train.micro_batch_size};
+  ranks.at_files([&] {
+    if (ranks.first()) checkpoint.emplace(provenance(config), place, checkpoint_size(run));
+  });
   std::optional<Error> error;
   trainer.collect([&](const StateTensor& tensor) {
+    if (error) return;
     try {
-      if (error) return;
-      if (tensor.part != StatePart::previous) check_finite(tensor, steps);
-      checkpoint->add({group_of(tensor.part) + tensor.spec.name, tensor.spec.shape, tensor.values});
+      ranks.at_files([&] {
+        if (tensor.part != StatePart::previous) check_finite(tensor, steps);
+        checkpoint->add(
+            {group_of(tensor.part) + tensor.spec.name, tensor.spec.shape, tensor.values});
+      });
     } catch (const Error& found) {
       error = found;  // the other devices are still sending
     }
@@ -143,8 +146,10 @@ void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ran
            "count from 0); {}",
            result.diverged_at, result.steps - 1, advice);
   });
-  if (!ranks.first()) return;
-  status.write({.state = RunState::done, .step = result.steps});
+  // The last that ranks do together: whoever is lost from here on misses nothing.
+  ranks.together([&] {
+    if (ranks.first()) status.write({.state = RunState::done, .step = result.steps});
+  });
   observer.say(fmt::format("done: {} steps, {}", result.steps, printable(config.run.output)));
 }
 
@@ -153,7 +158,8 @@ void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ran
 ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
                const MpiSession* session, const RunClock& clock) {
   const Ranks ranks(session);
-  ranks.check_same(build_info().git_hash + config.deck.to_toml(false), config.run.watchdog_seconds);
+  ranks.check_same(build_info().git_hash + resolved_deck(config, false),
+                   config.run.watchdog_seconds);
   const bool local = chosen_transport(config, launcher) == TransportKind::local;
 
   // From here on ranks wait for each other.
@@ -177,7 +183,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     settings = kokkos_settings(config.engine, session);
   });
 
-  ranks.check_same(run->basis.schedule, 0);  // of the file that the deck names, if any
+  // Of files on every node: the data, and the schedule that the deck may name.
+  ranks.check_same(fmt::format("{} {}", dataset->fingerprint(), run->basis.schedule), 0);
 
   // 2. The machine.
   const Kokkos::ScopeGuard kokkos(settings);
@@ -222,15 +229,18 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
 
     // 5. Training, checkpoints and the last word.
     train_to_the_end(config, *run, ranks, *trainer, *observer, status);
+    watchdog.reset();
     return ExitCode::done;
   } catch (const AgreedError& error) {
     if (ranks.first()) write_failure(status, error.code(), error.what(), trainer->steps());
     throw;
   } catch (const Error& error) {
     write_failure(status, error.code(), error.what(), trainer->steps());
+    if (watchdog) watchdog->tell_failure(error.what());
     throw;
   } catch (const std::exception& error) {
     write_failure(status, ExitCode::internal, error.what(), trainer->steps());
+    if (watchdog) watchdog->tell_failure(error.what());
     throw;
   }
 }

@@ -32,18 +32,19 @@ class Turn {
 }  // namespace
 
 void Ranks::together(const std::function<void()>& action) const {
-  const auto told = [&] {
-    const Turn turn(turns_);
-    try {
-      action();
-    } catch (const std::system_error& error) {
-      fail(ExitCode::input_output, "{}", error.what());
-    }
-  };
   if (session_ == nullptr)
-    told();
+    at_files(action);
   else
-    session_->together(told);
+    session_->together([&] { at_files(action); });
+}
+
+void Ranks::at_files(const std::function<void()>& action) const {
+  const Turn turn(turns_);
+  try {
+    action();
+  } catch (const std::system_error& error) {
+    fail(ExitCode::input_output, "{}", error.what());
+  }
 }
 
 void Ranks::check_same(const std::string& text, double seconds) const {
@@ -55,8 +56,8 @@ void Ranks::check_same(const std::string& text, double seconds) const {
   session_->together([&] {
     if (mine != of_first)
       fail(ExitCode::usage,
-           "this rank was given another deck, override, schedule or version of the program than "
-           "rank 0; start all with the same");
+           "this rank was given another deck, override, schedule, data set or version of the program "
+           "than rank 0; start all with the same, in the same places");
   });
 }
 
@@ -80,25 +81,26 @@ std::uint64_t Witness::count() const {
   return activity_ == nullptr ? 0 : activity_->count();
 }
 
-void Witness::say_last_words(int rank, const std::string& cause, bool writes) const {
+void Witness::say_last_words(int rank, const std::string& cause) const {
   const std::lock_guard lock(mutex_);
   complain(fmt::format("rank {}: {}; {}", rank, cause,
                        activity_ == nullptr ? "outside training" : activity_->text()));
-  if (!owns_folder_) return;
-  if (writes)
+}
+
+void Witness::write_cause(const std::string& cause) const {
+  const std::lock_guard lock(mutex_);
+  if (owns_folder_)
     write_failure(status_, ExitCode::peer_lost, cause.c_str(),
                   activity_ == nullptr ? 0 : activity_->step());
-  else
-    status_.close();  // the lost rank 0, should it come back, has no more to tell
 }
 
 WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const Witness& witness) {
-  return {
-      .seconds = seconds,
-      .progress = [&ranks, &witness] { return witness.count() + ranks.turns(); },
-      .at_files = [&ranks] { return ranks.at_files(); },
-      .last_words = [rank, &witness](const std::string& cause,
-                                     bool writes) { witness.say_last_words(rank, cause, writes); }};
+  return {.seconds = seconds,
+          .progress = [&ranks, &witness] { return witness.count() + ranks.turns(); },
+          .at_files = [&ranks] { return ranks.at_files(); },
+          .last_words =
+              [rank, &witness](const std::string& cause) { witness.say_last_words(rank, cause); },
+          .write_cause = [&witness](const std::string& cause) { witness.write_cause(cause); }};
 }
 
 void write_failure(StatusFile& status, ExitCode code, const char* cause, std::int64_t step) {

@@ -32,13 +32,16 @@ class Ranks {
   /// just runs it.
   void together(const std::function<void()>& action) const;
 
+  /// Runs an action that takes its time, as files do, on this rank alone.
+  void at_files(const std::function<void()>& action) const;
+
   /// Refuses with Error(usage) ranks that were given different texts by decks or files: they would
   /// wait for messages that nobody sends. Within `seconds` (0: any time) all ranks have to ask.
   void check_same(const std::string& text, double seconds) const;
 
-  /// Changes whenever this rank begins or ends such an action.
+  /// Changes whenever this rank begins or ends one of these actions.
   [[nodiscard]] std::uint64_t turns() const { return turns_; }
-  /// Whether this rank is at such an action itself, and does not wait for others.
+  /// Whether this rank is at one itself, and does not wait for others.
   [[nodiscard]] bool at_files() const { return turns_ % 2 != 0; }
 
  private:
@@ -59,8 +62,10 @@ class Witness {
 
   /// Changes with every action of the device.
   [[nodiscard]] std::uint64_t count() const;
-  /// Says why this rank ends and what it was doing; `writes`: also in status.json.
-  void say_last_words(int rank, const std::string& cause, bool writes) const;
+  /// Says why this rank ends and what it was doing.
+  void say_last_words(int rank, const std::string& cause) const;
+  /// Writes the cause to status.json, unless the end of the run is told there already.
+  void write_cause(const std::string& cause) const;
 
  private:
   StatusFile& status_;

@@ -71,8 +71,18 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
 
 void RunObserver::on_step(const StepRecord& step) {
   steps_.push_back(step);
-  metrics_->write(step);
+  keep([&] { metrics_->write(step); });
   terminal_->step(step);
+}
+
+/// What fails on this rank alone, in the middle of a segment, is told when all ranks can fail.
+void RunObserver::keep(const std::function<void()>& write) {
+  if (failed_) return;
+  try {
+    write();
+  } catch (const Error& error) {
+    failed_ = error;
+  }
 }
 
 void RunObserver::on_update(int, std::int64_t, int stage, const real* theta, std::int64_t size) {
@@ -95,7 +105,7 @@ void RunObserver::audit(int stage, const real* theta, std::int64_t size) {
 
 void RunObserver::on_evaluation(const EvaluationRecord& evaluation) {
   last_evaluation_ = evaluation;
-  metrics_->write(evaluation);
+  keep([&] { metrics_->write(evaluation); });
   terminal_->evaluation(evaluation);
   run_file_->append({.evaluations = {&evaluation, 1}});
 }
@@ -156,6 +166,7 @@ void RunObserver::append_run_file() {
 }
 
 void RunObserver::publish() {
+  if (failed_) throw *failed_;
   for (const auto& [device, file] : ranks_) file.publish();
   if (!run_file_) return;
   run_file_->publish();

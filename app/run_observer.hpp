@@ -6,6 +6,7 @@
 // of run and ranks when they are published, after every segment. It decides nothing and changes
 // nothing.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,6 +57,7 @@ class RunObserver final : public TrainingObserver {
     std::vector<real> flat;                 // all parameters, after one update
   };
 
+  void keep(const std::function<void()>& write);
   void audit(int stage, const real* theta, std::int64_t size);
   void append_samples(std::vector<std::int64_t>& samples);
   [[nodiscard]] std::vector<StageReceipts> receipts_of(int device, const Recorder& recorder);
@@ -80,6 +82,7 @@ class RunObserver final : public TrainingObserver {
   std::optional<Terminal> terminal_;
   std::vector<StepRecord> steps_;
   std::optional<EvaluationRecord> last_evaluation_;
+  std::optional<Error> failed_;
 };
 
 }  // namespace carousel

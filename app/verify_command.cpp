@@ -85,6 +85,8 @@ void verify_command(const std::string& path) {
       .memory = prepared.memory,
       .plan = plan_record(prepared),
       .seed = config.run.seed,
+      .micro_batch_size = train.micro_batch_size,
+      .momentum = train.optimizer.momentum != 0,
       .agenda = agenda,
       .profiled = [&](std::int64_t step) { return profiled.contains(step, agenda.total_steps); },
       .learning_rate =

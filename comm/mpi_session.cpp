@@ -14,8 +14,6 @@
 namespace carousel {
 namespace {
 
-constexpr double finalize_seconds = 20;
-
 /// What a failing rank tells the others; plain bytes.
 struct Report {
   int code = 0;
@@ -43,7 +41,7 @@ MpiSession::MpiSession(int* argc, char*** argv) {
 }
 
 MpiSession::~MpiSession() {
-  const Deadline limit(finalize_seconds, [code = code_] { std::_Exit(static_cast<int>(code)); });
+  const Deadline limit(end_seconds_, [code = code_] { std::_Exit(static_cast<int>(code)); });
   MPI_Comm_free(&world_);
   MPI_Finalize();
 }

@@ -28,13 +28,16 @@ class MpiSession {
   MpiSession(int* argc, char*** argv);
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
-  /// Ends MPI. Some libraries wait there for a peer that has nothing more to say (MPICH 4.0 with
-  /// UCX over TCP, one run in twenty); after 20 s the process then ends with the code it was going
-  /// to.
+  /// Ends MPI, at most for as long as will_end() says.
   ~MpiSession();
 
-  /// How the process is going to end, all said and written.
-  void will_end(ExitCode code) { code_ = code; }
+  /// How the process is going to end, all said and written. Some libraries wait at the end of MPI
+  /// for a peer that has nothing more to say (MPICH 4.0 with UCX over TCP, one run in twenty);
+  /// after `seconds` (0: any time) the process then ends with this code.
+  void will_end(ExitCode code, double seconds) {
+    code_ = code;
+    end_seconds_ = seconds;
+  }
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
@@ -64,6 +67,7 @@ class MpiSession {
   int size_ = 1;
   int ranks_on_node_ = 1;
   ExitCode code_ = ExitCode::internal;
+  double end_seconds_ = 20;
 };
 
 }  // namespace carousel

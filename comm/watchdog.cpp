@@ -25,10 +25,11 @@ enum Kind : int {
   are_you_there,
   here_i_am,
   patience_please,
-  fault
+  fault,
+  failure  // of a rank that says so itself
 };
 
-constexpr double patience = 2;       // seconds that an answer may take
+constexpr double patience = 2;       // seconds that an answer may take, or a look around
 constexpr double file_factor = 10;   // of the seconds that a rank may be at its files
 constexpr double meeting_time = 30;  // seconds in which all ranks connect
 constexpr int most_addresses = 16;   // of a host
@@ -84,10 +85,20 @@ Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
 }
 
 Watchdog::~Watchdog() {
-  leaving_ = true;
-  thread_.join();
+  leave();
   std::signal(SIGABRT, SIG_DFL);
-  tell_all(note(farewell));
+  if (!failed_) tell_all(note(farewell));
+}
+
+void Watchdog::leave() {
+  leaving_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void Watchdog::tell_failure(const std::string& cause) {
+  leave();
+  failed_ = true;
+  tell_all(note(failure, fmt::format("rank {} failed: {}", rank_, cause)));
 }
 
 void Watchdog::meet(const MpiSession& session) {
@@ -166,7 +177,11 @@ void Watchdog::tell_all(const Note& note) {
 
 void Watchdog::watch() {
   std::vector<pollfd> entries(peers_.size());
+  auto looked = std::chrono::steady_clock::now();
   while (!leaving_) {
+    // Who was stopped as a whole, by a debugger or a scheduler, knows nothing of the time between.
+    if (seconds_since(looked) > patience) go_on();
+    looked = std::chrono::steady_clock::now();
     for (std::size_t k = 0; k < peers_.size(); ++k)
       entries[k] = {.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
     if (::poll(entries.data(), entries.size(), static_cast<int>(look.count())) > 0) {
@@ -180,14 +195,7 @@ void Watchdog::watch() {
 /// Reads what a peer tells.
 void Watchdog::hear(std::size_t peer) {
   Note theirs;
-  if (!peers_[peer].receive(bytes_of(theirs), patience)) {
-    const std::string cause = fmt::format("rank {} ended without a word", rank_of(peer));
-    Note told = note(fault, cause);
-    told.rank = rank_of(peer);
-    peers_[peer].close();
-    if (rank_ == 0) tell_all(told);
-    end(cause, told.rank);
-  }
+  if (!peers_[peer].receive(bytes_of(theirs), patience)) return end_without(peer);
   switch (theirs.kind) {
     case farewell:
       peers_[peer].close();
@@ -204,9 +212,31 @@ void Watchdog::hear(std::size_t peer) {
       break;
     case fault:
       end(theirs.text.data(), theirs.rank);
+    case failure:
+      follow(peer, theirs);
     default:
       break;
   }
+}
+
+/// A peer's connection broke: it has died, unless this rank is over, too.
+void Watchdog::end_without(std::size_t peer) {
+  peers_[peer].close();
+  if (leaving_) return;
+  const std::string cause = fmt::format("rank {} ended without a word", rank_of(peer));
+  Note told = note(fault, cause);
+  told.rank = rank_of(peer);
+  tell_all(told);
+  end(cause, told.rank);
+}
+
+/// A rank fails alone and has said so. Its launcher mostly ends the others, too, who then have
+/// nothing to add.
+void Watchdog::follow(std::size_t peer, const Note& theirs) {
+  peers_[peer].close();
+  tell_all(theirs);
+  std::this_thread::sleep_for(std::chrono::duration<double>(patience));
+  end(theirs.text.data(), theirs.rank);
 }
 
 /// A rank that makes no progress, first seen on rank `first`, mostly waits for one that is stuck,
@@ -222,11 +252,13 @@ void Watchdog::inquire(int first, bool patiently) {
       pollfd entry{.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
       Note theirs;
       if (!silent[k] || ::poll(&entry, 1, 10) <= 0) continue;
-      if (!peers_[k].receive(bytes_of(theirs), patience)) continue;  // it has died
+      if (!peers_[k].receive(bytes_of(theirs), patience)) return end_without(k);
       if (theirs.kind == farewell)
         peers_[k].close();
       else if (theirs.kind == fault)
         end(theirs.text.data(), theirs.rank);
+      else if (theirs.kind == failure)
+        follow(k, theirs);
       else if (theirs.kind != here_i_am)
         continue;  // what it asks for, all are told below
       else if (theirs.at_files != 0)
@@ -273,7 +305,12 @@ void Watchdog::check_progress() {
     asked_ = std::chrono::steady_clock::now();
     tell(0, note(at_files ? overdue : no_progress));
   } else if (seconds_since(asked_) > patience) {
-    end(fmt::format("rank 0 does not answer and nothing moved for {} s", spec_.seconds), 0);
+    const std::string cause =
+        fmt::format("rank 0 does not answer and nothing moved for {} s", spec_.seconds);
+    Note told = note(fault, cause);
+    told.rank = 0;
+    tell_all(told);  // should it come back
+    end(cause, 0);
   }
 }
 
@@ -283,9 +320,14 @@ void Watchdog::end(const std::string& cause, int lost) {
     std::this_thread::sleep_for(std::chrono::duration<double>(patience));
     std::_Exit(static_cast<int>(ExitCode::peer_lost));
   }).detach();
-  spec_.last_words(cause, rank_ == (lost == 0 ? 1 : 0));
-  // A launcher may end the others as soon as one has ended; all should have spoken by then.
-  std::this_thread::sleep_for(std::chrono::seconds(1));
+  spec_.last_words(cause);
+  // A launcher may end the others as soon as one has ended; all should have spoken by then. Where
+  // rank 0 is lost the lowest of the others writes, and those behind it only if nobody has.
+  constexpr double all_speak = 1;
+  const double turn = lost == 0 ? std::min(0.1 * (rank_ - 1), all_speak) : 0;
+  std::this_thread::sleep_for(std::chrono::duration<double>(turn));
+  if (rank_ == 0 || lost == 0) spec_.write_cause(cause);
+  std::this_thread::sleep_for(std::chrono::duration<double>(all_speak - turn));
   // The main thread may be inside MPI, which knows no way out.
   std::_Exit(static_cast<int>(ExitCode::peer_lost));
 }

@@ -24,8 +24,10 @@ struct WatchdogSpec {
   double seconds = 0;                       // without progress, until a rank is called stuck
   std::function<std::uint64_t()> progress;  // a number that changes while this rank works
   std::function<bool()> at_files;           // whether it may be reading or writing them
-  /// What this rank says before it ends, with the cause; `writes`: it alone tells the files.
-  std::function<void(const std::string& cause, bool writes)> last_words;
+  /// What this rank says before it ends, with the cause, on its terminal.
+  std::function<void(const std::string& cause)> last_words;
+  /// Tells the cause to files, if nobody has. Called on rank 0, and where that is lost on others.
+  std::function<void(const std::string& cause)> write_cause;
 };
 
 class Watchdog {
@@ -38,13 +40,20 @@ class Watchdog {
   /// Takes leave of the others, who then miss this rank no longer.
   ~Watchdog();
 
+  /// Tells the others that this rank ends alone, and why; they follow unless the launcher ends
+  /// them.
+  void tell_failure(const std::string& cause);
+
  private:
   using Time = std::chrono::steady_clock::time_point;
   struct Note;
 
+  void leave();
   void meet(const MpiSession& session);
   void watch();
   void hear(std::size_t peer);
+  void end_without(std::size_t peer);
+  [[noreturn]] void follow(std::size_t peer, const Note& theirs);
   void inquire(int first, bool patiently);
   void check_progress();
   void go_on();
@@ -63,7 +72,8 @@ class Watchdog {
   Time changed_;              // when progress was last seen
   Time asked_ = Time::max();  // when rank 0 was told that there is none
   std::atomic<bool> leaving_ = false;
-  std::thread thread_;  // last, so that it finds everything else in place
+  bool failed_ = false;  // and the others know
+  std::thread thread_;   // last, so that it finds everything else in place
 };
 
 }  // namespace carousel

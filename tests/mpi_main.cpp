@@ -41,7 +41,7 @@ int run(int argc, char** argv) {
   } catch (const AgreedError&) {
     return 1;  // and 70 where MPI does not end
   }
-  session.will_end(ExitCode::done);
+  session.will_end(ExitCode::done, 20);
   return 0;
 }
 

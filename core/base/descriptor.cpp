@@ -37,6 +37,10 @@ Descriptor Descriptor::create(const std::string& path) {
   return {path, O_WRONLY | O_CREAT | O_TRUNC};
 }
 
+Descriptor Descriptor::overwrite(const std::string& path) {
+  return {path, O_WRONLY};
+}
+
 Descriptor Descriptor::open_folder(const std::string& path) {
   return {path, O_RDONLY | O_DIRECTORY};
 }

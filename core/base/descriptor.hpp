@@ -20,6 +20,8 @@ class Descriptor {
   static Descriptor open(const std::string& path);
   /// Makes an empty file to write, replacing one of that name.
   static Descriptor create(const std::string& path);
+  /// Opens an existing file to write over its bytes.
+  static Descriptor overwrite(const std::string& path);
   /// Opens a folder, so that sync() makes renames in it last.
   static Descriptor open_folder(const std::string& path);
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "core/base/check.hpp"
+#include "core/base/digest.hpp"
 
 namespace carousel {
 namespace {
@@ -141,6 +142,34 @@ void Dataset::read_normalisation(const hdf5::File& file) {
         fail(ExitCode::bad_data, "{}: attribute {} holds {}", path_, name, value);
     }
   }
+}
+
+std::uint64_t Dataset::fingerprint() const {
+  constexpr std::int64_t looks = 64;  // at images of each half
+  std::uint64_t sum = 0;
+  std::uint64_t count = 0;
+  const auto add = [&](const auto& values) {
+    sum += digest_term(count++, std::uint64_t{std::size(values)});
+    for (const auto value : values) {
+      if constexpr (std::is_integral_v<decltype(value)>)
+        sum += digest_term(count++, static_cast<std::uint64_t>(value));
+      else
+        sum += digest_term(count++, value);
+    }
+  };
+  for (const std::string& name : class_names_) add(name);
+  add(mean_);
+  add(std_);
+  std::vector<std::uint8_t> image(static_cast<std::size_t>(shape_.size()));
+  for (const Split* split : {&train_, &test_}) {
+    add(split->labels());
+    const std::int64_t images = std::min(looks, split->samples());
+    for (std::int64_t k = 0; k < images; ++k) {
+      split->read(k * split->samples() / images, image);
+      add(image);
+    }
+  }
+  return sum;
 }
 
 }  // namespace carousel

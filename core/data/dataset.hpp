@@ -56,6 +56,9 @@ class Dataset {
   [[nodiscard]] const std::vector<double>& std() const { return std_; }
   [[nodiscard]] const std::string& source() const { return source_; }
   [[nodiscard]] const std::string& licence() const { return licence_; }
+  /// A number that is the same for the same data wherever they lie: of shapes, labels, statistics
+  /// and an image here and there.
+  [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] const Split& train() const { return train_; }
   [[nodiscard]] const Split& test() const { return test_; }
 

@@ -27,7 +27,8 @@ std::vector<fs::path> checkpoint_files(const fs::path& folder) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (is_checkpoint_file_name(name)) files.push_back(entry.path());
+    if (is_checkpoint_file_name(name) && entry.is_regular_file(error))
+      files.push_back(entry.path());
   }
   if (error) fail(ExitCode::input_output, "{}: cannot list: {}", folder.string(), error.message());
   // Longer names are later steps: numbers of more than eight digits have no leading zeros.
@@ -87,9 +88,11 @@ void CheckpointWriter::save(const fs::path& run_folder, int keep) const {
   replace_link(folder / "last.h5", name);
   if (keep == 0) return;
   const std::vector<fs::path> files = checkpoint_files(folder);
-  for (auto k = static_cast<std::size_t>(keep); k < files.size(); ++k) {
+  // Later ones are somebody else's.
+  const auto newest = std::ranges::find(files, folder / name);
+  for (auto old = newest; old != files.end(); ++old) {
     std::error_code ignored;  // one file too many harms nobody
-    fs::remove(files[k], ignored);
+    if (old - newest >= keep) fs::remove(*old, ignored);
   }
 }
 
@@ -139,6 +142,10 @@ std::span<const real> Checkpoint::values(const std::string& name,
     return tensor.values;
   }
   fail(ExitCode::bad_data, "{}: {} is missing; is it a checkpoint of this model?", path_, name);
+}
+
+std::vector<fs::path> checkpoints_of(const fs::path& run_folder) {
+  return checkpoint_files(run_folder / "checkpoints");
 }
 
 NewestCheckpoint newest_checkpoint(const fs::path& run_folder) {

@@ -55,7 +55,7 @@ class CheckpointWriter {
   /// Writes one file, which replaces another at once or, on Error(input_output), leaves it.
   void write(const std::string& path) const;
   /// Writes checkpoints/step-NNNNNNNN.h5 below the run folder, lets last.h5 lead to it, and removes
-  /// all but the newest `keep` (0: none). On any failure, Error(input_output), the former
+  /// older ones but for the newest `keep` (0: none), this one included. On any failure, Error(input_output), the former
   /// checkpoints stay as they are.
   void save(const std::filesystem::path& run_folder, int keep) const;
 
@@ -92,6 +92,10 @@ class Checkpoint {
   CheckpointPlace place_;
   std::vector<Stored> tensors_;
 };
+
+/// The checkpoints of a run folder, newest first. Error(input_output) when it cannot be listed.
+[[nodiscard]] std::vector<std::filesystem::path> checkpoints_of(
+    const std::filesystem::path& run_folder);
 
 /// The newest checkpoint of a run folder that is whole, and what was wrong with newer ones.
 struct NewestCheckpoint {

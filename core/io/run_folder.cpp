@@ -66,6 +66,24 @@ std::vector<fs::path> files_of_run(const fs::path& folder) {
   return files;
 }
 
+/// Refuses what stands, as a folder or pipe, where a run is going to write a file.
+void check_places(const fs::path& folder) {
+  const auto check = [](const fs::path& path) {
+    const fs::file_type type = fs::symlink_status(path).type();
+    if (type != fs::file_type::not_found && type != fs::file_type::regular &&
+        type != fs::file_type::symlink)
+      fail(ExitCode::usage, "{}: is no file, and a run writes one of this name; remove it",
+           path.string());
+  };
+  for (const char* name : run_files) check(folder / name);
+  for (const char* inner : run_folders) {
+    if (!fs::is_directory(folder / inner)) continue;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder / inner)) {
+      if (is_written(entry.path().filename().native(), inner)) check(entry.path());
+    }
+  }
+}
+
 /// Runs `function`; what the system refuses it becomes an error that says what to do.
 template <class Function>
 auto on_run_folder(Function&& function) {
@@ -104,6 +122,15 @@ std::int64_t writer_of(const fs::path& folder) {
     return alive ? status.process : 0;
   } catch (const Error&) {
     return 0;  // a damaged status speaks for nobody
+  }
+}
+
+/// Whether the end of a run stands in its folder.
+bool is_told(const fs::path& folder) {
+  try {
+    return read_status(folder).state != RunState::running;
+  } catch (const Error&) {
+    return false;
   }
 }
 
@@ -167,6 +194,7 @@ bool holds_run(const fs::path& folder) {
 }
 
 void check_run_folder(const fs::path& folder, bool overwrite) {
+  on_run_folder([&] { check_places(folder); });
   const std::vector<fs::path> files = on_run_folder([&] { return files_of_run(folder); });
   if (files.empty()) return;
   if (!overwrite)
@@ -213,7 +241,7 @@ const char* to_string(RunState state) {
 
 void StatusFile::write(RunStatus status) {
   const std::lock_guard lock(mutex_);
-  if (closed_) return;
+  if (closed_ || is_told(folder_)) return;
   status.host = host_name();
   status.process = getpid();
   status.process_start = start_of(status.process);
@@ -227,16 +255,18 @@ void StatusFile::write(RunStatus status) {
                                     {"process_start", status.process_start},
                                     {"updated", status.updated}};
   // A cause may quote any bytes of a user's file.
-  const std::string text =
-      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  replace_file((folder_ / "status.json").string(), std::as_bytes(std::span(text)),
-               Durability::process);
+  std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const std::string path = (folder_ / "status.json").string();
   closed_ = status.state != RunState::running;
-}
-
-void StatusFile::close() {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
+  try {
+    replace_file(path, std::as_bytes(std::span(text)), Durability::process);
+  } catch (const Error&) {
+    if (!closed_) throw;
+    // A file of a few hundred bytes has a block to itself.
+    Descriptor former = Descriptor::overwrite(path);
+    text.resize(std::max(text.size(), static_cast<std::size_t>(former.size())), '\n');
+    former.write(std::as_bytes(std::span(text)));
+  }
 }
 
 RunStatus read_status(const fs::path& folder) {

@@ -58,9 +58,9 @@ class StatusFile {
   explicit StatusFile(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   /// Replaces the file; whoever reads sees the former or the new one. A run ends once: behind any
-  /// state but `running`, and after close(), nothing is written.
+  /// state but `running`, by whichever process, nothing is written. Where there is no room for a
+  /// new file, the end of the run is written over the former one.
   void write(RunStatus status);
-  void close();
 
  private:
   std::filesystem::path folder_;

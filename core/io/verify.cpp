@@ -267,21 +267,31 @@ std::uint64_t digest_of(const Checkpoint& checkpoint, const Model& model, const 
   return digest(std::span<const real>(flat));
 }
 
-/// Parameters and buffers of the newest checkpoint have the digests of their receipts, of which
-/// every stage has `steps`; so have previous parameters, where they have no buffers, which are not
-/// stored. Returns the checkpoint's step, or -1.
-std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expected,
-                               const Receipts& receipts, std::int64_t steps) {
-  const std::string path = run.folder + "/checkpoints/last.h5";
-  std::error_code unknown;  // the file itself will tell
-  if (fs::status(path, unknown).type() == fs::file_type::not_found) return -1;
-  const Checkpoint checkpoint(path);
+/// Where a checkpoint stands in the run follows from its step.
+void verify_place(const Checkpoint& checkpoint, const Expectation& expected, std::int64_t steps) {
+  const CheckpointPlace& place = checkpoint.place();
+  const auto wrong = [&](const char* name, std::int64_t found, std::int64_t wanted) {
+    if (found != wanted)
+      fail(ExitCode::bad_data, "{}: attribute {} of / is {}, should be {}", checkpoint.path(), name,
+           found, wanted);
+  };
+  if (place.step < 1 || place.step > steps)
+    fail(ExitCode::bad_data, "{}: was made after {} steps, but receipts end with {}",
+         checkpoint.path(), place.step, steps);
+  if (!expected.agenda.saves_after(place.step))
+    fail(ExitCode::bad_data, "{}: was made after {} steps, where the deck wants none",
+         checkpoint.path(), place.step);
+  wrong("epoch", place.epoch, place.step / expected.agenda.steps_per_epoch);
+  wrong("micro_batches", place.micro_batches, expected.schedule.rule().micro_batches());
+  wrong("micro_batch_size", place.micro_batch_size, expected.micro_batch_size);
+}
+
+/// Parameters and buffers of a checkpoint have the digests of their receipts, of which every stage
+/// has `steps`; so have previous parameters, where they have no buffers, which are not stored.
+/// Momentum has no receipts; it must be there.
+void verify_checkpoint(const Checkpoint& checkpoint, const RunSummary& run,
+                       const Expectation& expected, const Receipts& receipts) {
   const std::int64_t step = checkpoint.place().step;
-  if (step < 1 || step > steps)
-    fail(ExitCode::bad_data, "{}: was made after {} steps, but receipts end with {}", path, step,
-         steps);
-  if (!expected.agenda.saves_after(step))
-    fail(ExitCode::bad_data, "{}: was made after {} steps, where the deck wants none", path, step);
   for (std::size_t j = 0; j < expected.memory.stages.size(); ++j) {
     const StageMemory& stage = expected.memory.stages[j];
     const auto demand = [&](std::int64_t row, const char* parameters) {
@@ -290,12 +300,37 @@ std::int64_t verify_checkpoint(const RunSummary& run, const Expectation& expecte
       if (found != receipt)
         fail(ExitCode::bad_data, "{}/{}: /receipts/{} row {} is {}, should be {} as in {} of {}",
              run.folder, rank_file_name(expected.schedule.owner(static_cast<int>(j))), j, row,
-             receipt, found, parameters, path);
+             receipt, found, parameters, checkpoint.path());
     };
     demand(step - 1, "/parameters/");
     if (expected.schedule.rule().cyclic() && stage.buffer_size == 0 && step > 1)
       demand(step - 2, "/previous/");
+    if (expected.momentum)
+      static_cast<void>(digest_of(checkpoint, expected.model, stage, "/optimizer/momentum/"));
   }
+}
+
+/// All checkpoints that were kept; returns the step of the newest, or -1 where there is none.
+std::int64_t verify_checkpoints(const RunSummary& run, const Expectation& expected,
+                                const Receipts& receipts, std::int64_t steps) {
+  const fs::path folder = fs::path(run.folder) / "checkpoints";
+  const std::string last = (folder / "last.h5").string();
+  std::error_code unknown;  // the files themselves will tell
+  const bool linked = fs::symlink_status(last, unknown).type() != fs::file_type::not_found;
+  const std::vector<fs::path> files =
+      fs::exists(folder, unknown) ? checkpoints_of(run.folder) : std::vector<fs::path>();
+  if (files.empty() && !linked) return -1;
+  for (const fs::path& file : files) {
+    const Checkpoint checkpoint(file.string());
+    verify_place(checkpoint, expected, steps);
+    verify_checkpoint(checkpoint, run, expected, receipts);
+  }
+  const std::int64_t step = Checkpoint(last).place().step;
+  const bool done = run.status && run.status->state == RunState::done;
+  const std::int64_t newest = files.empty() ? -1 : Checkpoint(files.front().string()).place().step;
+  if (step != newest || (done && step != run.steps))
+    fail(ExitCode::bad_data, "{}: was made after {} steps, the newest is of {}, the run made {}",
+         last, step, newest, run.steps);
   return step;
 }
 
@@ -326,7 +361,7 @@ Verified verify_run(const RunSummary& run, const Expectation& expected) {
     common = std::min(common, steps);
   }
   result.messages = meetings.verify(run, common);
-  result.checkpoint_step = verify_checkpoint(run, expected, receipts, common);
+  result.checkpoint_step = verify_checkpoints(run, expected, receipts, common);
   return result;
 }
 

@@ -42,8 +42,13 @@ SHELL = """sh -c 'trap "" USR1; "$@" 2> "err.$PMI_RANK"; echo $? > "code.$PMI_RA
 until [ -e over ]; do sleep 0.1; done' sh"""
 
 
-# Calls that take their time or never come back: checkpoints on their way to disk, rank 1 when it
-# opens its data, rank 1 at the end of MPI.
+# The same for ranks that may end well: the last one to end ends all.
+TELL_CODES = """"$@"; echo $? > "code.$PMI_RANK"
+until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep 0.1; done"""
+
+
+# Calls that take their time, never come back or fail: checkpoints on their way to disk, rank 1 when
+# it opens and when it reads its data, rank 1 at the end of MPI.
 SLOW = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -69,6 +74,22 @@ int open(const char* path, int flags, ...) {
   if (is_set("STOP_AT_DATA") && strstr(path, "digits.h5") && strstr(program_invocation_name, "engine"))
     raise(SIGSTOP);
   return openat(AT_FDCWD, path, flags, 0666);
+}
+ssize_t pread64(int file, void* bytes, size_t count, off_t offset) {
+  static int calls = 0;
+  if (is_set("FAIL_AT_DATA") && ++calls > 400) {
+    errno = EIO;
+    return -1;
+  }
+  return ((ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, "pread64"))(file, bytes, count,
+                                                                             offset);
+}
+ssize_t pread(int file, void* bytes, size_t count, off_t offset) {
+  return pread64(file, bytes, count, offset);
+}
+int MPI_Abort(int comm, int code) {
+  if (getenv("FAIL_AT_DATA")) return 0;  // as some launchers do
+  return ((int (*)(int, int))dlsym(RTLD_NEXT, "MPI_Abort"))(comm, code);
 }
 int MPI_Finalize(void) {
   if (is_set("STAY_IN_MPI")) sleep(1000);
@@ -182,6 +203,43 @@ class Faults(unittest.TestCase):
     def test_a_rank_that_stops_ends_all(self):
         self.report("stopped", [self.round(k, signal.SIGSTOP) for k in range(ROUNDS)])
 
+    def test_several_ranks_are_lost(self):
+        for how, limit in ((signal.SIGKILL, 10), (signal.SIGSTOP, WATCHDOG + 5)):
+            process = self.start(PLACEMENTS[0])
+            ranks = ranks_below(process.pid)
+            for lost in (1, 0):
+                os.kill(ranks.pop(lost), how)
+            cause, _ = self.ends(ranks, limit)
+            self.assertRegex(cause, "rank [01] (does not answer|ended without a word)")
+            self.clean_up(process)
+
+    def test_a_rank_that_comes_back_blames_nobody(self):
+        process = self.start(PLACEMENTS[0])
+        ranks = ranks_below(process.pid)
+        os.kill(ranks[0], signal.SIGSTOP)
+        others = {rank: task for rank, task in ranks.items() if rank != 0}
+        cause, _ = self.ends(others, WATCHDOG + 5)
+        self.assertIn("rank 0 does not answer", cause)
+        os.kill(ranks[0], signal.SIGCONT)
+        self.assertEqual(self.ends(ranks, 10)[0], cause)
+
+    def test_a_job_that_was_suspended_goes_on(self):
+        process = self.start(PLACEMENTS[0])
+        ranks = ranks_below(process.pid)
+        for how in (signal.SIGSTOP, signal.SIGCONT):
+            for rank in ranks.values():
+                os.kill(rank, how)
+            time.sleep(2 * WATCHDOG)
+        self.assertTrue(all(map(runs, ranks.values())))
+
+    def test_a_rank_that_fails_alone(self):
+        # Also where the launcher does not end the others.
+        _, result, status = self.train_on(["sh", "-c", TELL_CODES, "sh"], FAIL_AT_DATA="1")
+        self.assertEqual((status["state"], status["exit_code"]), ("failed", 74), result.stderr)
+        self.assertIn("digits.h5", status["cause"])
+        self.assertEqual(self.codes(), ["77\n", "74\n", "77\n", "77\n"], result.stderr)
+        self.assertRegex(result.stderr, r"carousel: rank 2: rank 1 failed: \S+digits.h5: cannot read")
+
     def train_on(self, shell=(), **environment):
         """Seconds, result and status of a short run below the library of slow calls."""
         source, library = self.folder / "slow.c", self.folder / "slow.so"
@@ -190,13 +248,16 @@ class Faults(unittest.TestCase):
         begin = time.monotonic()
         result = subprocess.run(
             [MPIEXEC, "-n", str(RANKS), *shell, CAROUSEL, "train", PROJECT / "inputs/digits.toml",
-             "parallel.transport=mpi", "run.output=run", "train.steps=4",
+             "parallel.transport=mpi", "run.output=run", "train.steps=40",
              "run.watchdog_seconds=1", *PLACEMENTS[0]],
             cwd=self.folder, capture_output=True, text=True, timeout=60,
             env={**os.environ, "LD_PRELOAD": str(library), **environment})
         status = self.folder / "run/status.json"
         status = json.loads(status.read_text()) if status.exists() else None
         return time.monotonic() - begin, result, status
+
+    def codes(self):
+        return [(self.folder / f"code.{rank}").read_text() for rank in range(RANKS)]
 
     def test_slow_files_end_nothing(self):
         seconds, result, status = self.train_on(SLOW="4")
@@ -237,13 +298,10 @@ class Faults(unittest.TestCase):
 
     def test_a_run_that_is_over_ends_whatever_mpi_does(self):
         # What the launcher makes of ranks that end without MPI is its own affair.
-        seconds, result, status = self.train_on(["sh", "-c", """"$@"; echo $? > "code.$PMI_RANK"
-            until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep 0.1
-            done""", "sh"], STAY_IN_MPI="1")
+        seconds, result, status = self.train_on(["sh", "-c", TELL_CODES, "sh"], STAY_IN_MPI="1")
         self.assertEqual(status["state"], "done", result.stderr)
-        codes = [(self.folder / f"code.{rank}").read_text() for rank in range(RANKS)]
-        self.assertEqual(codes, ["0\n"] * RANKS, result.stderr)
-        self.assertLess(seconds, 40)
+        self.assertEqual(self.codes(), ["0\n"] * RANKS, result.stderr)
+        self.assertLess(seconds, 10)
 
 
 if __name__ == "__main__":

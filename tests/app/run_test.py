@@ -87,10 +87,15 @@ class Training(Run):
         # A run whose newest one is from where the deck wants none.
         os.rename(self.folder / "run/checkpoints/step-00000044.h5",
                   self.folder / "run/checkpoints/last.h5")
-        with h5py.File(self.folder / "run/checkpoints/last.h5", "r+") as file:
-            file.attrs["step"] = 66
         line = self.complaint(self.carousel("verify", "run", code=65))
-        self.assertIn("last.h5: was made after 66 steps, where the deck wants none", line)
+        self.assertIn("last.h5: was made after 44 steps, the newest is of 110", line)
+
+    def test_foreign_files_among_checkpoints(self):
+        folder = self.folder / "run/checkpoints"
+        for name in ("last.h5", "step-00000003.h5"):
+            (folder / name).mkdir(parents=True)
+            self.assertIn(f"{name}: is no file, and a run writes one", self.refused(2, "run"))
+            (folder / name).rmdir()
 
     def test_all_placements_have_the_same_bits(self):
         for rule in ("dp", "cdp-v2"):
@@ -230,7 +235,9 @@ class Refusals(Run):
 
     def test_ranks_must_agree(self):
         train = [CAROUSEL, "train", DECK, "run.output=run", *RING]
-        for other in ("parallel.rule=cdp-v1", "run.seed=5", "train.micro_batch_size=4"):
+        shutil.copy(PROJECT / "inputs/digits.h5", self.folder)
+        for other in ("parallel.rule=cdp-v1", "run.seed=5", "train.micro_batch_size=4",
+                      "run.watchdog_seconds=0", "data.file=digits.h5"):
             result = subprocess.run([MPIEXEC, "-n", "3", *train, ":", "-n", "1", *train, other],
                                     cwd=self.folder, text=True, capture_output=True, timeout=100)
             self.assertEqual(result.returncode, 2, result.stderr)

@@ -87,6 +87,15 @@ TEST_F(CheckpointTest, KeepsAsManyAsItIsTold) {
   EXPECT_EQ(Checkpoint(last()).place().step, 3);
 }
 
+TEST_F(CheckpointTest, RemovesNothingButOlderOnes) {
+  save(7, 0);
+  fs::create_directory(folder_ / "checkpoints/step-00000009.h5");
+  save(5, 1);
+  EXPECT_EQ(Checkpoint(last()).place().step, 5);
+  EXPECT_TRUE(fs::exists(folder_ / "checkpoints/step-00000007.h5"));
+  EXPECT_TRUE(fs::exists(folder_ / "checkpoints/step-00000009.h5"));
+}
+
 TEST_F(CheckpointTest, KeepsTheNewest) {
   for (const std::int64_t step : {5, 10, 15}) save(step);
   EXPECT_FALSE(fs::exists(folder_ / "checkpoints/step-00000005.h5"));

@@ -167,10 +167,25 @@ TEST(RunFolder, ARunEndsOnce) {
   EXPECT_EQ(read_status(temporary.path()).state, RunState::failed);
   EXPECT_EQ(read_status(temporary.path()).step, 3);
 
+  // Another process of the run, which knows nothing of it.
   StatusFile other(temporary.path());
-  other.close();  // somebody else tells the end
   other.write({RunState::running, 0, "", 5});
-  EXPECT_EQ(read_status(temporary.path()).state, RunState::failed);
+  other.write({RunState::failed, 77, "rank 1 ended without a word", 5});
+  EXPECT_THAT(read_status(temporary.path()).cause, HasSubstr("rank 2"));
+}
+
+TEST(RunFolder, TheEndIsToldWhereThereIsNoRoom) {
+  const TemporaryFolder temporary;
+  StatusFile file(temporary.path());
+  file.write({RunState::running, 0, "a cause that is longer than the one to come", 3});
+  // Nothing new can be written beside the file.
+  std::filesystem::create_directory(temporary / "status.json.partial");
+  EXPECT_THROW(file.write({RunState::running, 0, "", 4}), Error);
+  file.write({RunState::failed, 74, "no room", 5});
+  const RunStatus status = read_status(temporary.path());
+  EXPECT_EQ(status.state, RunState::failed);
+  EXPECT_EQ(status.cause, "no room");
+  EXPECT_EQ(status.step, 5);
 }
 
 TEST(RunFolder, MetricsAreLinesOfJson) {
