@@ -260,7 +260,7 @@ std::string describe(const PreparedRun& run) {
   text +=
       fmt::format("sent per step       {} messages, {} bytes in all\n", sent.messages, sent.bytes);
   const CheckpointSize saved = checkpoint_size(run);
-  text += fmt::format("checkpoint          {} bytes; making one takes {} on the host of device 0\n",
+  text += fmt::format("checkpoint          {} bytes; device 0 makes it in {} on its host\n",
                       saved.bytes, host_bytes(saved, run));
   return text;
 }

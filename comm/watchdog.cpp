@@ -3,6 +3,7 @@
 #include "comm/watchdog.hpp"
 
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,7 @@ constexpr double file_factor = 10;   // of the seconds that a rank may be at its
 constexpr double meeting_time = 30;  // seconds in which all ranks connect
 constexpr int most_addresses = 16;   // of a host
 constexpr auto look = std::chrono::milliseconds(200);
+constexpr auto moment = std::chrono::seconds(1);  // until somebody is asked again
 
 /// Below some MPI libraries, whoever notices first that a peer is gone aborts the process. That is
 /// soon enough when the watchdog has spoken.
@@ -45,6 +47,15 @@ extern "C" void abort_later(int /*signal*/) {
 
 double seconds_since(std::chrono::steady_clock::time_point time) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - time).count();
+}
+
+/// Rank 0 has a connection to every other; systems often give a process 1024 files unless it asks.
+void allow_descriptors(int ranks) {
+  constexpr rlim_t others = 256;  // files and libraries
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_max, std::max(limit.rlim_cur, ranks + others));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 template <class T>
@@ -66,7 +77,7 @@ struct Watchdog::Note {
   std::uint64_t nonce = 0;
   int kind = 0;
   int rank = 0;  // who tells; of a fault, who was lost, or -1
-  int at_files = 0;
+  int busy = 0;
   std::array<char, 240> text = {};
 };
 
@@ -79,7 +90,7 @@ Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
     });
     session.together([this, &session] { meet(session); });
   }
-  changed_ = std::chrono::steady_clock::now();
+  moved_ = std::chrono::steady_clock::now();
   std::signal(SIGABRT, abort_later);
   thread_ = std::thread(&Watchdog::watch, this);
 }
@@ -121,6 +132,7 @@ void Watchdog::meet(const MpiSession& session) {
   session.from_first(bytes_of(meeting));
   nonce_ = meeting.nonce;
   peers_.resize(rank_ == 0 ? session.size() - 1 : 1);
+  if (rank_ == 0) allow_descriptors(session.size());
   const auto begin = std::chrono::steady_clock::now();
   if (rank_ == 0) {
     for (int missing = session.size() - 1; missing > 0;) {
@@ -157,7 +169,7 @@ void Watchdog::meet(const MpiSession& session) {
 }
 
 Watchdog::Note Watchdog::note(int kind, const std::string& text) const {
-  Note result{.nonce = nonce_, .kind = kind, .rank = rank_, .at_files = spec_.at_files()};
+  Note result{.nonce = nonce_, .kind = kind, .rank = rank_, .busy = is_busy()};
   std::strncpy(result.text.data(), text.c_str(), result.text.size() - 1);
   return result;
 }
@@ -185,8 +197,13 @@ void Watchdog::watch() {
     for (std::size_t k = 0; k < peers_.size(); ++k)
       entries[k] = {.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
     if (::poll(entries.data(), entries.size(), static_cast<int>(look.count())) > 0) {
-      for (std::size_t k = 0; k < entries.size(); ++k)
-        if (entries[k].revents != 0) hear(k);
+      // What one tells may lead to what others answer or to their leave, so that each is looked at
+      // anew.
+      for (std::size_t k = 0; k < entries.size(); ++k) {
+        if (entries[k].revents == 0) continue;
+        entries[k].fd = peers_[k].descriptor();  // -1: poll passes it over
+        if (::poll(&entries[k], 1, 0) > 0) hear(k);
+      }
     }
     check_progress();
   }
@@ -201,6 +218,11 @@ void Watchdog::hear(std::size_t peer) {
       peers_[peer].close();
       break;
     case no_progress:
+      if (std::chrono::steady_clock::now() < patient_until_) {
+        tell(peer, note(patience_please));  // as all were told a moment ago
+        break;
+      }
+      [[fallthrough]];
     case overdue:
       inquire(theirs.rank, theirs.kind == no_progress);
       break;
@@ -240,10 +262,10 @@ void Watchdog::follow(std::size_t peer, const Note& theirs) {
 }
 
 /// A rank that makes no progress, first seen on rank `first`, mostly waits for one that is stuck,
-/// or patiently for one that is at its files. A process that is stopped does not answer.
+/// or patiently for one that is busy. A process that is stopped does not answer.
 void Watchdog::inquire(int first, bool patiently) {
   tell_all(note(are_you_there));
-  bool at_files = spec_.at_files();
+  bool busy = is_busy();
   std::vector<bool> silent;
   for (const Socket& peer : peers_) silent.push_back(peer.is_open());
   const auto begin = std::chrono::steady_clock::now();
@@ -261,15 +283,15 @@ void Watchdog::inquire(int first, bool patiently) {
         follow(k, theirs);
       else if (theirs.kind != here_i_am)
         continue;  // what it asks for, all are told below
-      else if (theirs.at_files != 0)
-        at_files = true;
+      else if (theirs.busy != 0)
+        busy = true;
       silent[k] = false;
     }
   }
   const auto stuck = std::ranges::find(silent, true) - silent.begin();
   Note told = note(fault);
   told.rank = stuck < std::ssize(silent) ? static_cast<int>(stuck) + 1 : -1;
-  if (told.rank < 0 && patiently && at_files) {
+  if (told.rank < 0 && patiently && busy) {
     tell_all(note(patience_please));
     return be_patient();
   }
@@ -283,14 +305,20 @@ void Watchdog::inquire(int first, bool patiently) {
   end(cause, told.rank);
 }
 
+/// Whether this rank has done something lately, or is where it may take longer.
+bool Watchdog::is_busy() const {
+  return spec_.at_files() || seconds_since(moved_) < spec_.seconds;
+}
+
 void Watchdog::go_on() {
-  changed_ = std::chrono::steady_clock::now();
+  moved_ = std::chrono::steady_clock::now();
   asked_ = Time::max();
 }
 
-/// For the sake of a rank that is at its files, whose own time goes on.
+/// Asks again in a moment; this rank's own time goes on.
 void Watchdog::be_patient() {
-  if (!spec_.at_files()) go_on();
+  asked_ = Time::max();
+  patient_until_ = std::chrono::steady_clock::now() + moment;
 }
 
 void Watchdog::check_progress() {
@@ -299,7 +327,8 @@ void Watchdog::check_progress() {
     return go_on();
   }
   const bool at_files = spec_.at_files();
-  if (seconds_since(changed_) < spec_.seconds * (at_files ? file_factor : 1)) return;
+  if (seconds_since(moved_) < spec_.seconds * (at_files ? file_factor : 1)) return;
+  if (!at_files && std::chrono::steady_clock::now() < patient_until_) return;
   if (rank_ == 0) return inquire(0, !at_files);
   if (asked_ == Time::max()) {
     asked_ = std::chrono::steady_clock::now();

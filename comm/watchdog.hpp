@@ -3,7 +3,7 @@
 #pragma once
 
 // Lets no rank wait for ever. Every rank has a thread with a connection to rank 0: where it breaks
-// without a farewell, a rank has died; where a rank makes no progress for too long, one is stuck,
+// without a farewell, a rank has died; where no rank makes progress for too long, one is stuck,
 // unless one is at its files, which may take ten times as long. Either ends all ranks with
 // ExitCode::peer_lost. MPI is not asked, since it may be what hangs.
 
@@ -58,6 +58,7 @@ class Watchdog {
   void check_progress();
   void go_on();
   void be_patient();
+  [[nodiscard]] bool is_busy() const;
   [[noreturn]] void end(const std::string& cause, int lost);
   [[nodiscard]] Note note(int kind, const std::string& text = "") const;
   void tell(std::size_t peer, const Note& note);
@@ -69,8 +70,9 @@ class Watchdog {
   std::uint64_t nonce_ = 0;    // of this run
   std::vector<Socket> peers_;  // rank 0: of ranks 1, 2, ...; others: of rank 0; closed: has left
   std::uint64_t progress_ = 0;
-  Time changed_;              // when progress was last seen
-  Time asked_ = Time::max();  // when rank 0 was told that there is none
+  Time moved_;                        // when progress was last seen
+  Time asked_ = Time::max();          // when rank 0 was told that there is none
+  Time patient_until_ = Time::min();  // others are busy
   std::atomic<bool> leaving_ = false;
   bool failed_ = false;  // and the others know
   std::thread thread_;   // last, so that it finds everything else in place

@@ -82,6 +82,16 @@ void tell_results(std::string& text, const RunSummary& run) {
          run.receipts.front().size(), run.receipts.front().back());
 }
 
+void tell_checkpoints(std::string& text, const std::string& folder) {
+  std::error_code unknown;  // a run that was copied in part
+  if (!std::filesystem::is_directory(std::filesystem::path(folder) / "checkpoints", unknown))
+    return;
+  const std::vector<std::filesystem::path> files = checkpoints_of(folder);
+  if (!files.empty())
+    line(text, "checkpoints", "{}; the newest is {}", files.size(),
+         files.front().filename().string());
+}
+
 std::string tell_state(const RunStatus& status) {
   if (status.state != RunState::running)
     return fmt::format("{} after {} steps", to_string(status.state), status.step);
@@ -109,6 +119,7 @@ std::string inspect_run(const std::string& path) {
   text += "\n";
   if (run.plan) tell_plan(text, *run.plan);
   tell_results(text, run);
+  tell_checkpoints(text, run.folder);
   if (!run.missing.empty())
     line(text, "incomplete", "{}; copy the whole folder to see what all devices measured",
          missing_files(run));

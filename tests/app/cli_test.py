@@ -315,7 +315,8 @@ class CommandLine(unittest.TestCase):
         self.add_engine()
         result = self.run_carousel("train", "x.toml", "--overwrite", "run.name=b c",
                                    "model.widths=[4,3,2]")
-        self.assertEqual(result.stdout, "train|x.toml|run.name=b c|model.widths=[4,3,2]|--overwrite|")
+        self.assertEqual(result.stdout, "train|x.toml|run.name=b c|model.widths=[4,3,2]|--overwrite|"
+                         "--watchdog-seconds=300|")
         self.assertEqual(result.returncode, 76)
         (self.folder / "c.h5").touch()
         self.assertEqual(self.run_carousel("eval", "c.h5", "c.h5").stdout, "eval|c.h5|c.h5|")

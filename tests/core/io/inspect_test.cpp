@@ -85,7 +85,8 @@ TEST(Inspect, TellsAboutADataSet) {
 
 TEST(Inspect, TellsAboutACheckpoint) {
   const TemporaryFolder folder;
-  create_run_folder(folder.path(), false);
+  testing::write_sample_run(folder.path(), 8);
+  EXPECT_THAT(inspect(folder.path().string()), Not(HasSubstr("checkpoints")));
   const std::vector<real> values(6);
   CheckpointWriter writer(testing::sample_info(), {40, 2, 4, 16}, {.tensors = 1});
   writer.add({"/parameters/0.weight", {2, 3}, values});
@@ -93,6 +94,8 @@ TEST(Inspect, TellsAboutACheckpoint) {
   EXPECT_THAT(inspect(folder / "checkpoints/last.h5"),
               AllOf(HasSubstr("40 steps done, epoch 2, 4 micro-batches of 16"),
                     ContainsRegex("/parameters/0.weight +\\[2, 3\\]")));
+  EXPECT_THAT(inspect(folder.path().string()),
+              ContainsRegex("checkpoints +1; the newest is step-00000040.h5"));
 }
 
 TEST(Inspect, RefusesEverythingElse) {

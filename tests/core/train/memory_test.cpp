@@ -83,7 +83,7 @@ TEST_P(Memory, HoldsTheActivationsOfTheRule) {
 
 // Of the model a device of `sharded` holds what it owns and three buffers that travel: one in use,
 // one that arrives, one that leaves.
-TEST_P(Memory, HoldsInShardedNeverTheModel) {
+TEST_P(Memory, HoldsInShardedWhatItOwnsAndThreeStages) {
   for (const SmallDeck& deck : decks()) {
     const ParallelConfig& parallel = deck.parallel;
     if (parallel.placement != Placement::sharded || parallel.rule == RuleKind::dp) continue;
