@@ -71,6 +71,7 @@ TEST(CompareRuns, RunsWithoutAStepHaveNoBits) {
 TEST(Inspect, TellsWhyARunEnded) {
   const TemporaryFolder folder;
   testing::write_sample_run(folder.path(), 7);
+  std::filesystem::remove(folder / "status.json");
   StatusFile(folder.path()).write({RunState::diverged, 76, "loss is nan", 1});
   EXPECT_THAT(inspect(folder.path().string()),
               AllOf(HasSubstr("diverged after 1 steps"), HasSubstr("exit code 76: loss is nan")));
