@@ -194,6 +194,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   const std::vector<int> devices = devices_here(*run, session, local);
   const Clock seconds = [&clock] { return clock.seconds(); };
   LocalHub hub(exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
+  const auto connect = transports(*run, session, local, hub, seconds);
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   ranks.together([&] {
@@ -210,7 +211,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                 .seed = config.run.seed,
                                 .devices = devices,
                                 .layers = make_layer,
-                                .transport = transports(*run, session, local, hub, seconds),
+                                .transport = connect,
                                 .seconds = seconds},
                     *observer);
   });

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <ranges>
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
@@ -202,9 +201,8 @@ PlanRecord plan_record(const PreparedRun& run) {
 }
 
 CheckpointSize checkpoint_size(const PreparedRun& run) {
-  const auto offsets = run.memory.devices | std::views::transform(&DeviceMemoryPlan::optimizer);
-  const bool momentum = std::ranges::any_of(offsets, [](const auto& of_stages) {
-    return std::ranges::any_of(of_stages, [](std::int64_t offset) { return offset >= 0; });
+  const bool momentum = std::ranges::any_of(run.memory.devices, [](const DeviceMemoryPlan& plan) {
+    return std::ranges::any_of(plan.optimizer, [](std::int64_t offset) { return offset >= 0; });
   });
   const int copies = run.schedule.buffers(0).parameter_copies + (momentum ? 1 : 0);
   CheckpointSize size;

@@ -55,8 +55,8 @@ class CheckpointWriter {
   /// Writes one file, which replaces another at once or, on Error(input_output), leaves it.
   void write(const std::string& path) const;
   /// Writes checkpoints/step-NNNNNNNN.h5 below the run folder, lets last.h5 lead to it, and removes
-  /// older ones but for the newest `keep` (0: none), this one included. On any failure, Error(input_output), the former
-  /// checkpoints stay as they are.
+  /// older ones but for the newest `keep` (0: none), this one included. On any failure,
+  /// Error(input_output), the former checkpoints stay as they are.
   void save(const std::filesystem::path& run_folder, int keep) const;
 
  private:

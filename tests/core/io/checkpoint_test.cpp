@@ -8,9 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <signal.h>
 #include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 #include <numeric>
 
@@ -19,9 +19,9 @@
 #include "tests/core/support.hpp"
 
 // HDF5 1.10 leaks where it refuses a damaged file; that is not ours to find here.
-extern "C" const char* __lsan_default_suppressions() {
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT: the name is not ours
   return "leak:libhdf5";
-}  // NOLINT
+}
 
 namespace carousel {
 namespace {
