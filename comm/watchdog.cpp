@@ -140,9 +140,8 @@ void Watchdog::meet(const MpiSession& session) {
       Note theirs;
       if (!visitor.is_open())
         fail(ExitCode::peer_lost,
-             "{} ranks do not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does "
-             "without",
-             missing, meeting_time);
+             "{} rank{} not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does without",
+             missing, missing == 1 ? " does" : "s do", meeting_time);
       const bool ours = visitor.receive(bytes_of(theirs), patience) && theirs.nonce == nonce_ &&
                         theirs.rank > 0 && theirs.rank < session.size();
       if (!ours) continue;
