@@ -6,6 +6,7 @@ Usage: faults_test.py CAROUSEL MPIEXEC PROJECT COMPILER [ROUNDS]. Each round kil
 of four at a random moment, in every placement in turn; 100 rounds are a test of their own.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -149,7 +150,8 @@ class Faults(unittest.TestCase):
     def clean_up(self, process):
         (self.folder / "over").touch()
         for rank in ranks_below(process.pid).values():
-            os.kill(rank, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # the launcher was quicker
+                os.kill(rank, signal.SIGKILL)
         try:
             process.wait(5)
         except subprocess.TimeoutExpired:  # launchers have been seen to hang behind dead ranks

@@ -410,7 +410,7 @@ class Refusals(Run):
         self.assertEqual(process.returncode, 74, stderr)
         lines = [line for line in stderr.splitlines() if line.startswith("carousel: ")]
         self.assertEqual(len(lines), 1, stderr)
-        self.assertRegex(lines[0], "rank 1: run/ranks/0001.h5.*check free space")
+        self.assertRegex(lines[0], r"rank ([123]): run/ranks/000\1.h5.*check free space")
         status = json.loads((self.folder / "run/status.json").read_text())
         self.assertEqual((status["state"], status["exit_code"]), ("failed", 74))
 
