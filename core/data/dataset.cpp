@@ -3,6 +3,7 @@
 #include "core/data/dataset.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -157,6 +158,7 @@ std::uint64_t Dataset::fingerprint() const {
         sum += digest_term(count++, value);
     }
   };
+  add(std::array{shape_.channels, shape_.height, shape_.width});
   for (const std::string& name : class_names_) add(name);
   add(mean_);
   add(std_);

@@ -70,6 +70,13 @@ TEST(Dataset, SurvivesEveryFlippedByte) {
   EXPECT_EQ(Dataset(folder / "b.h5").fingerprint(), fingerprint);
 }
 
+TEST(Dataset, TellsTheSameBytesInAnotherShapeApart) {
+  const TemporaryFolder folder;
+  SmallDataset{}.write(folder / "a.h5");
+  SmallDataset{.train_images = {50, 2, 4, 3}, .test_images = {7, 2, 4, 3}}.write(folder / "b.h5");
+  EXPECT_NE(Dataset(folder / "a.h5").fingerprint(), Dataset(folder / "b.h5").fingerprint());
+}
+
 TEST(Dataset, RefusesTextOfVariableLength) {
   const TemporaryFolder folder;
   const std::string path = folder / "a.h5";
