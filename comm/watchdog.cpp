@@ -212,10 +212,8 @@ void Watchdog::watch() {
 void Watchdog::hear(std::size_t peer) {
   Note theirs;
   if (!peers_[peer].receive(bytes_of(theirs), patience)) return end_without(peer);
+  heed(peer, theirs);
   switch (theirs.kind) {
-    case farewell:
-      peers_[peer].close();
-      break;
     case no_progress:
       if (std::chrono::steady_clock::now() < patient_until_) {
         tell(peer, note(patience_please));  // as all were told a moment ago
@@ -231,24 +229,23 @@ void Watchdog::hear(std::size_t peer) {
     case are_you_there:
       tell(peer, note(here_i_am));
       break;
-    case fault:
-      end(theirs.text.data(), theirs.rank);
-    case failure:
-      follow(peer, theirs);
     default:
       break;
   }
+}
+
+/// A peer leaves, knows of a fault, or fails.
+void Watchdog::heed(std::size_t peer, const Note& theirs) {
+  if (theirs.kind == farewell) peers_[peer].close();
+  if (theirs.kind == fault) end(theirs.text.data(), theirs.rank);
+  if (theirs.kind == failure) follow(peer, theirs);
 }
 
 /// A peer's connection broke: it has died, unless this rank is over, too.
 void Watchdog::end_without(std::size_t peer) {
   peers_[peer].close();
   if (leaving_) return;
-  const std::string cause = fmt::format("rank {} ended without a word", rank_of(peer));
-  Note told = note(fault, cause);
-  told.rank = rank_of(peer);
-  tell_all(told);
-  end(cause, told.rank);
+  end_all(fmt::format("rank {} ended without a word", rank_of(peer)), rank_of(peer));
 }
 
 /// A rank fails alone and has said so. Its launcher mostly ends the others, too, who then have
@@ -274,34 +271,24 @@ void Watchdog::inquire(int first, bool patiently) {
       Note theirs;
       if (!silent[k] || ::poll(&entry, 1, 10) <= 0) continue;
       if (!peers_[k].receive(bytes_of(theirs), patience)) return end_without(k);
-      if (theirs.kind == farewell)
-        peers_[k].close();
-      else if (theirs.kind == fault)
-        end(theirs.text.data(), theirs.rank);
-      else if (theirs.kind == failure)
-        follow(k, theirs);
-      else if (theirs.kind != here_i_am)
+      heed(k, theirs);
+      if (theirs.kind != farewell && theirs.kind != here_i_am)
         continue;  // what it asks for, all are told below
-      else if (theirs.busy != 0)
-        busy = true;
+      busy = busy || (theirs.kind == here_i_am && theirs.busy != 0);
       silent[k] = false;
     }
   }
-  const auto stuck = std::ranges::find(silent, true) - silent.begin();
-  Note told = note(fault);
-  told.rank = stuck < std::ssize(silent) ? static_cast<int>(stuck) + 1 : -1;
-  if (told.rank < 0 && patiently && busy) {
+  const auto found = std::ranges::find(silent, true);
+  const int stuck = found == silent.end() ? -1 : static_cast<int>(found - silent.begin()) + 1;
+  if (stuck < 0 && patiently && busy) {
     tell_all(note(patience_please));
     return be_patient();
   }
   const double seconds = spec_.seconds * (patiently ? 1 : file_factor);
-  const std::string cause =
-      told.rank > 0
-          ? fmt::format("rank {} does not answer and nothing moved for {} s", told.rank, seconds)
-          : fmt::format("nothing moved for {} s, first seen by rank {}", seconds, first);
-  std::strncpy(told.text.data(), cause.c_str(), told.text.size() - 1);
-  tell_all(told);
-  end(cause, told.rank);
+  end_all(stuck > 0
+              ? fmt::format("rank {} does not answer and nothing moved for {} s", stuck, seconds)
+              : fmt::format("nothing moved for {} s, first seen by rank {}", seconds, first),
+          stuck);
 }
 
 /// Whether this rank has done something lately, or is where it may take longer.
@@ -333,13 +320,16 @@ void Watchdog::check_progress() {
     asked_ = std::chrono::steady_clock::now();
     tell(0, note(at_files ? overdue : no_progress));
   } else if (seconds_since(asked_) > patience) {
-    const std::string cause =
-        fmt::format("rank 0 does not answer and nothing moved for {} s", spec_.seconds);
-    Note told = note(fault, cause);
-    told.rank = 0;
-    tell_all(told);  // should it come back
-    end(cause, 0);
+    // Rank 0 hears of it should it come back.
+    end_all(fmt::format("rank 0 does not answer and nothing moved for {} s", spec_.seconds), 0);
   }
+}
+
+void Watchdog::end_all(const std::string& cause, int lost) {
+  Note told = note(fault, cause);
+  told.rank = lost;
+  tell_all(told);
+  end(cause, lost);
 }
 
 void Watchdog::end(const std::string& cause, int lost) {

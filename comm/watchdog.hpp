@@ -52,6 +52,7 @@ class Watchdog {
   void meet(const MpiSession& session);
   void watch();
   void hear(std::size_t peer);
+  void heed(std::size_t peer, const Note& theirs);
   void end_without(std::size_t peer);
   [[noreturn]] void follow(std::size_t peer, const Note& theirs);
   void inquire(int first, bool patiently);
@@ -59,6 +60,7 @@ class Watchdog {
   void go_on();
   void be_patient();
   [[nodiscard]] bool is_busy() const;
+  [[noreturn]] void end_all(const std::string& cause, int lost);
   [[noreturn]] void end(const std::string& cause, int lost);
   [[nodiscard]] Note note(int kind, const std::string& text = "") const;
   void tell(std::size_t peer, const Note& note);
