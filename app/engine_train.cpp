@@ -10,7 +10,6 @@
 #include <functional>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "app/engine.hpp"
@@ -137,7 +136,8 @@ void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ran
   }
   trace(config, ranks);
   const TrainingResult& result = trainer.result();
-  // All ranks know it and fail together. Parameters are lost since that step; a checkpoint of them
+  // The last that ranks do together: whoever is lost from here on misses nothing. All know of a
+  // divergence and fail together; parameters are lost since that step, and a checkpoint of them
   // would only do harm.
   ranks.together([&] {
     if (result.diverged_at >= 0)
@@ -145,9 +145,6 @@ void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ran
            "the loss of step {} is not a finite number; all devices stopped after step {} (steps "
            "count from 0); {}",
            result.diverged_at, result.steps - 1, advice);
-  });
-  // The last that ranks do together: whoever is lost from here on misses nothing.
-  ranks.together([&] {
     if (ranks.first()) status.write({.state = RunState::done, .step = result.steps});
   });
   observer.say(fmt::format("done: {} steps, {}", result.steps, printable(config.run.output)));
@@ -223,10 +220,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   witness.owns_folder();
   const Watched watched(witness, trainer->device(devices.front()).activity());
   try {
-    ranks.together([&] {
-      if (ranks.first()) status.write({});
-      observer->begin(exec, *trainer);
-    });
+    ranks.together([&] { observer->begin(exec, *trainer); });
 
     // 5. Training, checkpoints and the last word.
     train_to_the_end(config, *run, ranks, *trainer, *observer, status);

@@ -120,6 +120,14 @@ void check_message_sizes(const PreparedRun& run) {
          to_string(run.schedule.parallel().reduction), run.memory.largest_message, INT_MAX);
 }
 
+/// What making a checkpoint takes: its file, and beside it a part of a stage thrice (as a piece of
+/// a message, as a whole, as HDF5 sums it) or, in the end, the image that goes to disk.
+std::int64_t host_bytes(const CheckpointSize& size, const Schedule& schedule) {
+  const std::int64_t part = std::ranges::max(schedule.spec().message_bytes);
+  return CheckpointWriter::library_bytes + size.file_bytes() +
+         std::max(size.file_bytes(), 3 * part);
+}
+
 }  // namespace
 
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
@@ -219,20 +227,6 @@ CheckpointSize checkpoint_size(const PreparedRun& run) {
   return size;
 }
 
-namespace {
-
-/// What making a checkpoint takes: its file, and beside it a part of a stage thrice (as a piece of
-/// a message, as a whole, as HDF5 sums it) or, in the end, the image that goes to disk.
-std::int64_t host_bytes(const CheckpointSize& size, const PreparedRun& run) {
-  std::int64_t part = 0;
-  for (int j = 0; j < run.schedule.rule().stages(); ++j)
-    part = std::max(part, run.schedule.message_bytes(j));
-  return CheckpointWriter::library_bytes + size.file_bytes() +
-         std::max(size.file_bytes(), 3 * part);
-}
-
-}  // namespace
-
 std::string describe(const PreparedRun& run) {
   const ParallelConfig& parallel = run.schedule.parallel();
   const PlanRecord plan = plan_record(run);
@@ -259,7 +253,7 @@ std::string describe(const PreparedRun& run) {
       fmt::format("sent per step       {} messages, {} bytes in all\n", sent.messages, sent.bytes);
   const CheckpointSize saved = checkpoint_size(run);
   text += fmt::format("checkpoint          {} bytes; device 0 makes it in {} on its host\n",
-                      saved.bytes, host_bytes(saved, run));
+                      saved.bytes, host_bytes(saved, run.schedule));
   return text;
 }
 

@@ -97,7 +97,7 @@ void Witness::write_cause(const std::string& cause) const {
 WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const Witness& witness) {
   return {.seconds = seconds,
           .progress = [&ranks, &witness] { return witness.count() + ranks.turns(); },
-          .at_files = [&ranks] { return ranks.at_files(); },
+          .at_files = [&ranks] { return ranks.is_at_files(); },
           .last_words =
               [rank, &witness](const std::string& cause) { witness.say_last_words(rank, cause); },
           .write_cause = [&witness](const std::string& cause) { witness.write_cause(cause); }};

@@ -42,7 +42,7 @@ class Ranks {
   /// Changes whenever this rank begins or ends one of these actions.
   [[nodiscard]] std::uint64_t turns() const { return turns_; }
   /// Whether this rank is at one itself, and does not wait for others.
-  [[nodiscard]] bool at_files() const { return turns_ % 2 != 0; }
+  [[nodiscard]] bool is_at_files() const { return turns_ % 2 != 0; }
 
  private:
   const MpiSession* session_;

@@ -23,6 +23,8 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
              config.train.micro_batch_size},
       sampler_(config.run.seed, dataset.train().samples()),
       digests_(run.schedule.rule().stages()) {
+  const Agenda agenda = agenda_of(config.train, config.checkpoint, order_.steps_per_epoch());
+  const std::int64_t longest = agenda.segment_at(0).last;  // steps of a segment
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
     owners_.push_back({run.schedule.owner(j), {}});
     const StageMemory& stage = run.memory.stages[j];
@@ -35,11 +37,8 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
         audits_by_stage_[j].shapes.push_back(parameter.shape);
         audits_by_stage_[j].values.emplace_back();
         // Room for theta_0 and for a segment of updates, which must not take from the heap.
-        audits_by_stage_[j].values.back().reserve(static_cast<std::size_t>(
-            parameter.size() * (agenda_of(config.train, config.checkpoint, order_.steps_per_epoch())
-                                    .segment_at(0)
-                                    .last +
-                                1)));
+        audits_by_stage_[j].values.back().reserve(
+            static_cast<std::size_t>(parameter.size() * (longest + 1)));
       }
     }
   }

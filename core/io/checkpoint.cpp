@@ -21,26 +21,6 @@ constexpr const char* format = "carousel checkpoint";
 constexpr std::int64_t file_overhead = 1 << 20;
 constexpr std::int64_t tensor_overhead = 4096;
 
-/// Paths of the checkpoints of a run, newest first.
-std::vector<fs::path> checkpoint_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (is_checkpoint_file_name(name) && entry.is_regular_file(error))
-      files.push_back(entry.path());
-  }
-  if (error) fail(ExitCode::input_output, "{}: cannot list: {}", folder.string(), error.message());
-  // Longer names are later steps: numbers of more than eight digits have no leading zeros.
-  const auto later = [](const fs::path& a, const fs::path& b) {
-    const std::string& x = a.native();
-    const std::string& y = b.native();
-    return x.size() != y.size() ? x.size() > y.size() : x > y;
-  };
-  std::sort(files.begin(), files.end(), later);
-  return files;
-}
-
 /// Lets `link` lead to `target` in the same folder; whoever follows it finds the former or the new.
 void replace_link(const fs::path& link, const std::string& target) {
   const fs::path partial = link.string() + ".partial";
@@ -87,7 +67,7 @@ void CheckpointWriter::save(const fs::path& run_folder, int keep) const {
   write((folder / name).string());
   replace_link(folder / "last.h5", name);
   if (keep == 0) return;
-  const std::vector<fs::path> files = checkpoint_files(folder);
+  const std::vector<fs::path> files = checkpoints_of(run_folder);
   // Later ones are somebody else's.
   const auto newest = std::ranges::find(files, folder / name);
   for (auto old = newest; old != files.end(); ++old) {
@@ -145,13 +125,29 @@ std::span<const real> Checkpoint::values(const std::string& name,
 }
 
 std::vector<fs::path> checkpoints_of(const fs::path& run_folder) {
-  return checkpoint_files(run_folder / "checkpoints");
+  const fs::path folder = run_folder / "checkpoints";
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (is_checkpoint_file_name(name) && entry.is_regular_file(error))
+      files.push_back(entry.path());
+  }
+  if (error) fail(ExitCode::input_output, "{}: cannot list: {}", folder.string(), error.message());
+  // Longer names are later steps: numbers of more than eight digits have no leading zeros.
+  const auto later = [](const fs::path& a, const fs::path& b) {
+    const std::string& x = a.native();
+    const std::string& y = b.native();
+    return x.size() != y.size() ? x.size() > y.size() : x > y;
+  };
+  std::sort(files.begin(), files.end(), later);
+  return files;
 }
 
 NewestCheckpoint newest_checkpoint(const fs::path& run_folder) {
   const fs::path folder = run_folder / "checkpoints";
   std::vector<std::string> refused;
-  for (const fs::path& file : checkpoint_files(folder)) {
+  for (const fs::path& file : checkpoints_of(run_folder)) {
     try {
       return {Checkpoint(file.string()), refused};
     } catch (const Error& error) {

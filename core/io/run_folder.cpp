@@ -49,39 +49,24 @@ bool is_written(std::string_view name, std::string_view folder) {
   return name == "last.h5" || is_checkpoint_file_name(name);
 }
 
-/// All files that a run has left, or would replace.
-std::vector<fs::path> files_of_run(const fs::path& folder) {
-  std::vector<fs::path> files;
+/// All that bears a name which a run writes.
+std::vector<fs::path> places_of_run(const fs::path& folder) {
+  std::vector<fs::path> places;
   for (const char* name : run_files) {
-    if (fs::exists(fs::symlink_status(folder / name))) files.push_back(folder / name);
+    if (fs::exists(fs::symlink_status(folder / name))) places.push_back(folder / name);
   }
   for (const char* inner : run_folders) {
     if (!fs::is_directory(folder / inner)) continue;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder / inner)) {
-      const bool is_file = entry.is_symlink() || entry.is_regular_file();
-      if (is_file && is_written(entry.path().filename().native(), inner))
-        files.push_back(entry.path());
+      if (is_written(entry.path().filename().native(), inner)) places.push_back(entry.path());
     }
   }
-  return files;
+  return places;
 }
 
-/// Refuses what stands, as a folder or pipe, where a run is going to write a file.
-void check_places(const fs::path& folder) {
-  const auto check = [](const fs::path& path) {
-    const fs::file_type type = fs::symlink_status(path).type();
-    if (type != fs::file_type::not_found && type != fs::file_type::regular &&
-        type != fs::file_type::symlink)
-      fail(ExitCode::usage, "{}: is no file, and a run writes one of this name; remove it",
-           path.string());
-  };
-  for (const char* name : run_files) check(folder / name);
-  for (const char* inner : run_folders) {
-    if (!fs::is_directory(folder / inner)) continue;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder / inner)) {
-      if (is_written(entry.path().filename().native(), inner)) check(entry.path());
-    }
-  }
+bool is_file(const fs::path& path) {
+  const fs::file_status status = fs::symlink_status(path);
+  return fs::is_symlink(status) || fs::is_regular_file(status);
 }
 
 /// Runs `function`; what the system refuses it becomes an error that says what to do.
@@ -190,12 +175,16 @@ bool is_checkpoint_file_name(std::string_view name) {
 }
 
 bool holds_run(const fs::path& folder) {
-  return on_run_folder([&] { return !files_of_run(folder).empty(); });
+  return on_run_folder([&] { return !places_of_run(folder).empty(); });
 }
 
 void check_run_folder(const fs::path& folder, bool overwrite) {
-  on_run_folder([&] { check_places(folder); });
-  const std::vector<fs::path> files = on_run_folder([&] { return files_of_run(folder); });
+  const std::vector<fs::path> files = on_run_folder([&] { return places_of_run(folder); });
+  for (const fs::path& file : files) {
+    if (!on_run_folder([&] { return is_file(file); }))
+      fail(ExitCode::usage, "{}: is no file, and a run writes one of this name; remove it",
+           file.string());
+  }
   if (files.empty()) return;
   if (!overwrite)
     fail(ExitCode::usage,
@@ -220,7 +209,7 @@ void check_run_folder(const fs::path& folder, bool overwrite) {
 void create_run_folder(const fs::path& folder, bool overwrite) {
   check_run_folder(folder, overwrite);
   on_run_folder([&] {
-    for (const fs::path& file : files_of_run(folder)) fs::remove(file);
+    for (const fs::path& file : places_of_run(folder)) fs::remove(file);
     for (const char* name : run_folders) fs::create_directories(folder / name);
   });
 }

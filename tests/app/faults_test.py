@@ -44,8 +44,8 @@ until [ -e over ]; do sleep 0.1; done' sh"""
 
 
 # The same for ranks that may end well: the last one to end ends all.
-TELL_CODES = """"$@"; echo $? > "code.$PMI_RANK"
-until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep 0.1; done"""
+TELL_CODES = ["sh", "-c", """"$@"; echo $? > "code.$PMI_RANK"
+until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep 0.1; done""", "sh"]
 
 
 # Calls that take their time, never come back or fail: checkpoints on their way to disk, rank 1 when
@@ -236,7 +236,7 @@ class Faults(unittest.TestCase):
 
     def test_a_rank_that_fails_alone(self):
         # Also where the launcher does not end the others.
-        _, result, status = self.train_on(["sh", "-c", TELL_CODES, "sh"], FAIL_AT_DATA="1")
+        _, result, status = self.train_on(TELL_CODES, FAIL_AT_DATA="1")
         self.assertEqual((status["state"], status["exit_code"]), ("failed", 74), result.stderr)
         self.assertIn("digits.h5", status["cause"])
         self.assertEqual(self.codes(), ["77\n", "74\n", "77\n", "77\n"], result.stderr)
@@ -300,7 +300,7 @@ class Faults(unittest.TestCase):
 
     def test_a_run_that_is_over_ends_whatever_mpi_does(self):
         # What the launcher makes of ranks that end without MPI is its own affair.
-        seconds, result, status = self.train_on(["sh", "-c", TELL_CODES, "sh"], STAY_IN_MPI="1")
+        seconds, result, status = self.train_on(TELL_CODES, STAY_IN_MPI="1")
         self.assertEqual(status["state"], "done", result.stderr)
         self.assertEqual(self.codes(), ["0\n"] * RANKS, result.stderr)
         self.assertLess(seconds, 10)
