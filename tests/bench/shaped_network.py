@@ -115,12 +115,10 @@ def calibrate():
                    cwd=WORK, env=environment_of({}), check=True, capture_output=True)
 
 
-def train(name, overrides, settings):
-    """Seconds per step of four ranks, one on every host."""
-    words = carousel("train", "deck.toml", "--overwrite", f"run.output={name}",
-                     f"train.steps={STEPS}", *overrides)
+def run_on(hosts, words, settings):
+    """What ranks print, one on every host, behind "done: "."""
     ranks = []
-    for host in HOSTS:
+    for host in hosts:
         ranks += [":"] if ranks else []
         ranks += ["-n", "1", "nsenter", f"--net=/run/netns/{host}", *words]
     with open(WORK / "log", "w+") as log:
@@ -136,15 +134,37 @@ def train(name, overrides, settings):
                 break  # MPICH 4.0 over TCP at times never returns from MPI_Finalize
         log.seek(0)
         text = log.read()
-    for host in HOSTS:
+    for host in hosts:
         pids = subprocess.run(["ip", "netns", "pids", host], capture_output=True, text=True).stdout
         subprocess.run(["kill", "-9", *pids.split()], stderr=subprocess.DEVNULL)
     process.wait()
     if "done: " not in text:
-        sys.exit(f"shaped_network.py: {name} failed:\n{text[-2000:]}")
+        sys.exit(f"shaped_network.py: {' '.join(words)} failed:\n{text[-2000:]}")
+    return text.split("done: ")[1]
+
+
+def train(name, overrides, settings):
+    """Seconds per step of four ranks, one on every host."""
+    run_on(HOSTS, carousel("train", "deck.toml", "--overwrite", f"run.output={name}",
+                           f"train.steps={STEPS}", *overrides), settings)
     with h5py.File(WORK / name / "run.h5") as run:
         seconds = run["steps/seconds"][:]
     return (seconds[-1] - seconds[WARM]) / (len(seconds) - 1 - WARM)
+
+
+def seconds_of_message(size):
+    words = [str(BUILD / "bench_message"), str(size)]
+    return float(run_on(HOSTS[:2], words, {}).split()[0])
+
+
+def rate_for(size, seconds):
+    """What links must carry, in bytes/s, for a message of `size` bytes to take that long: more than
+    its bytes, for headers travel, too, and MPI asks before it sends."""
+    rate = size / seconds
+    for _ in range(2):
+        shape(rate)
+        rate *= seconds_of_message(size) / seconds
+    return rate
 
 
 def plan(overrides, *words):
@@ -161,16 +181,20 @@ def sent_per_step(overrides):
     return max(sent.values())
 
 
-def measure(title, fraction, bandwidth, disturbance, cases):
-    print(f"\n{title}: a message takes {fraction} time steps, {bandwidth / 1e6:.0f} MB/s")
+def measure(title, fraction, size, time_step, disturbance, cases):
+    """Of messages of `size` bytes that take a fraction of a time step."""
+    limit = rate_for(size, fraction * time_step)
+    bandwidth = size / (fraction * time_step)  # of what a message carries
+    print(f"\n{title}: a message takes {fraction} time steps, {bandwidth / 1e6:.1f} MB/s"
+          f" on links of {limit / 1e6:.1f}")
     print(f"{'':16} step s  no limit  exposed   hidden  simulated   error  of first", flush=True)
     first = None
     for name in cases:
         settings, machine = disturbance
-        seconds = {None: [], bandwidth: []}
+        seconds = {None: [], limit: []}
         for _ in range(ROUNDS):
-            for limit, measured in seconds.items():
-                shape(limit)
+            for rate, measured in seconds.items():
+                shape(rate)
                 measured.append(train("measured", CASES[name], settings))
         free, step = (statistics.median(measured) for measured in seconds.values())
         told = CASES[name] + machine + [f"machine.network_bandwidth={bandwidth}"]
@@ -193,9 +217,9 @@ def main():
     time_step = step / schedule["period_time"]
     print(f"a time step takes {time_step:.4f} s, the message of a stage has {largest} bytes")
     for fraction in (0.35, 0.7, 1.0):
-        measure("undisturbed", fraction, largest / (fraction * time_step), UNDISTURBED, CASES)
+        measure("undisturbed", fraction, largest, time_step, UNDISTURBED, CASES)
     for title, disturbance in DISTURBANCES.items():
-        measure(title, 0.7, largest / (0.7 * time_step), disturbance, list(CASES)[:4])
+        measure(title, 0.7, largest, time_step, disturbance, list(CASES)[:4])
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@
 # keeps MPI from shared memory, and lets `tc tbf` give every link a bandwidth, both ways. dp (one
 # all-reduce behind the backward, and one per stage beside it, as PyTorch DDP has it) and the
 # cyclic rules then train a perceptron of four equal stages. Prints, for links on which a stage's
-# message takes a given part of a time step: seconds per step, what of them is exposed
-# communication, and what the simulator says of the same plan. Every case runs ROUNDS (1) times
-# without a limit and with it, in turn; medians are shown. Needs a built PRESET (release), iproute2
-# and h5py for $PYTHON (python3); takes about fifteen minutes a round and leaves nothing behind.
+# message takes a given part of a time step, as measured between two ranks: seconds per step, what
+# of them is exposed communication, and what the simulator says of the same plan. Every case runs
+# ROUNDS (1) times without a limit and with it, in turn; medians are shown. Needs a built PRESET
+# (release), iproute2 and h5py for $PYTHON (python3); takes about fifteen minutes a round and leaves
+# nothing behind.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 preset=${1:-release}
@@ -25,7 +26,7 @@ for program in ip tc nsenter mpiexec; do
     exit 2
   fi
 done
-for file in carousel tests/bench_stretch_kernels.so; do
+for file in carousel bench_message tests/bench_stretch_kernels.so; do
   if [ ! -e "build/$preset/$file" ]; then
     echo "build/$preset/$file is missing; build it first: bash jobscripts/setup.sh $preset" >&2
     exit 2
