@@ -9,7 +9,10 @@ namespace {
 
 /// When theta_{t+1} of one stage is at the owner (hop 0) and its successors on the ring, in time
 /// steps from the start of step t. The completed gradient leaves device N-1 at `ready`; the first
-/// reader's need is a deadline, and the messages up to it share the time evenly.
+/// reader's need is a deadline, and the messages up to it share the time evenly. Where nobody reads
+/// them in the next step already (v1), each hop around the ring takes one time step, so that stages
+/// follow each other over a link as do the forwards that read them; the total has what is left, for
+/// it meets partial sums at its owner.
 class HandOn {
  public:
   HandOn(const Rule& rule, const ScheduleSpec& spec, int stage, int owner)
@@ -27,8 +30,12 @@ class HandOn {
     const int diagonal = owner == last ? 0 : 1;
     const std::int64_t messages = reader + diagonal;
     for (int h = 0; h < devices_; ++h) {
-      const std::int64_t share = messages == 0 ? 0 : (deadline - ready) * (h + diagonal) / messages;
-      times_.push_back(h <= reader ? ready + share : first_use(device(h)));
+      const std::int64_t message = h + diagonal;  // that brings it, counted from 1
+      const std::int64_t share = messages == 0 ? 0 : (deadline - ready) * message / messages;
+      std::int64_t time = h <= reader ? ready + share : first_use(device(h));
+      if (h <= reader && message > 0 && rule.slack() == rule.stages())
+        time = std::max(time, deadline - (reader - h));
+      times_.push_back(time);
     }
   }
 
