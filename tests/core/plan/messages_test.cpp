@@ -230,6 +230,27 @@ TEST(Messages, OfDelayedRulesShareTheTimeToTheFirstReader) {
   }
 }
 
+// Stages then follow each other to device 0, one per time step and link, as its forwards do. Stage
+// 0 has no total on the way, and stage N-1 is device 0's own.
+TEST(Messages, OfV1BringParametersOneHopPerTimeStep) {
+  for (int n = 3; n <= 9; ++n) {
+    int hops = 0;
+    for (const Travel& message :
+         messages_of(schedule_of(parallel(RuleKind::cdp_v1, Placement::replicated, n, n)), 3)) {
+      const int j = message.send.stage;
+      const int owner = n - 1 - j;
+      if (j == 0 || owner <= 0) continue;
+      if (message.send.payload == Payload::total) {
+        EXPECT_EQ(message.time_steps(), j + 2) << to_string(message.send);
+      } else if (message.send.payload == Payload::parameters && message.from >= owner) {
+        EXPECT_EQ(message.time_steps(), 1) << to_string(message.send);
+        ++hops;
+      }
+    }
+    EXPECT_EQ(hops, (n - 2) * (n + 1) / 2);  // j + 1 of stage j
+  }
+}
+
 TEST(Messages, OfV2CompleteAStageJustBeforeItsFirstUse) {
   for (int n = 1; n <= 9; ++n) {
     const Schedule schedule = schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, n, n));
