@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The full matrix of runs that must agree: matrix.sh [PRESET]
-# Every rule, slack 0 and 1, N in {1, 2, 3, 4, 6, 8}, S in {1, 2, 4}, both kinds of momentum, 100
+# Every rule, every slack, N in {1, 2, 3, 4, 6, 8}, S in {1, 2, 4}, both kinds of momentum, 100
 # steps with a drop of the learning rate in the middle; resnet8 with batch norm for N up to 4. One
 # device against all devices in one process, against one rank per device over MPI (up to 16 ranks),
 # and against the serial oracle; with 4 ranks 1,000 runs whose messages are late at random, with

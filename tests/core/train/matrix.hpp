@@ -46,17 +46,22 @@ namespace carousel::test {
   return deck;
 }
 
-/// Perceptrons: all rules for one N on one device, slack 0 and 1 of cdp-v2. Epochs, and so
-/// segments, end at another step for every N.
+/// Perceptrons: all rules for one N on one device, cdp-v2 with every slack; outside of the full
+/// matrix without and with one that is another for every N. Epochs, and so segments, end at another
+/// step for every N.
 [[nodiscard]] inline std::vector<SmallDeck> decks_for(int micro_batches) {
   std::vector<SmallDeck> decks;
   bool nesterov = false;
   std::vector<int> all_stages = {1, 2, 4};
   if (micro_batches == 3) all_stages.push_back(3);
   for (const int stages : all_stages) {
-    for (const auto& [rule, slack] :
-         {std::pair{RuleKind::dp, 0}, std::pair{RuleKind::cdp_v1, 0},
-          std::pair{RuleKind::cdp_v2, 0}, std::pair{RuleKind::cdp_v2, 1}}) {
+    std::vector<std::pair<RuleKind, int>> rules = {
+        {RuleKind::dp, 0}, {RuleKind::cdp_v1, 0}, {RuleKind::cdp_v2, 0}};
+    for (int slack = 1; slack <= stages; ++slack) {
+      if (full_matrix() || slack == 1 + micro_batches % stages)
+        rules.emplace_back(RuleKind::cdp_v2, slack);
+    }
+    for (const auto& [rule, slack] : rules) {
       const ParallelConfig parallel{
           .rule = rule, .micro_batches = micro_batches, .stages = stages, .slack = slack};
       decks.push_back(deck_of(parallel, nesterov));
