@@ -30,7 +30,8 @@ enum Kind : int {
   failure  // of a rank that says so itself
 };
 
-constexpr double patience = 2;       // seconds that an answer may take, or a look around
+constexpr double patience = 2;       // seconds that a message may take, or a look around
+constexpr double answer_time = 1;    // seconds in which a process answers that is not stopped
 constexpr double file_factor = 10;   // of the seconds that a rank may be at its files
 constexpr double meeting_time = 30;  // seconds in which all ranks connect
 constexpr int most_addresses = 16;   // of a host
@@ -38,11 +39,12 @@ constexpr auto look = std::chrono::milliseconds(200);
 constexpr auto moment = std::chrono::seconds(1);  // until somebody is asked again
 
 /// Below some MPI libraries, whoever notices first that a peer is gone aborts the process. That is
-/// soon enough when the watchdog has spoken.
+/// soon enough when the watchdog has spoken. The second signal waits for the end of this function.
 extern "C" void abort_later(int /*signal*/) {
   const timespec time{.tv_sec = static_cast<time_t>(patience), .tv_nsec = 0};
   ::nanosleep(&time, nullptr);
   std::signal(SIGABRT, SIG_DFL);
+  std::raise(SIGABRT);
 }
 
 double seconds_since(std::chrono::steady_clock::time_point time) {
@@ -262,23 +264,26 @@ void Watchdog::follow(std::size_t peer, const Note& theirs) {
 void Watchdog::inquire(int first, bool patiently) {
   tell_all(note(are_you_there));
   bool busy = is_busy();
-  std::vector<bool> silent;
-  for (const Socket& peer : peers_) silent.push_back(peer.is_open());
+  // Peers that have not answered; the system passes over those whose descriptor is -1.
+  std::vector<pollfd> silent;
+  for (const Socket& peer : peers_)
+    silent.push_back({.fd = peer.descriptor(), .events = POLLIN, .revents = 0});
+  const auto is_silent = [](const pollfd& entry) { return entry.fd >= 0; };
   const auto begin = std::chrono::steady_clock::now();
-  while (seconds_since(begin) < patience / 4 && std::ranges::find(silent, true) != silent.end()) {
+  while (seconds_since(begin) < answer_time && std::ranges::any_of(silent, is_silent)) {
+    if (::poll(silent.data(), silent.size(), 10) <= 0) continue;
     for (std::size_t k = 0; k < peers_.size(); ++k) {
-      pollfd entry{.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
       Note theirs;
-      if (!silent[k] || ::poll(&entry, 1, 10) <= 0) continue;
+      if (!is_silent(silent[k]) || silent[k].revents == 0) continue;
       if (!peers_[k].receive(bytes_of(theirs), patience)) return end_without(k);
       heed(k, theirs);
       if (theirs.kind != farewell && theirs.kind != here_i_am)
         continue;  // what it asks for, all are told below
       busy = busy || (theirs.kind == here_i_am && theirs.busy != 0);
-      silent[k] = false;
+      silent[k].fd = -1;
     }
   }
-  const auto found = std::ranges::find(silent, true);
+  const auto found = std::ranges::find_if(silent, is_silent);
   const int stuck = found == silent.end() ? -1 : static_cast<int>(found - silent.begin()) + 1;
   if (stuck < 0 && patiently && busy) {
     tell_all(note(patience_please));
