@@ -170,6 +170,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
   std::optional<Dataset> dataset;
   std::optional<PreparedRun> run;
+  std::string files;  // what files say that may be of this node: the data, a schedule
   Kokkos::InitializationSettings settings;
   ranks.together([&] {
     dataset.emplace(config.data_file);
@@ -178,10 +179,9 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     check_processes(*run, session, local);
     if (ranks.first()) check_run_folder(config.run.output, overwrite);
     settings = kokkos_settings(config.engine, session);
+    files = fmt::format("{} {}", dataset->fingerprint(), run->basis.schedule);
   });
-
-  // Of files on every node: the data, and the schedule that the deck may name.
-  ranks.check_same(fmt::format("{} {}", dataset->fingerprint(), run->basis.schedule), 0);
+  ranks.check_same(files, 0);
 
   // 2. The machine.
   const Kokkos::ScopeGuard kokkos(settings);
@@ -195,7 +195,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   ranks.together([&] {
-    observer.emplace(config, *run, *dataset, devices, status);
+    observer.emplace(config, *run, *dataset, devices, ranks, status);
     trainer.emplace(exec,
                     TrainerSpec{.model = run->model,
                                 .partition = run->partition,

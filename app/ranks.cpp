@@ -81,9 +81,14 @@ std::uint64_t Witness::count() const {
   return activity_ == nullptr ? 0 : activity_->count();
 }
 
-void Witness::say_last_words(int rank, const std::string& cause) const {
+bool Witness::is_loading() const {
   const std::lock_guard lock(mutex_);
-  complain(fmt::format("rank {}: {}; {}", rank, cause,
+  return activity_ != nullptr && activity_->is_loading();
+}
+
+void Witness::say_last_words(int rank, const std::string& cause, bool at_files) const {
+  const std::lock_guard lock(mutex_);
+  complain(fmt::format("rank {}: {}; {}{}", rank, cause, at_files ? "at its files; " : "",
                        activity_ == nullptr ? "outside training" : activity_->text()));
 }
 
@@ -97,9 +102,11 @@ void Witness::write_cause(const std::string& cause) const {
 WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const Witness& witness) {
   return {.seconds = seconds,
           .progress = [&ranks, &witness] { return witness.count() + ranks.turns(); },
-          .at_files = [&ranks] { return ranks.is_at_files(); },
+          .at_files = [&ranks, &witness] { return ranks.is_at_files() || witness.is_loading(); },
           .last_words =
-              [rank, &witness](const std::string& cause) { witness.say_last_words(rank, cause); },
+              [rank, &ranks, &witness](const std::string& cause) {
+                witness.say_last_words(rank, cause, ranks.is_at_files());
+              },
           .write_cause = [&witness](const std::string& cause) { witness.write_cause(cause); }};
 }
 

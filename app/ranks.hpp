@@ -62,8 +62,10 @@ class Witness {
 
   /// Changes with every action of the device.
   [[nodiscard]] std::uint64_t count() const;
+  /// Whether the device waits for data from a file.
+  [[nodiscard]] bool is_loading() const;
   /// Says why this rank ends and what it was doing.
-  void say_last_words(int rank, const std::string& cause) const;
+  void say_last_words(int rank, const std::string& cause, bool at_files) const;
   /// Writes the cause to status.json, unless the end of the run is told there already.
   void write_cause(const std::string& cause) const;
 

@@ -12,9 +12,10 @@
 namespace carousel {
 
 RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
-                         const std::vector<int>& devices, StatusFile& status)
+                         const std::vector<int>& devices, const Ranks& ranks, StatusFile& status)
     : config_(config),
       run_(run),
+      ranks_(ranks),
       status_(status),
       devices_(devices),
       first_(std::ranges::find(devices, 0) != devices.end()),
@@ -49,7 +50,7 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
   trainer_ = &trainer;
   const RunInfo info = provenance(config_);
   const std::filesystem::path folder(config_.run.output);
-  for (int device : devices_) ranks_.try_emplace(device, folder, device, info);
+  for (int device : devices_) rank_files_.try_emplace(device, folder, device, info);
   if (first_) {
     const std::int64_t per_epoch = order_.steps_per_epoch();
     const std::int64_t steps = trainer.agenda().total_steps;
@@ -70,8 +71,10 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
 
 void RunObserver::on_step(const StepRecord& step) {
   steps_.push_back(step);
-  keep([&] { metrics_->write(step); });
-  terminal_->step(step);
+  ranks_.at_files([&] {
+    keep([&] { metrics_->write(step); });
+    terminal_->step(step);
+  });
 }
 
 /// What fails on this rank alone, in the middle of a segment, is told when all ranks can fail.
@@ -104,9 +107,11 @@ void RunObserver::audit(int stage, const real* theta, std::int64_t size) {
 
 void RunObserver::on_evaluation(const EvaluationRecord& evaluation) {
   last_evaluation_ = evaluation;
-  keep([&] { metrics_->write(evaluation); });
-  terminal_->evaluation(evaluation);
-  run_file_->append({.evaluations = {&evaluation, 1}});
+  ranks_.at_files([&] {
+    keep([&] { metrics_->write(evaluation); });
+    terminal_->evaluation(evaluation);
+    run_file_->append({.evaluations = {&evaluation, 1}});
+  });
 }
 
 std::vector<StageReceipts> RunObserver::receipts_of(int device, const Recorder& recorder) {
@@ -130,17 +135,19 @@ void RunObserver::on_segment_end(int device, const Recorder& recorder) {
     for (std::size_t p = 0; p < audit.names.size(); ++p)
       audited.push_back({audit.names[p], audit.shapes[p], audit.values[p]});
   }
-  ranks_.at(device).append({.actions = recorder.actions(),
-                            .messages = recorder.messages(),
-                            .memory = recorder.memory(),
-                            .receipts = receipts,
-                            .audit = audited},
-                           trainer_->measured(device));
+  ranks_.at_files([&] {
+    rank_files_.at(device).append({.actions = recorder.actions(),
+                                   .messages = recorder.messages(),
+                                   .memory = recorder.memory(),
+                                   .receipts = receipts,
+                                   .audit = audited},
+                                  trainer_->measured(device));
+    if (device == 0) append_run_file();
+  });
   for (auto& [stage, audit] : audits_by_stage_) {
     if (run_.schedule.owner(stage) != device) continue;
     for (std::vector<real>& values : audit.values) values.clear();
   }
-  if (device == 0) append_run_file();
 }
 
 void RunObserver::append_samples(std::vector<std::int64_t>& samples) {
@@ -166,7 +173,7 @@ void RunObserver::append_run_file() {
 
 void RunObserver::publish() {
   if (failed_) throw *failed_;
-  for (const auto& [device, file] : ranks_) file.publish();
+  for (const auto& [device, file] : rank_files_) file.publish();
   if (!run_file_) return;
   run_file_->publish();
   status_.write({.state = RunState::running, .step = trainer_->steps()});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/prepared_run.hpp"
+#include "app/ranks.hpp"
 #include "app/run_config.hpp"
 #include "app/terminal.hpp"
 #include "core/data/sampler.hpp"
@@ -28,7 +29,7 @@ class RunObserver final : public TrainingObserver {
   /// `devices` are those of this process; with device 0 among them it also keeps run.h5, metrics
   /// and the terminal. Borrows all but those.
   RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
-              const std::vector<int>& devices, StatusFile& status);
+              const std::vector<int>& devices, const Ranks& ranks, StatusFile& status);
 
   /// Called once the trainer stands and the run folder exists, before it runs: makes the files and
   /// writes down theta_0 of audited stages.
@@ -65,6 +66,7 @@ class RunObserver final : public TrainingObserver {
 
   const RunConfig& config_;
   const PreparedRun& run_;
+  const Ranks& ranks_;
   StatusFile& status_;
   std::vector<int> devices_;
   std::vector<StageOwner> owners_;
@@ -74,7 +76,7 @@ class RunObserver final : public TrainingObserver {
   Sampler sampler_;
   ExecutionSpace exec_;
   const Trainer* trainer_ = nullptr;
-  std::map<int, RankFile> ranks_;
+  std::map<int, RankFile> rank_files_;
   std::map<int, StageAudit> audits_by_stage_;
   std::vector<std::vector<std::uint64_t>> digests_;  // [stage] of one segment
   std::optional<RunFile> run_file_;

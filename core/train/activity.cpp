@@ -44,6 +44,11 @@ std::uint64_t Activity::count() const {
   return count_;
 }
 
+bool Activity::is_loading() const {
+  const std::lock_guard lock(mutex_);
+  return busy_ && now_.kind == ActionKind::load;
+}
+
 std::int64_t Activity::step() const {
   const std::lock_guard lock(mutex_);
   return now_.step;

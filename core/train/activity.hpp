@@ -21,6 +21,8 @@ class Activity {
 
   /// Changes with every action.
   [[nodiscard]] std::uint64_t count() const;
+  /// Whether it is at a load, which waits for data.
+  [[nodiscard]] bool is_loading() const;
   /// The training step of the newest action.
   [[nodiscard]] std::int64_t step() const;
   /// One line: what it does or waits for, and what it did last.

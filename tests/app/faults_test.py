@@ -48,8 +48,8 @@ TELL_CODES = ["sh", "-c", """"$@"; echo $? > "code.$PMI_RANK"
 until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep 0.1; done""", "sh"]
 
 
-# Calls that take their time, never come back or fail: checkpoints on their way to disk, rank 1 when
-# it opens and when it reads its data, rank 1 at the end of MPI.
+# Calls that take their time, never come back or fail: checkpoints on their way to disk, metrics,
+# rank 1 when it opens and when it reads its data, rank 1 at the end of MPI.
 SLOW = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -64,12 +64,23 @@ static int is_set(const char* name) {
   const char* rank = getenv("PMI_RANK");
   return getenv(name) && rank && strcmp(rank, "1") == 0;
 }
-int fsync(int file) {
+static void rest(const char* seconds) {
+  for (int left = atoi(getenv(seconds)); left > 0;) left = sleep(left);
+}
+static int is_below(int file, const char* folder) {
   char link[64], name[4096] = "";
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  if (getenv("SLOW") && readlink(link, name, sizeof name - 1) > 0 && strstr(name, "/checkpoints/"))
-    for (int left = atoi(getenv("SLOW")); left > 0;) left = sleep(left);
+  return readlink(link, name, sizeof name - 1) > 0 && strstr(name, folder);
+}
+int fsync(int file) {
+  if (getenv("SLOW") && is_below(file, "/checkpoints/")) rest("SLOW");
   return 0;
+}
+ssize_t write(int file, const void* bytes, size_t count) {
+  static int calls = 0;
+  if (getenv("SLOW_METRICS") && is_below(file, "/metrics.jsonl") && ++calls == 20)
+    rest("SLOW_METRICS");
+  return ((ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write"))(file, bytes, count);
 }
 int open(const char* path, int flags, ...) {
   if (is_set("STOP_AT_DATA") && strstr(path, "digits.h5") && strstr(program_invocation_name, "engine"))
@@ -82,6 +93,7 @@ ssize_t pread64(int file, void* bytes, size_t count, off_t offset) {
     errno = EIO;
     return -1;
   }
+  if (is_set("SLOW_DATA") && ++calls == 400) rest("SLOW_DATA");
   return ((ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, "pread64"))(file, bytes, count,
                                                                              offset);
 }
@@ -177,7 +189,7 @@ class Faults(unittest.TestCase):
             said = [line for line in err.splitlines() if line.startswith("carousel: ")]
             self.assertEqual(len(said), 1, err)
             self.assertRegex(said[0], rf"^carousel: rank {rank}: .*; "
-                                      r"(now: \w+ .*|between segments); before: \w+ ")
+                                      r"(at its files; )?(now: \w+ .*|between segments); before: \w+ ")
         status = json.loads((self.folder / "run/status.json").read_text())
         self.assertEqual((status["state"], status["exit_code"]), ("failed", 77))
         self.assertGreater(status["step"], 0)
@@ -204,6 +216,10 @@ class Faults(unittest.TestCase):
 
     def test_a_rank_that_stops_ends_all(self):
         self.report("stopped", [self.round(k, signal.SIGSTOP) for k in range(ROUNDS)])
+
+    def test_a_rank_that_is_aborted_ends_all(self):
+        # By MPI below it, or by whoever wants a dump of its memory.
+        self.round(0, signal.SIGABRT)
 
     def test_several_ranks_are_lost(self):
         for how, limit in ((signal.SIGKILL, 10), (signal.SIGSTOP, WATCHDOG + 5)):
@@ -242,16 +258,17 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.codes(), ["77\n", "74\n", "77\n", "77\n"], result.stderr)
         self.assertRegex(result.stderr, r"carousel: rank 2: rank 1 failed: \S+digits.h5: cannot read")
 
-    def train_on(self, shell=(), **environment):
+    def train_on(self, shell=(), watchdog=1, **environment):
         """Seconds, result and status of a short run below the library of slow calls."""
         source, library = self.folder / "slow.c", self.folder / "slow.so"
         source.write_text(SLOW)
         subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
+        shutil.rmtree(self.folder / "run", ignore_errors=True)
         begin = time.monotonic()
         result = subprocess.run(
             [MPIEXEC, "-n", str(RANKS), *shell, CAROUSEL, "train", PROJECT / "inputs/digits.toml",
              "parallel.transport=mpi", "run.output=run", "train.steps=40",
-             "run.watchdog_seconds=1", *PLACEMENTS[0]],
+             f"run.watchdog_seconds={watchdog}", *PLACEMENTS[0]],
             cwd=self.folder, capture_output=True, text=True, timeout=60,
             env={**os.environ, "LD_PRELOAD": str(library), **environment})
         status = self.folder / "run/status.json"
@@ -262,9 +279,12 @@ class Faults(unittest.TestCase):
         return [(self.folder / f"code.{rank}").read_text() for rank in range(RANKS)]
 
     def test_slow_files_end_nothing(self):
-        seconds, result, status = self.train_on(SLOW="4")
-        self.assertEqual((result.returncode, status["state"]), (0, "done"), result.stderr)
-        self.assertGreater(seconds, 4)
+        for what in "SLOW", "SLOW_DATA", "SLOW_METRICS":
+            with self.subTest(what):
+                seconds, result, status = self.train_on(watchdog=2, **{what: "6"})
+                self.assertEqual((result.returncode, status and status["state"]), (0, "done"),
+                                 result.stderr)
+                self.assertGreater(seconds, 6)
         self.assertTrue((self.folder / "run/checkpoints/last.h5").exists())
 
     def test_files_that_hang_end_all(self):
