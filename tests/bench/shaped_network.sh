@@ -10,7 +10,7 @@
 # message takes a given part of a time step, as measured between two ranks: seconds per step, what
 # of them is exposed communication, and what the simulator says of the same plan. Every case runs
 # ROUNDS (1) times without a limit and with it, in turn; medians are shown. Needs a built PRESET
-# (release), iproute2 and h5py for $PYTHON (python3); takes about fifteen minutes a round and leaves
+# (release), iproute2 and h5py for $PYTHON (python3); takes about ten minutes a round and leaves
 # nothing behind.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
