@@ -9,10 +9,10 @@ namespace {
 
 /// When theta_{t+1} of one stage is at the owner (hop 0) and its successors on the ring, in time
 /// steps from the start of step t. The completed gradient leaves device N-1 at `ready`; the first
-/// reader's need is a deadline, and the messages up to it share the time evenly. Where nobody reads
-/// them in the next step already (v1), each hop around the ring takes one time step, so that stages
-/// follow each other over a link as do the forwards that read them; the total has what is left, for
-/// it meets partial sums at its owner.
+/// reader's need is a deadline, and the messages up to it share the time evenly. Where the slack
+/// lets nobody read them in the next step (v1, and v2 with slack = S), each hop around the ring
+/// takes one time step, so that stages follow each other over a link as do the forwards that read
+/// them; the total has what is left, for it meets partial sums at its owner.
 class HandOn {
  public:
   HandOn(const Rule& rule, const ScheduleSpec& spec, int stage, int owner)
