@@ -6,17 +6,20 @@
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
 
+#include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/prepared_run.hpp"
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
 #include "app/run_observer.hpp"
+#include "comm/deadline.hpp"
 #include "comm/local_transport.hpp"
 #include "core/base/version.hpp"
 #include "core/io/checkpoint.hpp"
@@ -31,17 +34,6 @@ int pending_messages(const Schedule& schedule) {
   int sum = 0;
   for (int d = 0; d < schedule.devices(); ++d) sum += schedule.buffers(d).requests;
   return sum;
-}
-
-/// Makes the transport of one device.
-std::function<std::unique_ptr<Transport>(int)> transports(const PreparedRun& run,
-                                                          const MpiSession* session, bool local,
-                                                          LocalHub& hub, const Clock& clock) {
-  if (local) return [&hub](int device) { return hub.transport(device); };
-  return [&run, session, clock](int device) {
-    return session->transport(run.schedule.groups(), run.schedule.buffers(device).requests,
-                              static_cast<std::size_t>(run.memory.largest_message), clock);
-  };
 }
 
 void check_processes(const PreparedRun& run, const MpiSession* session, bool local) {
@@ -167,75 +159,102 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     watchdog.emplace(*session,
                      watchdog_spec(config.run.watchdog_seconds, session->rank(), ranks, witness));
 
-  // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
+  // What a training is made of outlives whatever ends it, until that is told.
   std::optional<Dataset> dataset;
   std::optional<PreparedRun> run;
-  std::string files;  // what files say that may be of this node: the data, a schedule
-  Kokkos::InitializationSettings settings;
-  ranks.together([&] {
-    dataset.emplace(config.data_file);
-    run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
-    check_batch_norm(config, *run);
-    check_processes(*run, session, local);
-    if (ranks.first()) check_run_folder(config.run.output, overwrite);
-    settings = kokkos_settings(config.engine, session);
-    files = fmt::format("{} {}", dataset->fingerprint(), run->basis.schedule);
-  });
-  ranks.check_same(files, 0);
-
-  // 2. The machine.
-  const Kokkos::ScopeGuard kokkos(settings);
-  const ExecutionSpace exec;
-
-  // 3. The devices of this process and where their messages meet.
-  const std::vector<int> devices = devices_here(*run, session, local);
-  const Clock seconds = [&clock] { return clock.seconds(); };
-  LocalHub hub(exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
-  const auto connect = transports(*run, session, local, hub, seconds);
+  std::optional<Kokkos::ScopeGuard> kokkos;
+  std::optional<ExecutionSpace> exec;
+  std::optional<MpiGroups> groups;
+  std::optional<LocalHub> hub;
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
-  ranks.together([&] {
-    observer.emplace(config, *run, *dataset, devices, ranks, status);
-    trainer.emplace(exec,
-                    TrainerSpec{.model = run->model,
-                                .partition = run->partition,
-                                .schedule = run->schedule,
-                                .memory = run->memory,
-                                .dataset = *dataset,
-                                .train = config.train,
-                                .checkpoint = config.checkpoint,
-                                .profile = config.profile,
-                                .seed = config.run.seed,
-                                .devices = devices,
-                                .layers = make_layer,
-                                .transport = connect,
-                                .seconds = seconds},
-                    *observer);
-  });
-
-  // 4. The run folder; until here an earlier run in it is untouched.
-  ranks.together([&] {
-    if (ranks.first()) create_run_folder(config.run.output, overwrite);
-  });
-  witness.owns_folder();
-  const Watched watched(witness, trainer->device(devices.front()).activity());
+  std::optional<Watched> watched;
+  const auto steps = [&trainer] { return trainer ? trainer->steps() : 0; };
+  // No other rank knows of the failure. They hear of it first, since files may be what fails here;
+  // those have their time for it, too.
+  const auto end_alone = [&](ExitCode code, const char* cause) {
+    // A call of MPI may fail before the watchdog hears which rank was lost.
+    if (watchdog && code == ExitCode::peer_lost) watchdog->wait_for_cause();
+    if (watchdog) watchdog->tell_failure(cause);
+    const Deadline limit(watchdog ? config.run.watchdog_seconds : 0, [&] {
+      complain(fmt::format("rank {}: {}", session->rank(), cause));
+      std::_Exit(static_cast<int>(code));
+    });
+    witness.write_failure(code, cause, steps());
+  };
   try {
-    ranks.together([&] { observer->begin(exec, *trainer); });
+    // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
+    std::string files;  // what files say that may be of this node: the data, a schedule
+    ranks.together([&] {
+      dataset.emplace(config.data_file);
+      run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
+      check_batch_norm(config, *run);
+      check_processes(*run, session, local);
+      if (ranks.first()) check_run_folder(config.run.output, overwrite);
+      files = fmt::format("{} {}", dataset->fingerprint(), run->basis.schedule);
+    });
+    ranks.check_same(files, 0);
+
+    // 2. The machine.
+    ranks.together([&] {
+      kokkos.emplace(kokkos_settings(config.engine, session));
+      exec.emplace();
+    });
+
+    // 3. The devices of this process and where their messages meet. Only the groups are made with
+    // others, so that a rank that cannot get its memory keeps nobody waiting.
+    const std::vector<int> devices = devices_here(*run, session, local);
+    const Clock seconds = [&clock] { return clock.seconds(); };
+    if (local)
+      hub.emplace(*exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
+    else
+      groups.emplace(session->groups(run->schedule.groups()));
+    const auto connect = [&](int device) -> std::unique_ptr<Transport> {
+      if (local) return hub->transport(device);
+      return session->transport(std::move(*groups), run->schedule.buffers(device).requests,
+                                static_cast<std::size_t>(run->memory.largest_message), seconds);
+    };
+    ranks.together([&] {
+      observer.emplace(config, *run, *dataset, devices, ranks, status);
+      trainer.emplace(*exec,
+                      TrainerSpec{.model = run->model,
+                                  .partition = run->partition,
+                                  .schedule = run->schedule,
+                                  .memory = run->memory,
+                                  .dataset = *dataset,
+                                  .train = config.train,
+                                  .checkpoint = config.checkpoint,
+                                  .profile = config.profile,
+                                  .seed = config.run.seed,
+                                  .devices = devices,
+                                  .layers = make_layer,
+                                  .transport = connect,
+                                  .seconds = seconds},
+                      *observer);
+    });
+
+    // 4. The run folder; until here an earlier run in it is untouched.
+    ranks.together([&] {
+      if (ranks.first()) create_run_folder(config.run.output, overwrite);
+    });
+    witness.owns_folder();
+    watched.emplace(witness, trainer->device(devices.front()).activity());
+    ranks.together([&] { observer->begin(*exec, *trainer); });
 
     // 5. Training, checkpoints and the last word.
     train_to_the_end(config, *run, ranks, *trainer, *observer, status);
     watchdog.reset();
     return ExitCode::done;
   } catch (const AgreedError& error) {
-    if (ranks.first()) write_failure(status, error.code(), error.what(), trainer->steps());
+    ranks.at_files([&] {
+      if (ranks.first()) witness.write_failure(error.code(), error.what(), steps());
+    });
     throw;
   } catch (const Error& error) {
-    write_failure(status, error.code(), error.what(), trainer->steps());
-    if (watchdog) watchdog->tell_failure(error.what());
+    end_alone(error.code(), error.what());
     throw;
   } catch (const std::exception& error) {
-    write_failure(status, ExitCode::internal, error.what(), trainer->steps());
-    if (watchdog) watchdog->tell_failure(error.what());
+    end_alone(ExitCode::internal, error.what());
     throw;
   }
 }

@@ -92,11 +92,21 @@ void Witness::say_last_words(int rank, const std::string& cause, bool at_files) 
                        activity_ == nullptr ? "outside training" : activity_->text()));
 }
 
+void Witness::write_failure(ExitCode code, const std::string& cause, std::int64_t step) const {
+  if (!owns_folder_) return;
+  try {
+    status_.write({.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
+                   .exit_code = static_cast<int>(code),
+                   .cause = printable(cause),
+                   .step = step});
+  } catch (const Error&) {
+    // The cause itself is told on the terminal; a second failure would only hide it.
+  }
+}
+
 void Witness::write_cause(const std::string& cause) const {
   const std::lock_guard lock(mutex_);
-  if (owns_folder_)
-    write_failure(status_, ExitCode::peer_lost, cause.c_str(),
-                  activity_ == nullptr ? 0 : activity_->step());
+  write_failure(ExitCode::peer_lost, cause, activity_ == nullptr ? 0 : activity_->step());
 }
 
 WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const Witness& witness) {
@@ -108,17 +118,6 @@ WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const W
                 witness.say_last_words(rank, cause, ranks.is_at_files());
               },
           .write_cause = [&witness](const std::string& cause) { witness.write_cause(cause); }};
-}
-
-void write_failure(StatusFile& status, ExitCode code, const char* cause, std::int64_t step) {
-  try {
-    status.write({.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
-                  .exit_code = static_cast<int>(code),
-                  .cause = printable(cause),
-                  .step = step});
-  } catch (const Error&) {
-    // The cause itself is told on the terminal; a second failure would only hide it.
-  }
 }
 
 }  // namespace carousel

@@ -66,7 +66,10 @@ class Witness {
   [[nodiscard]] bool is_loading() const;
   /// Says why this rank ends and what it was doing.
   void say_last_words(int rank, const std::string& cause, bool at_files) const;
-  /// Writes the cause to status.json, unless the end of the run is told there already.
+  /// Writes why the run failed to status.json, unless its end is told there already, or a run
+  /// before it.
+  void write_failure(ExitCode code, const std::string& cause, std::int64_t step) const;
+  /// The same for a peer that was lost.
   void write_cause(const std::string& cause) const;
 
  private:
@@ -96,8 +99,5 @@ class Watched {
 /// What the watchdog of a rank asks; borrows all.
 [[nodiscard]] WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks,
                                          const Witness& witness);
-
-/// The last word of a run that failed, by rank 0 or by the rank that alone knows of it.
-void write_failure(StatusFile& status, ExitCode code, const char* cause, std::int64_t step);
 
 }  // namespace carousel

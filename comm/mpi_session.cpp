@@ -76,10 +76,10 @@ void MpiSession::from_first(std::span<std::byte> bytes) const {
   CAROUSEL_MPI(MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, world_));
 }
 
-std::unique_ptr<Transport> MpiSession::transport(const std::vector<std::vector<int>>& groups,
-                                                 int requests, std::size_t message_bytes,
-                                                 Clock clock) const {
-  return std::make_unique<MpiTransport>(world_, groups, requests, message_bytes, std::move(clock));
+std::unique_ptr<Transport> MpiSession::transport(MpiGroups groups, int requests,
+                                                 std::size_t message_bytes, Clock clock) const {
+  return std::make_unique<MpiTransport>(world_, std::move(groups), requests, message_bytes,
+                                        std::move(clock));
 }
 
 void MpiSession::abort(ExitCode code) const {

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "comm/mpi_groups.hpp"
 #include "core/base/check.hpp"
 #include "core/train/transport.hpp"
 
@@ -52,11 +53,14 @@ class MpiSession {
   /// The same for plain bytes.
   void from_first(std::span<std::byte> bytes) const;
 
+  /// Groups of ranks for collectives. Collective itself, before anything is pending.
+  [[nodiscard]] MpiGroups groups(const std::vector<std::vector<int>>& ranks) const {
+    return {world_, ranks};
+  }
   /// Messages of this rank as one device of a plan, with room for `requests` pending operations of
-  /// at most `message_bytes` each. Groups of devices have collectives; their ranks come together.
-  [[nodiscard]] std::unique_ptr<Transport> transport(const std::vector<std::vector<int>>& groups,
-                                                     int requests, std::size_t message_bytes,
-                                                     Clock clock) const;
+  /// at most `message_bytes` each. Waits for nobody.
+  [[nodiscard]] std::unique_ptr<Transport> transport(MpiGroups groups, int requests,
+                                                     std::size_t message_bytes, Clock clock) const;
 
   /// Ends all ranks at once, for errors that only one rank knows of.
   [[noreturn]] void abort(ExitCode code) const;

@@ -20,23 +20,6 @@ using DeviceBytes = Kokkos::View<std::byte*, MemorySpace, Kokkos::MemoryTraits<K
 /// microseconds, and the buffers of a socket hold what comes in the meantime.
 constexpr auto interval = std::chrono::microseconds(200);
 
-/// The ranks of a group that this one is in, or none.
-MPI_Comm communicator_of(MPI_Comm world, const std::vector<int>& ranks, int tag) {
-  int own = 0;
-  CAROUSEL_MPI(MPI_Comm_rank(world, &own));
-  if (std::ranges::find(ranks, own) == ranks.end() || ranks.size() < 2) return MPI_COMM_NULL;
-  MPI_Group all = MPI_GROUP_NULL;
-  MPI_Group some = MPI_GROUP_NULL;
-  MPI_Comm result = MPI_COMM_NULL;
-  CAROUSEL_MPI(MPI_Comm_group(world, &all));
-  CAROUSEL_MPI(MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some));
-  CAROUSEL_MPI(MPI_Comm_create_group(world, some, tag, &result));
-  CAROUSEL_MPI(MPI_Comm_set_errhandler(result, MPI_ERRORS_RETURN));
-  CAROUSEL_MPI(MPI_Group_free(&some));
-  CAROUSEL_MPI(MPI_Group_free(&all));
-  return result;
-}
-
 int count_of(std::size_t bytes) {
   CAROUSEL_CHECK(bytes <= INT_MAX, "a message of {} bytes is too large for one MPI call", bytes);
   return static_cast<int>(bytes);
@@ -44,16 +27,15 @@ int count_of(std::size_t bytes) {
 
 }  // namespace
 
-MpiTransport::MpiTransport(MPI_Comm world, const std::vector<std::vector<int>>& groups,
-                           int requests, std::size_t message_bytes, Clock clock)
+MpiTransport::MpiTransport(MPI_Comm world, MpiGroups groups, int requests,
+                           std::size_t message_bytes, Clock clock)
     : world_(world),
+      groups_(std::move(groups)),
       clock_(std::move(clock)),
       requests_(requests, MPI_REQUEST_NULL),
       operations_(requests),
       finished_(requests),
       statuses_(requests) {
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    groups_.push_back({communicator_of(world_, groups[g], static_cast<int>(g)), groups[g]});
   if constexpr (!runs_on_host) {
     staging_ = decltype(staging_)(
         Kokkos::view_alloc("carousel::comm::staging", Kokkos::WithoutInitializing), requests,
@@ -79,9 +61,7 @@ MpiTransport::~MpiTransport() {
   }
   const bool pending = std::ranges::any_of(
       requests_, [](MPI_Request request) { return request != MPI_REQUEST_NULL; });
-  for (Group& group : groups_) {
-    if (group.ranks != MPI_COMM_NULL && !pending) MPI_Comm_free(&group.ranks);
-  }
+  if (pending) groups_.give_up();
 }
 
 void MpiTransport::drive() {
@@ -152,8 +132,8 @@ Request MpiTransport::join(const Collective& collective) {
       take(Kind::collective, {.data = reinterpret_cast<std::byte*>(collective.data),
                               .bytes = collective.count * sizeof(real)});
   Operation& operation = operations_[request];
-  const Group& group = groups_[collective.group];
-  const auto found = std::ranges::find(group.devices, collective.root) - group.devices.begin();
+  const MpiGroups::Group& group = groups_[collective.group];
+  const auto found = std::ranges::find(group.members, collective.root) - group.members.begin();
   const int root = collective.root < 0 ? -1 : static_cast<int>(found);
   int own = 0;
   CAROUSEL_MPI(MPI_Comm_rank(group.ranks, &own));

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/mpi_groups.hpp"
 #include "core/base/view.hpp"
 #include "core/train/transport.hpp"
 
@@ -20,12 +21,11 @@ namespace carousel {
 
 class MpiTransport final : public Transport {
  public:
-  /// Borrows `world`; groups of ranks have collectives, so that all ranks of a group come here
-  /// together. Where kernels do not run on the host, messages are staged in host memory,
-  /// since an MPI library need not know device memory. While anything is pending, others may use
-  /// MPI only if it is MPI_THREAD_MULTIPLE.
-  MpiTransport(MPI_Comm world, const std::vector<std::vector<int>>& groups, int requests,
-               std::size_t message_bytes, Clock clock);
+  /// Borrows `world`, whose groups have collectives. Where kernels do not run on the host, messages
+  /// are staged in host memory, since an MPI library need not know device memory. While anything is
+  /// pending, others may use MPI only if it is MPI_THREAD_MULTIPLE.
+  MpiTransport(MPI_Comm world, MpiGroups groups, int requests, std::size_t message_bytes,
+               Clock clock);
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
   ~MpiTransport() override;
@@ -40,11 +40,6 @@ class MpiTransport final : public Transport {
 
  private:
   enum class Kind : std::uint8_t { free, post, send, collective };
-  /// The ranks of a group, numbered in its order.
-  struct Group {
-    MPI_Comm ranks = MPI_COMM_NULL;  // null where this rank has no part in it
-    std::vector<int> devices;
-  };
   struct Operation {
     Kind kind = Kind::free;
     Message message;
@@ -68,7 +63,7 @@ class MpiTransport final : public Transport {
   int pending_ = 0;             // operations that are not complete
   std::exception_ptr failure_;  // of the thread, for the device's own to throw
   MPI_Comm world_;
-  std::vector<Group> groups_;
+  MpiGroups groups_;
   Clock clock_;
   std::vector<MPI_Request> requests_;  // null where free or complete
   std::vector<Operation> operations_;

@@ -108,6 +108,10 @@ void Watchdog::leave() {
   if (thread_.joinable()) thread_.join();
 }
 
+void Watchdog::wait_for_cause() const {
+  std::this_thread::sleep_for(std::chrono::duration<double>(patience));
+}
+
 void Watchdog::tell_failure(const std::string& cause) {
   leave();
   failed_ = true;

@@ -40,6 +40,9 @@ class Watchdog {
   /// Takes leave of the others, who then miss this rank no longer.
   ~Watchdog();
 
+  /// Before tell_failure() of a peer that was lost: if the watchdog hears which one within a few
+  /// seconds, it ends the process with that for a cause.
+  void wait_for_cause() const;
   /// Tells the others that this rank ends alone, and why; they follow unless the launcher ends
   /// them.
   void tell_failure(const std::string& cause);

@@ -34,7 +34,9 @@ PLACEMENTS = [
     ["parallel.placement=model", "parallel.rule=dp", "parallel.micro_batches=2",
      "parallel.stages=2"],
     ["parallel.placement=replicated", "parallel.rule=dp", "parallel.reduction=fast"],
+    ["parallel.placement=sharded", "parallel.rule=dp"],
 ]
+WITH_GROUPS = PLACEMENTS[4]  # of ranks, for collectives
 
 
 # Keeps the launcher from seeing that a rank has ended until the test is over: it would signal and
@@ -48,8 +50,9 @@ TELL_CODES = ["sh", "-c", """"$@"; echo $? > "code.$PMI_RANK"
 until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep 0.1; done""", "sh"]
 
 
-# Calls that take their time, never come back or fail: checkpoints on their way to disk, metrics,
-# rank 1 when it opens and when it reads its data, rank 1 at the end of MPI.
+# Calls that take their time, never come back or fail: checkpoints and the last word on their way to
+# disk, metrics, rank 1 when it opens and when it reads its data, gets its memory, makes groups of
+# ranks, at the end of MPI; rank 2 in MPI once there is a file of that name.
 SLOW = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -60,10 +63,11 @@ SLOW = """
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-static int is_set(const char* name) {
+static int is_rank(const char* wanted) {
   const char* rank = getenv("PMI_RANK");
-  return getenv(name) && rank && strcmp(rank, "1") == 0;
+  return rank && strcmp(rank, wanted) == 0 && strstr(program_invocation_name, "engine");
 }
+static int is_set(const char* name) { return getenv(name) && is_rank("1"); }
 static void rest(const char* seconds) {
   for (int left = atoi(getenv(seconds)); left > 0;) left = sleep(left);
 }
@@ -80,11 +84,13 @@ ssize_t write(int file, const void* bytes, size_t count) {
   static int calls = 0;
   if (getenv("SLOW_METRICS") && is_below(file, "/metrics.jsonl") && ++calls == 20)
     rest("SLOW_METRICS");
+  if (getenv("SLOW_LAST_WORD") && is_below(file, "/status.json") &&
+      memmem(bytes, count, getenv("SLOW_LAST_WORD"), strlen(getenv("SLOW_LAST_WORD"))))
+    sleep(6);
   return ((ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write"))(file, bytes, count);
 }
 int open(const char* path, int flags, ...) {
-  if (is_set("STOP_AT_DATA") && strstr(path, "digits.h5") && strstr(program_invocation_name, "engine"))
-    raise(SIGSTOP);
+  if (is_set("STOP_AT_DATA") && strstr(path, "digits.h5")) raise(SIGSTOP);
   return openat(AT_FDCWD, path, flags, 0666);
 }
 ssize_t pread64(int file, void* bytes, size_t count, off_t offset) {
@@ -99,6 +105,21 @@ ssize_t pread64(int file, void* bytes, size_t count, off_t offset) {
 }
 ssize_t pread(int file, void* bytes, size_t count, off_t offset) {
   return pread64(file, bytes, count, offset);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  if (is_set("NO_MEMORY") && bytes > 50000) return NULL;
+  return ((void* (*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc"))(alignment, bytes);
+}
+int MPI_Comm_create_group(int comm, int group, int tag, int* made) {
+  if (is_set("STOP_AT_GROUPS")) raise(SIGSTOP);
+  return ((int (*)(int, int, int, int*))dlsym(RTLD_NEXT, "MPI_Comm_create_group"))(comm, group, tag,
+                                                                                  made);
+}
+int MPI_Testsome(int count, int* requests, int* done, int* indices, void* statuses) {
+  const char* name = getenv("FAIL_IN_MPI");
+  if (name && is_rank("2") && access(name, F_OK) == 0) return 15;  // MPI_ERR_OTHER
+  return ((int (*)(int, int*, int*, int*, void*))dlsym(RTLD_NEXT, "MPI_Testsome"))(
+      count, requests, done, indices, statuses);
 }
 int MPI_Abort(int comm, int code) {
   if (getenv("FAIL_AT_DATA")) return 0;  // as some launchers do
@@ -139,10 +160,19 @@ def runs(process):
 class Faults(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)  # after all that is added later
+        self.aside = pathlib.Path(tempfile.mkdtemp())  # what runs need beside theirs
+        for folder in self.folder, self.aside:
+            self.addCleanup(shutil.rmtree, folder)  # after all that is added later
         self.random = random.Random(7)
 
-    def start(self, words):
+    def slow_calls(self):
+        """The library of SLOW, built."""
+        source, library = self.aside / "slow.c", self.aside / "slow.so"
+        source.write_text(SLOW)
+        subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
+        return library
+
+    def start(self, words, **environment):
         """Four ranks in training."""
         for leftover in self.folder.iterdir():
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
@@ -150,7 +180,8 @@ class Faults(unittest.TestCase):
             [MPIEXEC, "-disable-auto-cleanup", "-n", str(RANKS), *shlex.split(SHELL), CAROUSEL,
              "train", PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
              "train.steps=1000000", f"run.watchdog_seconds={WATCHDOG}", *words],
-            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, **environment})
         self.addCleanup(self.clean_up, process)
         metrics = self.folder / "run/metrics.jsonl"
         while not (metrics.exists() and metrics.stat().st_size):
@@ -258,19 +289,16 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.codes(), ["77\n", "74\n", "77\n", "77\n"], result.stderr)
         self.assertRegex(result.stderr, r"carousel: rank 2: rank 1 failed: \S+digits.h5: cannot read")
 
-    def train_on(self, shell=(), watchdog=1, **environment):
+    def train_on(self, shell=(), watchdog=1, words=PLACEMENTS[0], **environment):
         """Seconds, result and status of a short run below the library of slow calls."""
-        source, library = self.folder / "slow.c", self.folder / "slow.so"
-        source.write_text(SLOW)
-        subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
         shutil.rmtree(self.folder / "run", ignore_errors=True)
         begin = time.monotonic()
         result = subprocess.run(
             [MPIEXEC, "-n", str(RANKS), *shell, CAROUSEL, "train", PROJECT / "inputs/digits.toml",
              "parallel.transport=mpi", "run.output=run", "train.steps=40",
-             f"run.watchdog_seconds={watchdog}", *PLACEMENTS[0]],
+             f"run.watchdog_seconds={watchdog}", *words],
             cwd=self.folder, capture_output=True, text=True, timeout=60,
-            env={**os.environ, "LD_PRELOAD": str(library), **environment})
+            env={**os.environ, "LD_PRELOAD": str(self.slow_calls()), **environment})
         status = self.folder / "run/status.json"
         status = json.loads(status.read_text()) if status.exists() else None
         return time.monotonic() - begin, result, status
@@ -287,6 +315,22 @@ class Faults(unittest.TestCase):
                 self.assertGreater(seconds, 6)
         self.assertTrue((self.folder / "run/checkpoints/last.h5").exists())
 
+    def test_a_slow_last_word_is_said(self):
+        seconds, result, status = self.train_on(
+            TELL_CODES, watchdog=2, words=[*PLACEMENTS[0], "train.optimizer.learning_rate=1e6"],
+            SLOW_LAST_WORD='"exit_code": 76')
+        self.assertEqual(self.codes(), ["76\n"] * RANKS, result.stderr)
+        self.assertEqual((status["state"], status["exit_code"]), ("diverged", 76))
+        self.assertGreater(seconds, 6)
+
+    def test_a_last_word_that_hangs_is_said_by_others(self):
+        _, result, status = self.train_on(TELL_CODES, FAIL_AT_DATA="1",
+                                          SLOW_LAST_WORD='"exit_code": 74')
+        self.assertEqual(self.codes(), ["77\n", "74\n", "77\n", "77\n"], result.stderr)
+        self.assertRegex(result.stderr, r"carousel: rank 1: \S+digits.h5: cannot read")
+        self.assertEqual((status["state"], status["exit_code"]), ("failed", 77))
+        self.assertRegex(status["cause"], r"rank 1 failed: \S+digits.h5: cannot read")
+
     def test_files_that_hang_end_all(self):
         seconds, result, status = self.train_on(SLOW="50")
         self.assertNotEqual(result.returncode, 0)
@@ -301,6 +345,29 @@ class Faults(unittest.TestCase):
         self.assertIn("outside training", result.stderr)
         self.assertLess(seconds, 1 + 5)
         self.assertIsNone(status)
+
+    def test_a_rank_that_stops_where_groups_are_made_ends_all(self):
+        seconds, result, status = self.train_on(STOP_AT_GROUPS="1", words=WITH_GROUPS)
+        self.assertIn("rank 1 does not answer and nothing moved for 1 s", result.stderr)
+        self.assertLess(seconds, 1 + 5)
+        self.assertIsNone(status)
+
+    def test_a_rank_without_memory_keeps_nobody_waiting(self):
+        seconds, result, status = self.train_on(TELL_CODES, words=WITH_GROUPS, NO_MEMORY="1")
+        self.assertEqual(self.codes(), ["2\n"] * RANKS, result.stderr)
+        self.assertRegex(result.stderr, r"^carousel: rank 1: device 1 needs \d+ bytes .* cannot get")
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertLess(seconds, 5)
+        self.assertIsNone(status)
+
+    def test_mpi_that_fails_first_leaves_the_cause_to_the_watchdog(self):
+        fails = self.aside / "fails"
+        process = self.start(PLACEMENTS[0], LD_PRELOAD=str(self.slow_calls()),
+                             FAIL_IN_MPI=str(fails))
+        ranks = ranks_below(process.pid)
+        fails.touch()
+        os.kill(ranks.pop(1), signal.SIGKILL)
+        self.assertIn("rank 1 ended without a word", self.ends(ranks, 10)[0])
 
     def test_a_rank_that_never_starts_ends_all(self):
         # The first of two programs never gets as far as MPI, and the launcher waits for it.

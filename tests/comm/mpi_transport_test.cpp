@@ -18,8 +18,8 @@ class MpiTransport : public ::testing::Test {
   MpiTransport() {
     ends_.devices = session().size();
     ends_.here[session().rank()] =
-        session().transport(groups_of(session().size()), room, std::size_t{4} << 20,
-                            [this]() -> double { return ends_.now; });
+        session().transport(session().groups(groups_of(session().size())), room,
+                            std::size_t{4} << 20, [this]() -> double { return ends_.now; });
   }
 
   Ends ends_;

@@ -44,7 +44,7 @@ class Ranks : public ::testing::Test {
   const ExecutionSpace exec_;
   const Process process_{.device = session().rank(),
                          .connect = [](const Schedule& schedule, std::size_t bytes, Clock clock) {
-                           return session().transport(schedule.groups(),
+                           return session().transport(session().groups(schedule.groups()),
                                                       schedule.buffers(session().rank()).requests,
                                                       bytes, std::move(clock));
                          }};
