@@ -300,9 +300,10 @@ void Watchdog::inquire(int first, bool patiently) {
           stuck);
 }
 
-/// Whether this rank has done something lately, or is where it may take longer.
+/// Whether this rank has done something lately, if only since the last look, or is where it may
+/// take longer.
 bool Watchdog::is_busy() const {
-  return spec_.at_files() || seconds_since(moved_) < spec_.seconds;
+  return spec_.at_files() || spec_.progress() != progress_ || seconds_since(moved_) < spec_.seconds;
 }
 
 void Watchdog::go_on() {

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A watchdog that finds a healthy run stuck ends the process, and so fails the test. Runs that are
+// not healthy are those of tests/app/faults_test.py.
+
+#include "comm/watchdog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/mpi_session.hpp"
+
+namespace carousel::test {
+namespace {
+
+constexpr double seconds = 0.5;
+
+void sleep(double time) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(time));
+}
+
+/// What a rank does that is at its files for longer than a rank may be without progress, and is
+/// done the moment that another asks: a watchdog that looks by itself reads the progress first.
+struct SlowReader {
+  std::atomic<std::uint64_t> progress = 0;
+  bool looks = false;  // of the watchdog's thread
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+
+  bool at_files() {
+    const bool asked = !looks;
+    looks = false;
+    if (asked && std::chrono::steady_clock::now() - begin > std::chrono::duration<double>(seconds))
+      progress = 1;
+    return progress == 0;
+  }
+};
+
+TEST(Watchdog, WaitsForAFileThatIsReadTheMomentSomebodyAsks) {
+  SlowReader reader;
+  const bool reads = session().rank() == 1;
+  const auto complain = [](const std::string& cause) {
+    fmt::print(stderr, "rank {}: {}\n", session().rank(), cause);
+  };
+  Watchdog watchdog(session(), {.seconds = seconds,
+                                .progress =
+                                    [&] {
+                                      reader.looks = true;
+                                      return reader.progress.load();
+                                    },
+                                .at_files = [&] { return reads && reader.at_files(); },
+                                .last_words = complain,
+                                .write_cause = [](const std::string&) {}});
+  session().together([&] {
+    while (reads && reader.progress == 0) sleep(0.01);
+    sleep(seconds / 2);  // what was read is computed with
+  });
+  EXPECT_EQ(reader.progress, reads ? 1 : 0);
+}
+
+}  // namespace
+}  // namespace carousel::test
