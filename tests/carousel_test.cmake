@@ -50,6 +50,9 @@ endfunction()
 # What every test has: labels, a time limit, one thread per device so that ranks do not crowd each
 # other, and 125 as the word for skipped, which no exit code of Carousel is.
 function(carousel_test_properties name timeout ranks)
+  if(Carousel_SANITIZE)
+    math(EXPR timeout "10 * ${timeout}")  # sanitizers take their time
+  endif()
   set_tests_properties(${name} PROPERTIES
     LABELS "${ARGN}" TIMEOUT ${timeout} PROCESSORS ${ranks} SKIP_RETURN_CODE 125
     ENVIRONMENT "OMP_NUM_THREADS=1;OMP_PROC_BIND=false;KOKKOS_DISABLE_WARNINGS=1")
