@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <exception>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
