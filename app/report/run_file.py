@@ -114,8 +114,8 @@ def read_device(folder, number):
         return Device(
             actions=columns(rank["actions"], "kind", "step", "micro_batch", "stage", "version",
                             "begin", "end"),
-            messages=columns(rank["messages"], "kind", "direction", "step", "stage", "peer",
-                             "bytes", "posted", "completed"),
+            messages=columns(rank["messages"], "kind", "direction", "step", "micro_batch", "stage",
+                             "peer", "bytes", "posted", "completed"),
             memory=columns(rank["memory"], "seconds", "activations"))
 
 

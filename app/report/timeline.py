@@ -180,4 +180,5 @@ def arrows(run, window):
 
 def message_key(rows, k, sender, receiver):
     """What both ends of a message agree on."""
-    return str(rows["kind"][k]), int(rows["step"][k]), int(rows["stage"][k]), sender, receiver
+    numbers = (int(rows[name][k]) for name in ("step", "micro_batch", "stage"))
+    return str(rows["kind"][k]), *numbers, sender, receiver

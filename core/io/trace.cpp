@@ -29,13 +29,14 @@ double microseconds(double seconds) {
 struct MessageKey {
   std::string_view kind;
   std::int64_t step = 0;
+  int micro_batch = 0;
   int stage = 0;
   int from = 0;
   int to = 0;
 
   bool operator<(const MessageKey& other) const {
-    return std::tie(kind, step, stage, from, to) <
-           std::tie(other.kind, other.step, other.stage, other.from, other.to);
+    return std::tie(kind, step, micro_batch, stage, from, to) <
+           std::tie(other.kind, other.step, other.micro_batch, other.stage, other.from, other.to);
   }
 };
 
@@ -106,7 +107,8 @@ void add_flows(Events& events, std::span<const DeviceProfile> devices, std::int6
   for (int d = 0; d < std::ssize(devices); ++d) {
     for (const MessageRecord& message : devices[d].messages) {
       if (message.step < end && std::string_view(message.direction) == "send")
-        sent[{message.kind, message.step, message.stage, d, message.peer}] = &message;
+        sent[{message.kind, message.step, message.micro_batch, message.stage, d, message.peer}] =
+            &message;
     }
   }
   std::int64_t id = 0;
@@ -115,7 +117,8 @@ void add_flows(Events& events, std::span<const DeviceProfile> devices, std::int6
     for (std::size_t k = 0; k < waits.size(); ++k) {
       const MessageRecord& message = devices[d].messages[k];
       if (std::string_view(message.direction) != "receive") continue;
-      const auto start = sent.find({message.kind, message.step, message.stage, message.peer, d});
+      const auto start = sent.find({message.kind, message.step, message.micro_batch, message.stage,
+                                    message.peer, d});
       if (start == sent.end()) continue;
       const double begin = microseconds(start->second->posted);
       // Clocks of two nodes may differ by more than a message takes.

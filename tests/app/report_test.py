@@ -46,6 +46,7 @@ def train(name, *words, code=0):
 def setUpModule():
     train("single", "train.epochs=2")
     train("ring", "train.epochs=2", "parallel.placement=replicated")
+    train("pipeline", "train.epochs=2", "parallel.placement=pipeline")
     train("dp", "train.epochs=2", "parallel.rule=dp")
     train("diverged", "train.epochs=2", "train.optimizer.learning_rate=1e6", code=76)
     train("none", "train.steps=2", 'profile.steps=""')
@@ -150,8 +151,13 @@ class Drawn(unittest.TestCase):
         planned = self.file["plan/bytes/activations"][0]
         self.assertEqual(self.line("predicted:single").get_ydata()[0] * 1024, planned)
 
-    def test_time_grid(self):
-        self.draw("ring")
+    def test_time_grids(self):
+        for name in ("ring", "pipeline"):
+            with self.subTest(name):
+                self.expect_time_grid(name)
+
+    def expect_time_grid(self, name):
+        self.draw(name)
         within = timeline.steady_window(self.run_, page.MEMORY_STEPS)
         window = timeline.steady_window(self.run_, page.GRID_STEPS, within)
         self.assertEqual(window.steps, page.GRID_STEPS)
@@ -179,10 +185,11 @@ class Drawn(unittest.TestCase):
             other = numpy.flatnonzero(
                 (peer["direction"][:] == b"send") & (peer["kind"][:] == rows["kind"][k])
                 & (peer["step"][:] == rows["step"][k]) & (peer["stage"][:] == rows["stage"][k])
-                & (peer["peer"][:] == device))
+                & (peer["micro_batch"][:] == rows["micro_batch"][k]) & (peer["peer"][:] == device))
             self.assertEqual(len(other), 1)
-            count += (rows["completed"][k] > window.begin
-                      and peer["posted"][int(other[0])] < window.end)
+            posted = peer["posted"][int(other[0])]
+            self.assertLess(posted, rows["completed"][k])
+            count += rows["completed"][k] > window.begin and posted < window.end
         return count
 
 

@@ -106,6 +106,15 @@ class Trace(unittest.TestCase):
         self.expect_all_actions()
         self.expect_all_messages()
 
+    def test_stages_on_devices(self):
+        for placement in ("pipeline", "model"):
+            for rule in ("dp", "cdp-v2"):
+                with self.subTest(placement=placement, rule=rule):
+                    self.train(f"parallel.placement={placement}", f"parallel.rule={rule}",
+                               "parallel.stages=2", "--overwrite")
+                    self.expect_all_actions()
+                    self.expect_all_messages()
+
     def test_one_device_has_no_messages(self):
         self.train()
         self.expect_all_actions()

@@ -31,7 +31,7 @@ std::vector<DeviceProfile> two_devices(int steps) {
     devices[0].actions.push_back({"send", t, 0, 1, t, t + 0.5, t + 0.625});
     devices[1].actions.push_back({"wait", t, 1, 1, t, t + 0.5, t + 0.75});
     devices[0].messages.push_back({"total", "send", t, 1, 0, 1, 64, t + 0.5, t + 0.625, 0});
-    devices[1].messages.push_back({"total", "receive", t, 1, 1, 0, 64, t + 0.0, t + 0.75, 0});
+    devices[1].messages.push_back({"total", "receive", t, 1, 0, 0, 64, t + 0.0, t + 0.75, 0});
     devices[1].messages.push_back({"parameters", "receive", t, 1, 1, 0, 64, t + 0.0, t + 0.75, 0});
   }
   return devices;
