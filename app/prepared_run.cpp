@@ -57,9 +57,8 @@ Schedule checked_schedule(const RunConfig& config, const PlanBasis& basis,
   }
   const ScheduleFile file = read_schedule(basis.schedule, config.schedule_file, own);
   Schedule other(own, file.period);
-  const Segment segment = window(other);
-  if (const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment))) {
-    const auto origin = other.origin(fault->device, segment, fault->index);
+  if (const std::optional<Fault> fault = find_fault(other)) {
+    const auto origin = other.origin(fault->device, fault->segment, fault->index);
     const std::string place = origin
                                   ? fmt::format("actions[{}]", file.places[fault->device][*origin])
                                   : fmt::format("device {}", fault->device);

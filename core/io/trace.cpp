@@ -117,8 +117,8 @@ void add_flows(Events& events, std::span<const DeviceProfile> devices, std::int6
     for (std::size_t k = 0; k < waits.size(); ++k) {
       const MessageRecord& message = devices[d].messages[k];
       if (std::string_view(message.direction) != "receive") continue;
-      const auto start = sent.find({message.kind, message.step, message.micro_batch, message.stage,
-                                    message.peer, d});
+      const auto start = sent.find(
+          {message.kind, message.step, message.micro_batch, message.stage, message.peer, d});
       if (start == sent.end()) continue;
       const double begin = microseconds(start->second->posted);
       // Clocks of two nodes may differ by more than a message takes.

@@ -87,9 +87,11 @@ class Machine {
 
   [[nodiscard]] Fault fault(int d, const char* why) const {
     const std::size_t at = places_[d].next;
-    const std::string action =
-        at < lists_[d].size() ? to_string(lists_[d][at]) : std::string("end of the segment");
-    return {d, at, fmt::format("device {}, action {}: {}: {}", d, at, action, why)};
+    const std::string action = at < lists_[d].size()
+                                   ? to_string(lists_[d][at])
+                                   : fmt::format("end of the segment of steps {} .. {}",
+                                                 segment_.first, segment_.last - 1);
+    return {d, at, fmt::format("device {}, action {}: {}: {}", d, at, action, why), segment_};
   }
 
   Outcome step(int d, const Action& action) {
@@ -180,13 +182,19 @@ std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segm
   return Machine(schedule, segment, lists).run();
 }
 
-Segment window(const Schedule& schedule) {
-  return {0, (schedule.trailing_periods() + 3) * schedule.period_steps()};
+std::optional<Fault> find_fault(const Schedule& schedule) {
+  const std::int64_t steps = schedule.period_steps();
+  std::vector<Segment> segments{{0, (schedule.trailing_periods() + 3) * steps}};
+  for (std::int64_t t = 0; t < steps; ++t) segments.push_back({t, t + 1});
+  for (const Segment& segment : segments) {
+    if (std::optional<Fault> fault = check_actions(schedule, segment, schedule.lists(segment)))
+      return fault;
+  }
+  return std::nullopt;
 }
 
 void check_schedule(const Schedule& schedule) {
-  const Segment segment = window(schedule);
-  if (const std::optional<Fault> fault = check_actions(schedule, segment, schedule.lists(segment)))
+  if (const std::optional<Fault> fault = find_fault(schedule))
     fail(ExitCode::internal,
          "the schedule is faulty: {}; this is a bug in Carousel, please report it", fault->text);
 }

@@ -19,6 +19,7 @@ struct Fault {
   int device = 0;
   std::size_t index = 0;  // into the device's list
   std::string text;       // names the action and what is wrong with it
+  Segment segment = {};   // of the list
 };
 
 /// Executes the lists of all devices for one segment, sends completing only once their receive is
@@ -33,11 +34,13 @@ struct Fault {
 [[nodiscard]] std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
                                                  const std::vector<std::vector<Action>>& lists);
 
-/// A segment long enough to contain the first, a repeating and the last step of any segment. Lists
-/// repeat by construction, so that it stands for all.
-[[nodiscard]] Segment window(const Schedule& schedule);
+/// Checks segments that stand for all, since lists repeat by construction: one long enough to
+/// contain the first, a repeating and the last step of any segment, and each step of a period by
+/// itself. From these follows every other begin and end: what a step leaves behind, its own actions
+/// alone have then been proven to complete.
+[[nodiscard]] std::optional<Fault> find_fault(const Schedule& schedule);
 
-/// Checks the window of a schedule that Carousel made. Throws Error(internal) on a fault.
+/// Checks a schedule that Carousel made. Throws Error(internal) on a fault.
 void check_schedule(const Schedule& schedule);
 
 }  // namespace carousel

@@ -54,14 +54,20 @@ TEST(ScheduleFile, ReadsBackAsTheSameLists) {
 }
 
 /// What becomes of a file that anybody may have written: a refusal in words, or lists that are
-/// proven and can be drawn.
+/// proven, wherever a segment begins and ends, and can be drawn.
 bool accepted(const Schedule& own, const std::string& text) {
   try {
     const Schedule other(own, read_schedule(text, "x.json", own).period);
-    const Segment segment = window(other);
-    const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment));
-    if (!fault) static_cast<void>(draw_grid(other));
-    return !fault;
+    const std::optional<Fault> fault = find_fault(other);
+    if (fault) return false;
+    static_cast<void>(draw_grid(other));
+    for (std::int64_t first = 0; first < 4; ++first) {
+      for (std::int64_t last = first + 1; last < 8; ++last) {
+        const auto missed = check_actions(other, {first, last}, other.lists({first, last}));
+        EXPECT_FALSE(missed) << first << " .. " << last << ": " << missed->text;
+      }
+    }
+    return true;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::bad_data) << error.what();
     return false;
@@ -107,6 +113,55 @@ TEST(ScheduleFile, MayHoldAnything) {
     }
   }
   EXPECT_GT(refused, 500);
+}
+
+/// Two training steps of a schedule that repeats after one.
+Json twice(const Json& once, std::int64_t time) {
+  Json doubled = once;
+  doubled["steps"] = 2;
+  for (Json action : once["actions"]) {
+    action["time"] = action["time"].get<std::int64_t>() + time;
+    action["step"] = action["step"].get<std::int64_t>() + 1;
+    constexpr const char* versioned[] = {"forward",    "backward",     "update",
+                                         "parameters", "forward_copy", "backward_copy"};
+    const std::string what = action.value("payload", action["kind"].get<std::string>());
+    if (std::ranges::count(versioned, what) > 0)
+      action["version"] = action["version"].get<std::int64_t>() + 1;
+    doubled["actions"].push_back(action);
+  }
+  return doubled;
+}
+
+// What a message is labelled with decides in which segment it travels; where all steps but every
+// other one are labelled right, segments of an even number of steps may still be.
+TEST(ScheduleFile, LabelsMessagesWithTheirStep) {
+  int refused = 0;
+  for (const Placement placement : testing::all_placements) {
+    for (const ParallelConfig& config : variants(placement, 2, 2)) {
+      const Schedule own = schedule_of(config);
+      const Json once = Json::parse(schedule_text(own));
+      if (once["steps"] != 1) continue;
+      const Json right = twice(once, own.period_time());
+      ASSERT_TRUE(accepted(own, right.dump())) << describe(config);
+      for (const char* payload : {"parameters", "forward_copy", "backward_copy", "gradient",
+                                  "total", "activations", "token"}) {
+        for (const int odd : {0, 1}) {
+          for (const int shift : {-2, -1, 1, 2}) {
+            Json wrong = right;
+            bool any = false;
+            for (Json& action : wrong["actions"]) {
+              const auto step = action["step"].get<std::int64_t>();
+              if (action.value("payload", "") != payload || (step % 2 != 0) != (odd == 1)) continue;
+              action["step"] = step + shift;
+              any = true;
+            }
+            if (any && !accepted(own, wrong.dump())) ++refused;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 300);
 }
 
 TEST(ScheduleFile, MustNotRunBeforeTheSegment) {
@@ -221,14 +276,14 @@ TEST(ScheduleFile, KnowsWhereActionsOfAFaultStand) {
   json["actions"][--update]["version"] = 3;
   const ScheduleFile file = read_schedule(json.dump(), "x.json", ring());
   const Schedule other(ring(), file.period);
-  const Segment segment = window(other);
-  const std::optional<Fault> fault = check_actions(other, segment, other.lists(segment));
+  const std::optional<Fault> fault = find_fault(other);
   ASSERT_TRUE(fault);
-  const std::optional<std::size_t> origin = other.origin(fault->device, segment, fault->index);
+  const std::optional<std::size_t> origin =
+      other.origin(fault->device, fault->segment, fault->index);
   ASSERT_TRUE(origin);
   EXPECT_EQ(file.places[fault->device][*origin], update);
-  const std::size_t all = other.actions(fault->device, segment).size();
-  EXPECT_EQ(other.origin(fault->device, segment, all), std::nullopt);
+  const std::size_t all = other.actions(fault->device, fault->segment).size();
+  EXPECT_EQ(other.origin(fault->device, fault->segment, all), std::nullopt);
 }
 
 TEST(ScheduleFile, IsListedActionByActionInThePlan) {
