@@ -16,8 +16,13 @@
 
 namespace carousel {
 
+namespace {
+
+constexpr mode_t permissions = 0666;  // less the user's umask
+
+}  // namespace
+
 Descriptor::Descriptor(std::string path, int flags) : path_(std::move(path)) {
-  constexpr mode_t permissions = 0666;  // less the user's umask
   fd_ = ::open(path_.c_str(), flags | O_CLOEXEC, permissions);
   if (fd_ < 0) failed("open", errno);
 }
@@ -35,6 +40,15 @@ Descriptor Descriptor::open(const std::string& path) {
 
 Descriptor Descriptor::create(const std::string& path) {
   return {path, O_WRONLY | O_CREAT | O_TRUNC};
+}
+
+std::optional<Descriptor> Descriptor::create_new(const std::string& path) {
+  Descriptor file;
+  file.path_ = path;
+  file.fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
+  if (file.fd_ < 0 && errno == EEXIST) return std::nullopt;
+  if (file.fd_ < 0) file.failed("open", errno);
+  return file;
 }
 
 Descriptor Descriptor::overwrite(const std::string& path) {

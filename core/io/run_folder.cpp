@@ -15,6 +15,7 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <system_error>
@@ -99,14 +100,22 @@ std::int64_t start_of(std::int64_t process) {
   return start;
 }
 
-/// The process that is still writing a run; 0 when there is none.
-std::int64_t writer_of(const fs::path& folder) {
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name = {};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+/// Who is still writing a run, or may be; "" when nobody is.
+std::string writer_of(const fs::path& folder) {
   try {
     const RunStatus status = read_status(folder);
-    const bool alive = status.state == RunState::running && life_of(status) == Life::alive;
-    return alive ? status.process : 0;
+    if (status.state != RunState::running) return "";
+    if (life_of(status) == Life::alive) return fmt::format("process {} is", status.process);
+    const bool elsewhere = !status.host.empty() && status.host != host_name();
+    return elsewhere ? fmt::format("process {} on {} may be", status.process, status.host) : "";
   } catch (const Error&) {
-    return 0;  // a damaged status speaks for nobody
+    return "";  // a damaged status speaks for nobody
   }
 }
 
@@ -119,10 +128,40 @@ bool is_told(const fs::path& folder) {
   }
 }
 
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name = {};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
+/// What status.json says, now and of this process.
+std::string status_text(RunStatus status) {
+  status.host = host_name();
+  status.process = getpid();
+  status.process_start = start_of(status.process);
+  status.updated = utc_now();
+  const nlohmann::ordered_json json{{"state", to_string(status.state)},
+                                    {"exit_code", status.exit_code},
+                                    {"cause", status.cause},
+                                    {"step", status.step},
+                                    {"host", status.host},
+                                    {"process", status.process},
+                                    {"process_start", status.process_start},
+                                    {"updated", status.updated}};
+  // A cause may quote any bytes of a user's file.
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+/// Makes status.json, unless another run has made it since this one looked.
+void claim(const fs::path& folder) {
+  const std::string path = (folder / "status.json").string();
+  std::optional<Descriptor> file = Descriptor::create_new(path);
+  if (!file)
+    fail(ExitCode::usage,
+         "{}: another run has begun here at this moment; set run.output to another folder",
+         folder.string());
+  const std::string text = status_text({});
+  try {
+    file->write(std::as_bytes(std::span(text)));
+  } catch (const Error&) {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+    throw;
+  }
 }
 
 /// One line of JSON of bounded length, on the stack.
@@ -199,11 +238,11 @@ void check_run_folder(const fs::path& folder, bool overwrite) {
            "of that run yourself, or set run.output to another folder",
            (folder / inner).string(), file.filename().string());
   }
-  if (const std::int64_t process = writer_of(folder); process != 0)
+  if (const std::string writer = writer_of(folder); !writer.empty())
     fail(ExitCode::usage,
-         "{}: process {} is still writing this run; end it first, or set run.output to another "
-         "folder; if that process is not of Carousel, remove status.json",
-         folder.string(), process);
+         "{}: {} still writing this run; end it first, or set run.output to another folder; if it "
+         "has ended, or that process is not of Carousel, remove status.json",
+         folder.string(), writer);
 }
 
 void create_run_folder(const fs::path& folder, bool overwrite) {
@@ -212,6 +251,7 @@ void create_run_folder(const fs::path& folder, bool overwrite) {
     for (const fs::path& file : places_of_run(folder)) fs::remove(file);
     for (const char* name : run_folders) fs::create_directories(folder / name);
   });
+  claim(folder);
 }
 
 const char* to_string(RunState state) {
@@ -231,22 +271,9 @@ const char* to_string(RunState state) {
 void StatusFile::write(RunStatus status) {
   const std::lock_guard lock(mutex_);
   if (closed_ || is_told(folder_)) return;
-  status.host = host_name();
-  status.process = getpid();
-  status.process_start = start_of(status.process);
-  status.updated = utc_now();
-  const nlohmann::ordered_json json{{"state", to_string(status.state)},
-                                    {"exit_code", status.exit_code},
-                                    {"cause", status.cause},
-                                    {"step", status.step},
-                                    {"host", status.host},
-                                    {"process", status.process},
-                                    {"process_start", status.process_start},
-                                    {"updated", status.updated}};
-  // A cause may quote any bytes of a user's file.
-  std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  const std::string path = (folder_ / "status.json").string();
   closed_ = status.state != RunState::running;
+  std::string text = status_text(std::move(status));
+  const std::string path = (folder_ / "status.json").string();
   try {
     replace_file(path, std::as_bytes(std::span(text)), Durability::process);
   } catch (const Error&) {

@@ -29,11 +29,12 @@ namespace carousel {
 [[nodiscard]] bool holds_run(const std::filesystem::path& folder);
 
 /// Refuses a folder that holds a run with Error(usage); with `overwrite` only one that is alive, or
-/// whose files lie behind a link.
+/// may be on another host, or whose files lie behind a link.
 void check_run_folder(const std::filesystem::path& folder, bool overwrite);
 
-/// Checks the folder and makes it with what a run needs in it. With `overwrite` it is freed of the
-/// files whose names a run writes, and of nothing else.
+/// Checks the folder and makes it with what a run needs in it: its folders and a status `running`
+/// of this process. With `overwrite` it is freed of the files whose names a run writes, and of
+/// nothing else. Of several runs that come at once, one gets the folder.
 void create_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 enum class RunState : std::uint8_t { running, done, failed, diverged };

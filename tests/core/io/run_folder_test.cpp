@@ -37,8 +37,9 @@ TEST(RunFolder, RefusesAnEarlierRunAndReplacesItWhenTold) {
   EXPECT_TRUE(fs::exists(folder / "ranks/0001.h5"));
 
   create_run_folder(folder, true);
-  EXPECT_FALSE(holds_run(folder));
+  EXPECT_FALSE(fs::exists(folder / "run.h5"));
   EXPECT_FALSE(fs::exists(folder / "ranks/0001.h5"));
+  EXPECT_EQ(read_status(folder).state, RunState::running);
   EXPECT_TRUE(fs::is_empty(folder / "checkpoints"));
   EXPECT_TRUE(fs::exists(folder / "notes.txt"));
   EXPECT_TRUE(fs::exists(folder / "ranks/notes.txt"));
@@ -102,6 +103,58 @@ TEST(RunFolder, TakesAnExistingFolderWithoutARun) {
   std::ofstream(temporary / "notes.txt") << "mine";
   create_run_folder(temporary.path(), false);
   EXPECT_TRUE(fs::is_directory(temporary / "ranks"));
+}
+
+TEST(RunFolder, IsForOneOfSeveralRunsThatComeAtOnce) {
+  constexpr int runs = 3;
+  for (int round = 0; round < 20; ++round) {
+    const TemporaryFolder temporary;
+    const fs::path folder = temporary / "one";
+    int gate[2] = {};
+    ASSERT_EQ(::pipe(gate), 0);
+    for (int k = 0; k < runs; ++k) {
+      if (::fork() != 0) continue;
+      char closed = 0;
+      ::close(gate[1]);
+      static_cast<void>(::read(gate[0], &closed, 1));  // returns to all once the gate is closed
+      try {
+        create_run_folder(folder, false);
+      } catch (const Error& error) {
+        ::_exit(static_cast<int>(error.code()));
+      }
+      ::_exit(0);
+    }
+    ::close(gate[0]);
+    ::close(gate[1]);
+    int made = 0, refused = 0;
+    for (int k = 0; k < runs; ++k) {
+      int status = 0;
+      ::wait(&status);
+      made += WEXITSTATUS(status) == 0;
+      refused += WEXITSTATUS(status) == static_cast<int>(ExitCode::usage);
+    }
+    EXPECT_EQ(made, 1);
+    EXPECT_EQ(refused, runs - 1);
+  }
+}
+
+TEST(RunFolder, IsNotTakenFromAnotherHost) {
+  const TemporaryFolder temporary;
+  const auto write = [&](const char* state) {
+    std::ofstream(temporary / "status.json") << nlohmann::json{{"state", state},
+                                                               {"exit_code", 0},
+                                                               {"cause", ""},
+                                                               {"step", 3},
+                                                               {"host", "elsewhere.example"},
+                                                               {"process", 7},
+                                                               {"process_start", 1}};
+  };
+  write("running");
+  EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(temporary.path(), true); }),
+              HasSubstr("process 7 on elsewhere.example may be still writing this run"));
+  write("failed");
+  create_run_folder(temporary.path(), true);
+  EXPECT_EQ(read_status(temporary.path()).process, ::getpid());
 }
 
 TEST(RunFolder, UnwritablePlaceNamesTheReason) {
