@@ -165,7 +165,15 @@ std::string schedule_text(const Schedule& schedule) {
 
 ScheduleFile read_schedule(std::string_view text, const std::string& path,
                            const Schedule& schedule) {
-  const Json json = Json::parse(text, nullptr, false);
+  // Complaints quote what they find, and the library quotes by recursion.
+  constexpr int deepest = 8;
+  bool deep = false;
+  const auto is_shallow = [&](int depth, Json::parse_event_t, const Json&) {
+    deep = deep || depth > deepest;
+    return depth <= deepest;
+  };
+  const Json json = Json::parse(text, is_shallow, false);
+  if (deep) fail(ExitCode::bad_data, "{}: is nested too deeply for a schedule", path);
   if (json.is_discarded() || !json.is_object())
     fail(ExitCode::bad_data, "{}: is not a JSON object; carousel plan --emit writes one", path);
   const ParallelConfig& parallel = schedule.parallel();
