@@ -20,8 +20,8 @@ struct TrainArguments {
   bool overwrite = false;
 };
 
-/// Checks deck and launch and becomes the engine, or, with `validate`, checks all that needs
-/// neither and prints what would run.
+/// Checks deck and launch and becomes the engine, or, with `validate`, checks the deck, the launch
+/// where there is one, and prints what would run.
 void train_command(const TrainArguments& arguments, const Launcher& launcher);
 
 /// Becomes the engine that evaluates `checkpoint` on the test set of `dataset`.

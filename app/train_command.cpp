@@ -12,6 +12,7 @@ namespace carousel {
 void train_command(const TrainArguments& arguments, const Launcher& launcher) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (arguments.validate) {
+    if (launcher.present || launcher.slurm_step) check_launch(config, launcher);
     check_run_folder(config.run.output, arguments.overwrite);
     print_plan(config);
     fmt::print("\n{} is valid\n", arguments.deck);

@@ -340,7 +340,9 @@ class CommandLine(unittest.TestCase):
     def test_wrong_starts(self):
         self.add_engine()
         self.assertIn("srun --mpi=pmi2", self.refused("train", "x.toml", SLURM_NTASKS="4"))
-        self.assertIn("4 devices", self.refused("train", "x.toml", PMI_RANK="0", PMI_SIZE="2"))
+        for words in ([], ["--validate"]):
+            self.assertIn("4 devices", self.refused("train", "x.toml", *words, PMI_RANK="0",
+                                                    PMI_SIZE="2"))
         self.assertIn("one process", self.refused("eval", "x", "x", PMI_RANK="0", PMI_SIZE="2"))
 
     @unittest.skipUnless(shutil.which("mpiexec"), "no mpiexec")
