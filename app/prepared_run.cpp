@@ -194,6 +194,10 @@ PlanRecord plan_record(const PreparedRun& run) {
     record.messages_per_step.push_back((sent.messages + shares / 2) / shares);
     record.bytes_per_step.push_back((sent.bytes + shares / 2) / shares);
   }
+  record.collective_bytes_per_step.resize(run.schedule.groups().size());
+  for (const Route& route : routes_of(run.schedule)) {
+    if (route.group >= 0) record.collective_bytes_per_step[route.group] += route.sent.bytes;
+  }
   for (int j = 0; j < record.stages; ++j) {
     const LayerSpec& first = run.model.layers[run.partition.first[j]];
     const LayerSpec& last = run.model.layers[run.partition.first[j + 1] - 1];

@@ -4,6 +4,7 @@
 // The table that sets runs side by side; declared in inspect.hpp.
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "core/base/text.hpp"
@@ -139,6 +140,16 @@ std::string compare_runs(std::span<const std::string> paths) {
   table.row("bytes sent per step", measured_cells(runs, [](const RunSummary& run) {
               return human_bytes(per_step(run, &MeasuredRecord::bytes_sent));
             }));
+  const auto in_collectives = [](const RunSummary& run) {
+    const std::vector<std::int64_t>& bytes = run.plan->collective_bytes_per_step;
+    return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  };
+  if (std::ranges::any_of(
+          runs, [&](const RunSummary& run) { return run.plan && in_collectives(run) > 0; })) {
+    table.row("  more by collectives, as rings", cells(runs, [&](const RunSummary& run) {
+                return run.plan ? human_bytes(in_collectives(run)) : "-";
+              }));
+  }
   table.row("same bits after every update", bits);
   std::string text = table.text();
   for (const RunSummary& run : runs) {

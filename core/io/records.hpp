@@ -93,6 +93,8 @@ struct PlanRecord {
   // [device] sent in a steady training step; rounded means where a team takes turns
   std::vector<std::int64_t> messages_per_step;
   std::vector<std::int64_t> bytes_per_step;
+  // [group] what the library sends for its collectives, as rings and chains of messages
+  std::vector<std::int64_t> collective_bytes_per_step;
   std::vector<std::string> stage_layers;         // [stage], names of first and last layer
   std::vector<std::int64_t> stage_activations;   // [stage], bytes that one micro-batch holds: a_j
   std::int64_t activation_bytes_together = 0;    // dp, all micro-batches at once: N A

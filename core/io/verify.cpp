@@ -50,6 +50,7 @@ void verify_plan(const JudgedFile& file, const PlanRecord& found, const PlanReco
             wanted.activation_bytes_accumulate);
   verify_plan_column(file, "messages_per_step", wanted.messages_per_step);
   verify_plan_column(file, "bytes_per_step", wanted.bytes_per_step);
+  verify_plan_column(file, "collective_bytes_per_step", wanted.collective_bytes_per_step);
   verify_plan_column(file, "stage_layers", wanted.stage_layers);
   verify_plan_column(file, "stage_activations", wanted.stage_activations);
   for (std::size_t c = 0; c < category_count; ++c) {

@@ -115,12 +115,16 @@ class Training(Run):
         for placement, reduction in (("replicated", "fast"), ("sharded", "fast"), ("model", "fast"),
                                      ("model", "local")):
             name = f"{placement} {reduction}"
-            self.train(name, "train.epochs=1", "parallel.stages=2", "profile.steps=::1",
-                       f"parallel.placement={placement}", f"parallel.reduction={reduction}",
-                       **ONE)
+            words = ["parallel.stages=2", f"parallel.placement={placement}",
+                     f"parallel.reduction={reduction}"]
+            self.train(name, "train.epochs=1", "profile.steps=::1", *words, **ONE)
             for key, value in self.parameters(name).items():
                 self.assertLess(abs(value - exact[key]).max(), 1e-4 * abs(exact[key]).max(), name)
             self.assertIn("All as it must be", self.carousel("verify", name).stdout)
+            with h5py.File(self.folder / name / "run.h5") as run:
+                sent = sum(run["plan/bytes_per_step"]) + sum(run["plan/collective_bytes_per_step"])
+            self.assertIn(f" {sent} bytes in all", self.carousel("plan", DECK, *words).stdout)
+        self.assertIn("by collectives", self.carousel("inspect", "exact", "sharded fast").stdout)
 
     def test_one_device_and_a_ring_have_the_same_bits(self):
         self.train("one", "train.epochs=2")

@@ -125,6 +125,7 @@ TEST(CompareRuns, SetsRunsSideBySide) {
                     ContainsRegex("planned +4.0 KiB"), ContainsRegex("N A. +8.0 KiB"),
                     ContainsRegex(".A. +2.0 KiB"), ContainsRegex("messages sent per step +6.0"),
                     ContainsRegex("bytes sent per step +600 B"),
+                    ContainsRegex("more by collectives, as rings +512 B +512 B"),
                     ContainsRegex("- +yes, as one +no: step 1 stage 1")));
 }
 
