@@ -121,7 +121,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->excludes(advise)
       ->check(not_empty);
   plan->add_option("--measured", line.plan.measured,
-                   "Simulate with what the actions of a run took, not with [machine]'s roofline")
+                   "Simulate with the times of a run, not with [machine]")
       ->type_name("RUN")
       ->excludes(advise)
       ->check(not_empty);

@@ -180,10 +180,10 @@ class CommandLine(unittest.TestCase):
                                                 code=74))
 
     def test_help_fits_a_terminal(self):
-        for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["train", "--help"],
-                      ["train", "--help-deck"], ["inspect", "--help"], ["help", "verify"],
-                      ["diff", "--help"], ["help", "import"], ["import", "weights", "--help"],
-                      ["export", "weights", "--help"]):
+        for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["help", "plan"],
+                      ["train", "--help"], ["train", "--help-deck"], ["inspect", "--help"],
+                      ["help", "verify"], ["diff", "--help"], ["help", "import"],
+                      ["import", "weights", "--help"], ["export", "weights", "--help"]):
             result = self.run_carousel(*words)
             self.assertEqual(result.returncode, 0, words)
             self.assertEqual(result.stderr, "")
