@@ -175,6 +175,29 @@ class Machine {
   std::vector<std::vector<Collective>> collectives_;  // [group]
 };
 
+using Lists = std::vector<std::vector<Action>>;  // [device]
+
+/// [step] what schedule.lists gives for each training step of a period by itself, in one pass over
+/// the actions: a period that anybody has written may be long.
+std::vector<Lists> lists_of_steps(const Schedule& schedule) {
+  const std::int64_t steps = schedule.period_steps();
+  const Segment period{0, steps};
+  if (steps == 1) return {schedule.lists(period)};
+  std::vector<Lists> lists(static_cast<std::size_t>(steps),
+                           Lists(static_cast<std::size_t>(schedule.devices())));
+  for (int d = 0; d < schedule.devices(); ++d) {
+    for (std::int64_t p = schedule.first_period(period); p < schedule.end_period(period); ++p) {
+      for (const ProgramAction& what : schedule.program(d).actions) {
+        const std::int64_t t = what.action.step + p * steps;
+        if (t < 0 || t >= steps) continue;
+        if (const auto action = schedule.instantiate(d, what, p, {t, t + 1}))
+          lists[static_cast<std::size_t>(t)][static_cast<std::size_t>(d)].push_back(*action);
+      }
+    }
+  }
+  return lists;
+}
+
 }  // namespace
 
 std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
@@ -184,13 +207,12 @@ std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segm
 
 std::optional<Fault> find_fault(const Schedule& schedule) {
   const std::int64_t steps = schedule.period_steps();
-  std::vector<Segment> segments{{0, (schedule.trailing_periods() + 3) * steps}};
-  for (std::int64_t t = 0; t < steps; ++t) segments.push_back({t, t + 1});
-  for (const Segment& segment : segments) {
-    if (std::optional<Fault> fault = check_actions(schedule, segment, schedule.lists(segment)))
-      return fault;
-  }
-  return std::nullopt;
+  const Segment window{0, (schedule.trailing_periods() + 3) * steps};
+  std::optional<Fault> fault = check_actions(schedule, window, schedule.lists(window));
+  const std::vector<Lists> alone = fault ? std::vector<Lists>{} : lists_of_steps(schedule);
+  for (std::int64_t t = 0; !fault && t < steps; ++t)
+    fault = check_actions(schedule, {t, t + 1}, alone[static_cast<std::size_t>(t)]);
+  return fault;
 }
 
 void check_schedule(const Schedule& schedule) {
