@@ -120,12 +120,20 @@ std::map<std::string, std::vector<std::int64_t>> bytes_of_stages(const ScheduleS
   return {{"parameter_bytes", spec.message_bytes}, {"activation_bytes", spec.activation_bytes}};
 }
 
+/// For a complaint. The library writes by recursion, and a file may be nested as deeply as it
+/// likes.
+std::string quoted(const Json& json) {
+  const bool nested =
+      std::ranges::any_of(json, [](const Json& inner) { return inner.is_structured(); });
+  return json.is_structured() && nested ? "nested" : json.dump().substr(0, 60);
+}
+
 void expect(const Json& json, const std::string& path, const char* key, const Json& wanted) {
   const auto found = json.find(key);
   if (found == json.end()) fail(ExitCode::bad_data, "{}: {} is missing", path, key);
   if (*found != wanted)
-    fail(ExitCode::bad_data, "{}: {} is {}, and the deck asks for {}", path, key,
-         found->dump().substr(0, 60), wanted.dump());
+    fail(ExitCode::bad_data, "{}: {} is {}, and the deck asks for {}", path, key, quoted(*found),
+         wanted.dump());
 }
 
 }  // namespace
@@ -165,15 +173,7 @@ std::string schedule_text(const Schedule& schedule) {
 
 ScheduleFile read_schedule(std::string_view text, const std::string& path,
                            const Schedule& schedule) {
-  // Complaints quote what they find, and the library quotes by recursion.
-  constexpr int deepest = 8;
-  bool deep = false;
-  const auto is_shallow = [&](int depth, Json::parse_event_t, const Json&) {
-    deep = deep || depth > deepest;
-    return depth <= deepest;
-  };
-  const Json json = Json::parse(text, is_shallow, false);
-  if (deep) fail(ExitCode::bad_data, "{}: is nested too deeply for a schedule", path);
+  const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object())
     fail(ExitCode::bad_data, "{}: is not a JSON object; carousel plan --emit writes one", path);
   const ParallelConfig& parallel = schedule.parallel();
@@ -192,7 +192,7 @@ ScheduleFile read_schedule(std::string_view text, const std::string& path,
     if (json.contains(key) && json[key] != Json(bytes))
       fail(ExitCode::bad_data,
            "{}: is for another model, batch size or precision: {} is {}, and the deck's is {}",
-           path, key, json[key].dump().substr(0, 60), Json(bytes).dump());
+           path, key, quoted(json[key]), Json(bytes).dump());
   }
   const auto steps = json.find("steps");
   if (steps == json.end() || !steps->is_number_integer() || steps->get<std::int64_t>() < 1 ||

@@ -247,9 +247,11 @@ std::string changed(Change&& change) {
 TEST(ScheduleFile, NamesWhatCannotBe) {
   EXPECT_THAT(refusal(""), HasSubstr("x.json: is not a JSON object"));
   EXPECT_THAT(refusal("[1]"), HasSubstr("is not a JSON object"));
-  const std::string deep(1'000'000, '[');
-  EXPECT_THAT(refusal("{\"format\": " + deep + std::string(deep.size(), ']') + "}"),
-              HasSubstr("x.json: is nested too deeply"));
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(refusal("{\"format\": " + deep + "}"), HasSubstr("format is nested, and the deck"));
+  std::string bytes = schedule_text(ring());
+  bytes.replace(bytes.find("\"parameter_bytes\": [") + 19, 0, deep + ", \"more\": ");
+  EXPECT_THAT(refusal(bytes), HasSubstr("parameter_bytes is nested, and the deck's is ["));
   EXPECT_THAT(changed([](Json& j) { j.erase("format"); }), HasSubstr("format is missing"));
   EXPECT_THAT(changed([](Json& j) { j["N"] = 3; }), HasSubstr("N is 3, and the deck asks for 2"));
   EXPECT_THAT(changed([](Json& j) { j["slack"] = 1; }), HasSubstr("slack is 1, and the deck asks"));
