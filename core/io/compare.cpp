@@ -85,6 +85,11 @@ double per_step(const RunSummary& run, std::int64_t MeasuredRecord::*total) {
   return run.steps == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(run.steps);
 }
 
+std::int64_t collective_bytes(const PlanRecord& plan) {
+  const std::vector<std::int64_t>& bytes = plan.collective_bytes_per_step;
+  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+}
+
 bool comparable(const RunSummary& a, const RunSummary& b) {
   return a.plan && b.plan && a.plan->rule == b.plan->rule && !a.receipts.empty() &&
          a.missing.empty() && b.missing.empty() && a.plan->micro_batches == b.plan->micro_batches &&
@@ -140,14 +145,11 @@ std::string compare_runs(std::span<const std::string> paths) {
   table.row("bytes sent per step", measured_cells(runs, [](const RunSummary& run) {
               return human_bytes(per_step(run, &MeasuredRecord::bytes_sent));
             }));
-  const auto in_collectives = [](const RunSummary& run) {
-    const std::vector<std::int64_t>& bytes = run.plan->collective_bytes_per_step;
-    return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-  };
-  if (std::ranges::any_of(
-          runs, [&](const RunSummary& run) { return run.plan && in_collectives(run) > 0; })) {
-    table.row("  more by collectives, as rings", cells(runs, [&](const RunSummary& run) {
-                return run.plan ? human_bytes(in_collectives(run)) : "-";
+  if (std::ranges::any_of(runs, [](const RunSummary& run) {
+        return run.plan && collective_bytes(*run.plan) > 0;
+      })) {
+    table.row("  more by collectives, as rings", plan_cells(runs, [](const PlanRecord& plan) {
+                return human_bytes(collective_bytes(plan));
               }));
   }
   table.row("same bits after every update", bits);
