@@ -127,6 +127,40 @@ std::int64_t host_bytes(const CheckpointSize& size, const Schedule& schedule) {
          std::max(size.file_bytes(), 3 * part);
 }
 
+PlanRecord record_of(const PreparedRun& run, const std::vector<Route>& routes) {
+  const Rule& rule = run.schedule.rule();
+  const ParallelConfig& parallel = run.schedule.parallel();
+  PlanRecord record;
+  record.rule = to_string(parallel.rule);
+  record.placement = to_string(parallel.placement);
+  record.order = to_string(parallel.order);
+  record.devices = run.schedule.devices();
+  record.micro_batches = rule.micro_batches();
+  record.stages = rule.stages();
+  for (int d = 0; d < record.devices; ++d) {
+    const Traffic sent = traffic(run.schedule, d);
+    record.bytes.push_back(run.memory.devices[d].peak);
+    const std::int64_t shares = run.schedule.program(d).team * run.schedule.period_steps();
+    record.messages_per_step.push_back((sent.messages + shares / 2) / shares);
+    record.bytes_per_step.push_back((sent.bytes + shares / 2) / shares);
+  }
+  record.collective_bytes_per_step.resize(run.schedule.groups().size());
+  for (const Route& route : routes) {
+    if (route.group >= 0) record.collective_bytes_per_step[route.group] += route.sent.bytes;
+  }
+  for (int j = 0; j < record.stages; ++j) {
+    const LayerSpec& first = run.model.layers[run.partition.first[j]];
+    const LayerSpec& last = run.model.layers[run.partition.first[j + 1] - 1];
+    record.stage_layers.push_back(fmt::format("{} .. {}", first.label(), last.label()));
+    record.stage_activations.push_back(run.memory.stages[j].frame_bytes);
+  }
+  record.basis = run.basis;
+  const Baselines baselines = activation_baselines(run.memory.stages, record.micro_batches);
+  record.activation_bytes_together = baselines.together;
+  record.activation_bytes_accumulate = baselines.accumulate;
+  return record;
+}
+
 }  // namespace
 
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
@@ -178,37 +212,7 @@ AdviceQuestion advice_question(const RunConfig& config, const PreparedRun& run) 
 }
 
 PlanRecord plan_record(const PreparedRun& run) {
-  const Rule& rule = run.schedule.rule();
-  const ParallelConfig& parallel = run.schedule.parallel();
-  PlanRecord record;
-  record.rule = to_string(parallel.rule);
-  record.placement = to_string(parallel.placement);
-  record.order = to_string(parallel.order);
-  record.devices = run.schedule.devices();
-  record.micro_batches = rule.micro_batches();
-  record.stages = rule.stages();
-  for (int d = 0; d < record.devices; ++d) {
-    const Traffic sent = traffic(run.schedule, d);
-    record.bytes.push_back(run.memory.devices[d].peak);
-    const std::int64_t shares = run.schedule.program(d).team * run.schedule.period_steps();
-    record.messages_per_step.push_back((sent.messages + shares / 2) / shares);
-    record.bytes_per_step.push_back((sent.bytes + shares / 2) / shares);
-  }
-  record.collective_bytes_per_step.resize(run.schedule.groups().size());
-  for (const Route& route : routes_of(run.schedule)) {
-    if (route.group >= 0) record.collective_bytes_per_step[route.group] += route.sent.bytes;
-  }
-  for (int j = 0; j < record.stages; ++j) {
-    const LayerSpec& first = run.model.layers[run.partition.first[j]];
-    const LayerSpec& last = run.model.layers[run.partition.first[j + 1] - 1];
-    record.stage_layers.push_back(fmt::format("{} .. {}", first.label(), last.label()));
-    record.stage_activations.push_back(run.memory.stages[j].frame_bytes);
-  }
-  record.basis = run.basis;
-  const Baselines baselines = activation_baselines(run.memory.stages, record.micro_batches);
-  record.activation_bytes_together = baselines.together;
-  record.activation_bytes_accumulate = baselines.accumulate;
-  return record;
+  return record_of(run, routes_of(run.schedule));
 }
 
 CheckpointSize checkpoint_size(const PreparedRun& run) {
@@ -232,7 +236,8 @@ CheckpointSize checkpoint_size(const PreparedRun& run) {
 
 std::string describe(const PreparedRun& run) {
   const ParallelConfig& parallel = run.schedule.parallel();
-  const PlanRecord plan = plan_record(run);
+  const std::vector<Route> routes = routes_of(run.schedule);
+  const PlanRecord plan = record_of(run, routes);
   std::string text = fmt::format(
       "{}, {}: N = {} micro-batches, S = {} stages{} on {} device{}\n\n", to_string(parallel.rule),
       to_string(parallel.placement), parallel.micro_batches, parallel.stages,
@@ -242,7 +247,6 @@ std::string describe(const PreparedRun& run) {
   text += to_string(run.partition, run.model) + "\n";
   text += draw_grid(run.schedule) + "\n";
   text += to_string(run.memory) + "\n";
-  const std::vector<Route> routes = routes_of(run.schedule);
   if (!routes.empty()) text += to_string(routes, run.schedule) + "\n";
 
   text += fmt::format("{:<20}{:<20}{:>18}\n", "activations at once", "this plan",
