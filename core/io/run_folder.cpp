@@ -146,23 +146,27 @@ std::string status_text(RunStatus status) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// Makes status.json, unless another run has made it since this one looked.
-void claim(const fs::path& folder) {
-  const std::string path = (folder / "status.json").string();
-  std::optional<Descriptor> file = Descriptor::create_new(path);
-  if (!file)
-    fail(ExitCode::usage,
-         "{}: another run has begun here at this moment; set run.output to another folder",
-         folder.string());
-  const std::string text = status_text({});
-  try {
-    file->write(std::as_bytes(std::span(text)));
-  } catch (const Error&) {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-    throw;
+/// A file that stands while a run takes a folder; of several runs that come at once one makes it.
+/// What it covers takes milliseconds, so that nobody waits for it.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder) : path_(folder / "status.json.lock") {
+    if (!Descriptor::create_new(path_))
+      fail(ExitCode::usage,
+           "{}: another run is about to begin in this folder; set run.output to another one; if "
+           "none is, remove this file",
+           path_);
   }
-}
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+
+ private:
+  std::string path_;
+};
 
 /// One line of JSON of bounded length, on the stack.
 class Line {
@@ -246,12 +250,14 @@ void check_run_folder(const fs::path& folder, bool overwrite) {
 }
 
 void create_run_folder(const fs::path& folder, bool overwrite) {
+  on_run_folder([&] { fs::create_directories(folder); });
+  const FolderLock lock(folder);
   check_run_folder(folder, overwrite);
   on_run_folder([&] {
     for (const fs::path& file : places_of_run(folder)) fs::remove(file);
     for (const char* name : run_folders) fs::create_directories(folder / name);
   });
-  claim(folder);
+  StatusFile(folder).write({});
 }
 
 const char* to_string(RunState state) {

@@ -34,7 +34,8 @@ void check_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 /// Checks the folder and makes it with what a run needs in it: its folders and a status `running`
 /// of this process. With `overwrite` it is freed of the files whose names a run writes, and of
-/// nothing else. Of several runs that come at once, one gets the folder.
+/// nothing else. Of several runs that come at once, one gets the folder, on file systems of which
+/// several nodes see the same, too.
 void create_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 enum class RunState : std::uint8_t { running, done, failed, diverged };

@@ -10,9 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <csignal>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "tests/core/io/sample_run.hpp"
 #include "tests/core/support.hpp"
@@ -21,6 +25,7 @@ namespace carousel {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using testing::failure;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
@@ -105,37 +110,72 @@ TEST(RunFolder, TakesAnExistingFolderWithoutARun) {
   EXPECT_TRUE(fs::is_directory(temporary / "ranks"));
 }
 
-TEST(RunFolder, IsForOneOfSeveralRunsThatComeAtOnce) {
-  constexpr int runs = 3;
-  for (int round = 0; round < 20; ++round) {
-    const TemporaryFolder temporary;
-    const fs::path folder = temporary / "one";
-    int gate[2] = {};
-    ASSERT_EQ(::pipe(gate), 0);
-    for (int k = 0; k < runs; ++k) {
-      if (::fork() != 0) continue;
-      char closed = 0;
-      ::close(gate[1]);
-      static_cast<void>(::read(gate[0], &closed, 1));  // returns to all once the gate is closed
-      try {
-        create_run_folder(folder, false);
-      } catch (const Error& error) {
-        ::_exit(static_cast<int>(error.code()));
-      }
-      ::_exit(0);
-    }
-    ::close(gate[0]);
+/// Lets processes ask for a folder at the same time, each a run that lives on until all have their
+/// answer: 'm' for each that made it, 'r' for each that was refused, in alphabetical order.
+std::string answers_of_runs(const fs::path& folder, int runs, bool overwrite) {
+  std::array<int, 2> gate = {}, answers = {};
+  if (::pipe(gate.data()) != 0 || ::pipe(answers.data()) != 0) return "no pipe";
+  std::vector<pid_t> children;
+  for (int k = 0; k < runs; ++k) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    char answer = 'm';
     ::close(gate[1]);
-    int made = 0, refused = 0;
-    for (int k = 0; k < runs; ++k) {
-      int status = 0;
-      ::wait(&status);
-      made += WEXITSTATUS(status) == 0;
-      refused += WEXITSTATUS(status) == static_cast<int>(ExitCode::usage);
+    static_cast<void>(::read(gate[0], &answer, 1));  // returns to all once the gate is closed
+    try {
+      create_run_folder(folder, overwrite);
+    } catch (const Error& error) {
+      answer = error.code() == ExitCode::usage ? 'r' : 'x';
     }
-    EXPECT_EQ(made, 1);
-    EXPECT_EQ(refused, runs - 1);
+    static_cast<void>(::write(answers[1], &answer, 1));
+    for (;;) ::pause();
   }
+  for (const int end : {gate[0], gate[1], answers[1]}) ::close(end);
+  std::string all(static_cast<std::size_t>(runs), '?');
+  for (char& answer : all) static_cast<void>(::read(answers[0], &answer, 1));
+  ::close(answers[0]);
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+TEST(RunFolder, IsForOneOfSeveralRunsThatComeAtOnce) {
+  for (int round = 0; round < 100; ++round) {
+    const TemporaryFolder temporary;
+    ASSERT_EQ(answers_of_runs(temporary / "one", 3, false), "mrr") << round;
+  }
+}
+
+TEST(RunFolder, IsReplacedByOneOfSeveralRunsThatComeAtOnce) {
+  for (int round = 0; round < 200; ++round) {
+    const TemporaryFolder temporary;
+    for (const char* inner : {"ranks", "checkpoints"}) fs::create_directory(temporary / inner);
+    for (const char* name : {"run.h5", "ranks/0000.h5", "checkpoints/last.h5"})
+      std::ofstream(temporary / name) << "x";
+    // Half of them had no time to leave a status, or a user has removed it.
+    if (round % 2 == 0) StatusFile(temporary.path()).write({.state = RunState::done});
+    ASSERT_EQ(answers_of_runs(temporary.path(), 3, true), "mrr") << round;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(temporary.path()))
+      EXPECT_TRUE(entry.is_directory() || entry.path().filename() == "status.json") << entry;
+    EXPECT_EQ(life_of(read_status(temporary.path())), Life::gone);
+  }
+}
+
+TEST(RunFolder, TellsWhichFileAKilledRunLeft) {
+  const TemporaryFolder temporary;
+  const std::string lock = temporary / "status.json.lock";
+  std::ofstream(lock) << "";
+  EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(temporary.path(), true); }),
+              AllOf(HasSubstr(lock), HasSubstr("if none is, remove this file")));
+  fs::remove(lock);
+  create_run_folder(temporary.path(), false);
+  EXPECT_FALSE(fs::exists(lock));
+  EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(temporary.path(), false); }),
+              HasSubstr("holds a run already"));
+  EXPECT_FALSE(fs::exists(lock));
 }
 
 TEST(RunFolder, IsNotTakenFromAnotherHost) {
