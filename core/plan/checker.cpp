@@ -207,12 +207,14 @@ std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segm
 
 std::optional<Fault> find_fault(const Schedule& schedule) {
   const std::int64_t steps = schedule.period_steps();
-  const Segment window{0, (schedule.trailing_periods() + 3) * steps};
-  std::optional<Fault> fault = check_actions(schedule, window, schedule.lists(window));
-  const std::vector<Lists> alone = fault ? std::vector<Lists>{} : lists_of_steps(schedule);
-  for (std::int64_t t = 0; !fault && t < steps; ++t)
-    fault = check_actions(schedule, {t, t + 1}, alone[static_cast<std::size_t>(t)]);
-  return fault;
+  const Segment window{0, (schedule.reach() + 3) * steps};
+  if (auto fault = check_actions(schedule, window, schedule.lists(window))) return fault;
+  const std::vector<Lists> alone = lists_of_steps(schedule);
+  for (std::int64_t t = 0; t < steps; ++t) {
+    if (auto fault = check_actions(schedule, {t, t + 1}, alone[static_cast<std::size_t>(t)]))
+      return fault;
+  }
+  return std::nullopt;
 }
 
 void check_schedule(const Schedule& schedule) {

@@ -58,9 +58,11 @@ class Schedule {
   [[nodiscard]] const Program& program(int device) const {
     return layout_.programs[program_of_[device]];
   }
-  /// Training steps of a period, and whole periods after which all actions of a step are done.
+  /// Training steps of a period.
   [[nodiscard]] std::int64_t period_steps() const { return period_steps_; }
-  [[nodiscard]] std::int64_t trailing_periods() const { return trailing_periods_; }
+  /// Whole periods from the first action of a step to its last one, or more: so many at the begin
+  /// and the end of a segment together have actions of fewer steps than the others.
+  [[nodiscard]] std::int64_t reach() const { return leading_periods_ + trailing_periods_; }
   /// Periods first .. end - 1 have actions of a segment.
   [[nodiscard]] std::int64_t first_period(const Segment& segment) const {
     return segment.first / period_steps_ - leading_periods_;

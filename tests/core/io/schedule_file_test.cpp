@@ -74,6 +74,17 @@ bool accepted(const Schedule& own, const std::string& text) {
   }
 }
 
+/// The same action, as many training steps later.
+void count_later(Json& action, std::int64_t steps, std::int64_t period_time) {
+  action["time"] = action["time"].get<std::int64_t>() + steps * period_time;
+  action["step"] = action["step"].get<std::int64_t>() + steps;
+  constexpr const char* versioned[] = {"forward",    "backward",     "update",
+                                       "parameters", "forward_copy", "backward_copy"};
+  const std::string what = action.value("payload", action["kind"].get<std::string>());
+  if (std::ranges::count(versioned, what) > 0)
+    action["version"] = action["version"].get<std::int64_t>() + steps;
+}
+
 TEST(ScheduleFile, MayHoldAnything) {
   std::mt19937 random(7);
   const auto below = [&](std::size_t end) { return random() % end; };
@@ -115,18 +126,46 @@ TEST(ScheduleFile, MayHoldAnything) {
   EXPECT_GT(refused, 500);
 }
 
+TEST(ScheduleFile, MayCountFromAnyStep) {
+  for (const Placement placement : testing::all_placements) {
+    for (const ParallelConfig& config : variants(placement, 3, 3)) {
+      const Schedule own = schedule_of(config);
+      const Json right = Json::parse(schedule_text(own));
+      const std::int64_t period = right["steps"];
+      for (const std::int64_t periods : {-2, 1, 4}) {
+        Json shifted = right;
+        for (Json& action : shifted["actions"])
+          count_later(action, periods * period, own.period_time());
+        const Schedule same(own, read_schedule(shifted.dump(), "x", own).period);
+        EXPECT_FALSE(find_fault(same)) << describe(config);
+        EXPECT_EQ(lists_of(same, {2, 9}), lists_of(own, {2, 9})) << describe(config);
+        for (int d = 0; d < own.devices(); ++d)
+          EXPECT_EQ(same.buffers(d).requests, own.buffers(d).requests) << describe(config);
+
+        // All of one kind belongs to later steps than the rest.
+        for (const char* kind : {"load", "send", "post", "wait", "update", "release"}) {
+          for (const std::int64_t later : {1, 4, 5}) {
+            Json wrong = shifted;
+            bool any = false;
+            for (Json& action : wrong["actions"]) {
+              if (action["kind"] != kind) continue;
+              count_later(action, later * period, 0);
+              any = true;
+            }
+            if (any) static_cast<void>(accepted(own, wrong.dump()));
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Two training steps of a schedule that repeats after one.
 Json twice(const Json& once, std::int64_t time) {
   Json doubled = once;
   doubled["steps"] = 2;
   for (Json action : once["actions"]) {
-    action["time"] = action["time"].get<std::int64_t>() + time;
-    action["step"] = action["step"].get<std::int64_t>() + 1;
-    constexpr const char* versioned[] = {"forward",    "backward",     "update",
-                                         "parameters", "forward_copy", "backward_copy"};
-    const std::string what = action.value("payload", action["kind"].get<std::string>());
-    if (std::ranges::count(versioned, what) > 0)
-      action["version"] = action["version"].get<std::int64_t>() + 1;
+    count_later(action, 1, time);
     doubled["actions"].push_back(action);
   }
   return doubled;
@@ -144,7 +183,7 @@ TEST(ScheduleFile, LabelsMessagesWithTheirStep) {
       const Json right = twice(once, own.period_time());
       ASSERT_TRUE(accepted(own, right.dump())) << describe(config);
       for (const char* payload : {"parameters", "forward_copy", "backward_copy", "gradient",
-                                  "total", "activations", "token"}) {
+                                  "total", "activations", "d_activations", "token"}) {
         for (const int odd : {0, 1}) {
           for (const int shift : {-2, -1, 1, 2}) {
             Json wrong = right;

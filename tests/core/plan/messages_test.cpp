@@ -33,7 +33,7 @@ struct Travel {
 
 /// Messages of training step `step`, whose neighbours on both sides are part of the segment.
 std::vector<Travel> messages_of(const Schedule& schedule, std::int64_t step) {
-  const auto lists = lists_of(schedule, {0, step + schedule.trailing_periods() + 2});
+  const auto lists = lists_of(schedule, {0, step + schedule.reach() + 2});
   std::vector<Travel> messages;
   for (int from = 0; from < schedule.devices(); ++from) {
     for (const Action& send : lists[from]) {

@@ -41,7 +41,7 @@ TEST(Schedule, IsAcceptedByTheChecker) {
         const Schedule schedule = schedule_of(config);
         for (std::int64_t first : {0, 5})
           for (std::int64_t steps :
-               {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, schedule.trailing_periods() + 4})
+               {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, schedule.reach() + 4})
             expect_accepted(schedule, {first, first + steps});
         check_schedule(schedule);
         ASSERT_FALSE(HasFailure());
@@ -249,7 +249,7 @@ TEST(Schedule, HasAsManyRequestsAsAreEverPending) {
     for (int stages = 1; stages <= 6; ++stages) {
       for (const ParallelConfig& config : variants(n, stages)) {
         const Schedule schedule = schedule_of(config);
-        const Lists lists = lists_of(schedule, {0, schedule.trailing_periods() + 8});
+        const Lists lists = lists_of(schedule, {0, schedule.reach() + 8});
         std::map<const Program*, int> most;  // devices of a team have as many as any of them needs
         for (int d = 0; d < schedule.devices(); ++d) {
           int pending = 0;
