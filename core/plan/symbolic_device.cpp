@@ -40,6 +40,7 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
       gradients_(counts_.gradients.size()),
       landings_(counts_.lands() ? counts_.frames[counts_.first_stage] : 0),
       inputs_(counts_.inputs),
+      metrics_(parallel_.micro_batches),
       known_decision_(segment.first - 1) {
   for (const int j : counts_.owned) {
     parameters_[j].resize(counts_.parameter_copies);
@@ -177,7 +178,13 @@ void SymbolicDevice::forward(const Action& action) {
   demand(frame.free(), "overwrites activations in use");
   const bool waits_for_token = paced(parallel_) && action.micro_batch > 0 && j == 0;
   demand(!waits_for_token || token_ == action.step, "begins without the token of its step");
+  if (!fine()) return;
   frame.who = self;
+  if (j == parallel_.stages - 1) {
+    Occupant& metrics = metrics_[action.micro_batch];
+    demand(metrics == Occupant{}, "overwrites the loss of a step that was not reported yet");
+    metrics = self;
+  }
   ++passes_;
 }
 
@@ -195,6 +202,12 @@ void SymbolicDevice::backward(const Action& action) {
   if (j > counts_.first_stage)
     demand(in_turn(frames_[j - 1], action).holds(self), "its input is gone");
   if (!fine()) return;
+  if (counts_.last_stage == parallel_.stages - 1) {
+    // Every stage here reports the loss with its own gradient.
+    Occupant& metrics = metrics_[action.micro_batch];
+    demand(metrics == self, "its loss is gone");
+    if (j == counts_.first_stage) metrics = {};
+  }
   if (j < parallel_.stages - 1) {
     Place& d_output = in_turn(boundaries_[j], action);
     demand(d_output.holds(self), "the gradient of its output is not here");
@@ -283,6 +296,7 @@ const char* SymbolicDevice::at_the_end() {
   demand(!left(landings_), "activations were never released");
   for (int j = 0; j < parallel_.stages; ++j) {
     demand(!left(frames_[j]), "activations were never released");
+    demand(!left(boundaries_[j]), "a gradient of activations was never read");
     // Updates and arrivals go from version to version, so that none was left out.
     for (std::int64_t back = 0; back < std::ssize(parameters_[j]); ++back)
       demand(copy_of(j, segment_.last - back).version == segment_.last - back,

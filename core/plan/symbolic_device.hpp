@@ -121,6 +121,7 @@ class SymbolicDevice {
   std::vector<Place> landings_;                         // [frame] of the first stage
   std::vector<std::vector<Place>> boundaries_;          // [stage][buffer]
   std::vector<Place> inputs_;                           // images and labels
+  std::vector<Occupant> metrics_;                       // [N] whose loss, from the last stage
   std::map<Occupant, Progress> progress_;
   std::int64_t passes_ = 0;
   std::int64_t known_decision_;  // newest step whose completion is known here

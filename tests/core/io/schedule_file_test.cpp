@@ -235,6 +235,41 @@ TEST(ScheduleFile, MustPaceFromDeviceToDevice) {
   }
 }
 
+std::string fault_of(const Schedule& own, const Json& json) {
+  const Schedule other(own, read_schedule(json.dump(), "x.json", own).period);
+  const std::optional<Fault> fault = find_fault(other);
+  return fault ? fault->text : "";
+}
+
+// Images, activations and parameters have room for two steps; the loss of a micro-batch has not.
+TEST(ScheduleFile, ReportsALossBeforeTheNext) {
+  const Schedule own = schedule_of(parallel(RuleKind::cdp_v1, Placement::single, 1, 1));
+  Json json = Json::parse(schedule_text(own));
+  for (Json& action : json["actions"]) {
+    if (action["kind"] == "load" || action["kind"] == "forward")
+      count_later(action, 1, own.period_time());
+  }
+  EXPECT_THAT(fault_of(own, json), HasSubstr("overwrites the loss of a step"));
+}
+
+TEST(ScheduleFile, SendsNothingTwice) {
+  const Schedule own = schedule_of(parallel(RuleKind::dp, Placement::pipeline, 1, 2));
+  const Json right = Json::parse(schedule_text(own));
+  const auto is_message = [](const Json& action, int device) {
+    return action["device"] == device && action.value("payload", "") == "d_activations";
+  };
+  Json wrong = right;
+  wrong["actions"] = Json::array();
+  for (const Json& action : right["actions"]) {
+    wrong["actions"].push_back(action);
+    if (is_message(action, 1)) wrong["actions"].push_back(action);
+    if (action["device"] != 0 || action["kind"] != "backward") continue;
+    for (const Json& message : right["actions"])
+      if (is_message(message, 0)) wrong["actions"].push_back(message);
+  }
+  EXPECT_THAT(fault_of(own, wrong), HasSubstr("a gradient of activations was never read"));
+}
+
 const Schedule& ring() {
   static const Schedule schedule =
       schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, 2, 2));
