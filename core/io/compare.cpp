@@ -4,7 +4,6 @@
 // The table that sets runs side by side; declared in inspect.hpp.
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "core/base/text.hpp"
@@ -85,11 +84,6 @@ double per_step(const RunSummary& run, std::int64_t MeasuredRecord::*total) {
   return run.steps == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(run.steps);
 }
 
-std::int64_t collective_bytes(const PlanRecord& plan) {
-  const std::vector<std::int64_t>& bytes = plan.collective_bytes_per_step;
-  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-}
-
 bool comparable(const RunSummary& a, const RunSummary& b) {
   return a.plan && b.plan && a.plan->rule == b.plan->rule && !a.receipts.empty() &&
          a.missing.empty() && b.missing.empty() && a.plan->micro_batches == b.plan->micro_batches &&
@@ -146,10 +140,10 @@ std::string compare_runs(std::span<const std::string> paths) {
               return human_bytes(per_step(run, &MeasuredRecord::bytes_sent));
             }));
   if (std::ranges::any_of(runs, [](const RunSummary& run) {
-        return run.plan && collective_bytes(*run.plan) > 0;
+        return run.plan && run.plan->collective_bytes_per_step > 0;
       })) {
     table.row("  more by collectives, as rings", plan_cells(runs, [](const PlanRecord& plan) {
-                return human_bytes(collective_bytes(plan));
+                return human_bytes(plan.collective_bytes_per_step);
               }));
   }
   table.row("same bits after every update", bits);

@@ -93,10 +93,10 @@ struct PlanRecord {
   // [device] sent in a steady training step; rounded means where a team takes turns
   std::vector<std::int64_t> messages_per_step;
   std::vector<std::int64_t> bytes_per_step;
-  // [group] what the library sends for its collectives, as rings and chains of messages
-  std::vector<std::int64_t> collective_bytes_per_step;
-  std::vector<std::string> stage_layers;         // [stage], names of first and last layer
-  std::vector<std::int64_t> stage_activations;   // [stage], bytes that one micro-batch holds: a_j
+  std::vector<std::string> stage_layers;        // [stage], names of first and last layer
+  std::vector<std::int64_t> stage_activations;  // [stage], bytes that one micro-batch holds: a_j
+  // What the library sends for all collectives of a steady training step, as rings and chains.
+  std::int64_t collective_bytes_per_step = 0;
   std::int64_t activation_bytes_together = 0;    // dp, all micro-batches at once: N A
   std::int64_t activation_bytes_accumulate = 0;  // dp, one after the other: A
   std::optional<PlanBasis> basis;                // files of the first version do not have it

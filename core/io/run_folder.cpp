@@ -151,7 +151,13 @@ std::string status_text(RunStatus status) {
 class FolderLock {
  public:
   explicit FolderLock(const fs::path& folder) : path_(folder / "status.json.lock") {
-    if (!Descriptor::create_new(path_))
+    bool made = false;
+    try {
+      made = Descriptor::create_new(path_).has_value();
+    } catch (const Error& error) {
+      fail(error.code(), "{}; set run.output to a folder you may write to", error.what());
+    }
+    if (!made)
       fail(ExitCode::usage,
            "{}: another run is about to begin in this folder; set run.output to another one; if "
            "none is, remove this file",

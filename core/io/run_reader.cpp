@@ -50,11 +50,9 @@ PlanRecord read_plan(const hdf5::File& file) {
   plan.stages = count(file, "/plan", "stages");
   plan.messages_per_step = file.read<std::int64_t>("/plan/messages_per_step");
   plan.bytes_per_step = file.read<std::int64_t>("/plan/bytes_per_step");
-  const std::string collectives = "/plan/collective_bytes_per_step";
-  if (file.contains(collectives))
-    plan.collective_bytes_per_step = file.read<std::int64_t>(collectives);
   plan.stage_layers = file.read_strings("/plan/stage_layers");
   plan.stage_activations = file.read<std::int64_t>("/plan/stage_activations");
+  plan.collective_bytes_per_step = file.integer("/plan", "collective_bytes_per_step");
   plan.activation_bytes_together = file.integer("/plan", "activation_bytes_together");
   plan.activation_bytes_accumulate = file.integer("/plan", "activation_bytes_accumulate");
   for (std::size_t c = 0; c < category_count; ++c) {

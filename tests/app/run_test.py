@@ -122,7 +122,8 @@ class Training(Run):
                 self.assertLess(abs(value - exact[key]).max(), 1e-4 * abs(exact[key]).max(), name)
             self.assertIn("All as it must be", self.carousel("verify", name).stdout)
             with h5py.File(self.folder / name / "run.h5") as run:
-                sent = sum(run["plan/bytes_per_step"]) + sum(run["plan/collective_bytes_per_step"])
+                plan = run["plan"]
+                sent = sum(plan["bytes_per_step"]) + plan.attrs["collective_bytes_per_step"]
             self.assertIn(f" {sent} bytes in all", self.carousel("plan", DECK, *words).stdout)
         self.assertIn("by collectives", self.carousel("inspect", "exact", "sharded fast").stdout)
 

@@ -117,8 +117,10 @@ std::string answers_of_runs(const fs::path& folder, int runs, bool overwrite) {
   if (::pipe(gate.data()) != 0 || ::pipe(answers.data()) != 0) return "no pipe";
   std::vector<pid_t> children;
   for (int k = 0; k < runs; ++k) {
-    children.push_back(::fork());
-    if (children.back() != 0) continue;
+    const pid_t child = ::fork();
+    if (child > 0) children.push_back(child);
+    if (child != 0) continue;
+    ::alarm(60);  // should the test be killed
     char answer = 'm';
     ::close(gate[1]);
     static_cast<void>(::read(gate[0], &answer, 1));  // returns to all once the gate is closed
@@ -131,7 +133,7 @@ std::string answers_of_runs(const fs::path& folder, int runs, bool overwrite) {
     for (;;) ::pause();
   }
   for (const int end : {gate[0], gate[1], answers[1]}) ::close(end);
-  std::string all(static_cast<std::size_t>(runs), '?');
+  std::string all(children.size(), '?');
   for (char& answer : all) static_cast<void>(::read(answers[0], &answer, 1));
   ::close(answers[0]);
   for (const pid_t child : children) {
@@ -203,6 +205,8 @@ TEST(RunFolder, UnwritablePlaceNamesTheReason) {
   EXPECT_THAT(
       failure(ExitCode::input_output, [&] { create_run_folder(temporary / "file/run", false); }),
       HasSubstr("file"));
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { create_run_folder("/proc", false); }),
+              HasSubstr("set run.output to a folder you may write to"));
   const std::string name(300, 'x');
   EXPECT_THAT(failure(ExitCode::input_output, [&] { check_run_folder(temporary / name, false); }),
               HasSubstr("File name too long; set run.output"));

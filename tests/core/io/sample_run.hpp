@@ -35,7 +35,7 @@ inline PlanRecord sample_plan() {
   plan.bytes[1][static_cast<std::size_t>(Category::activations)] = 1024;
   plan.messages_per_step = {3, 2};
   plan.bytes_per_step = {300, 200};
-  plan.collective_bytes_per_step = {500, 12};
+  plan.collective_bytes_per_step = 512;
   plan.stage_layers = {"flatten .. 0", "1 .. loss"};
   plan.stage_activations = {1024, 1024};
   plan.activation_bytes_together = 8192;
