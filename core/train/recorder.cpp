@@ -3,26 +3,26 @@
 #include "core/train/recorder.hpp"
 
 namespace carousel {
+
 void Recorder::begin(const Schedule& schedule, int device, const Segment& segment) {
   actions_before_ += static_cast<std::int64_t>(actions_.size());
-  std::size_t profiled = 0;
-  for (std::int64_t t = segment.first; t < segment.last; ++t) profiled += profiles(t) ? 1 : 0;
+  std::size_t actions = 0;
   std::size_t messages = 0;
   std::size_t updates = 0;
-  const std::vector<ProgramAction>& period = schedule.program(device).actions;
-  for (const ProgramAction& what : period) {
-    messages += what.action.kind == ActionKind::wait ? 1 : 0;
-    updates += what.action.kind == ActionKind::update ? 1 : 0;
-  }
-  const std::size_t actions = profiled * period.size();
+  schedule.for_each(device, segment, [&](const Action& action) {
+    updates += action.kind == ActionKind::update ? 1 : 0;
+    if (!profiles(action.step)) return;
+    ++actions;
+    messages += action.kind == ActionKind::wait ? 1 : 0;
+  });
   actions_.clear();
   messages_.clear();
   memory_.clear();
   receipts_.clear();
   actions_.reserve(actions);
   memory_.reserve(actions);
-  messages_.reserve(profiled * messages);
-  receipts_.reserve(updates * static_cast<std::size_t>(segment.last - segment.first));
+  messages_.reserve(messages);
+  receipts_.reserve(updates);
 }
 
 void Recorder::add(const ActionRecord& action, const CategoryBytes& in_use) {
