@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 """Checks who includes whom: check_includes.py [ROOT]. The table of rooms, no cycle among folders,
-foreign libraries only where they belong, and a thinking half that never reaches the engine's."""
+foreign libraries only where they belong, a thinking half that never reaches the engine's, and a
+.cpp file that begins with its own header, so that no header needs what others include."""
 
 import posixpath
 import re
@@ -67,6 +68,7 @@ def check(root):
                 complaints += check_own(path, name, where, known)
                 if name in known:
                     includes[path].append(name)
+        complaints += check_first(path, source, known)
     return complaints + thinking(paths, includes, reaches) + cycles(includes)
 
 
@@ -78,6 +80,15 @@ def check_own(path, name, where, known):
     if room(path) in ALLOWED and room(name) not in ALLOWED[room(path)]:
         return [f"{where}: {room(path)} must not include {room(name)} ({name})"]
     return []
+
+
+def check_first(path, source, known):
+    """A .cpp file begins with its own header, where it has one."""
+    header = re.sub(r"cpp$", "hpp", path)
+    first = INCLUDE.search(source)
+    if header == path or header not in known or (first and first.group(2) == header):
+        return []
+    return [f"{path}: does not include its own header {header} first"]
 
 
 def thinking(paths, includes, reaches):

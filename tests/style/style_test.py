@@ -46,6 +46,10 @@ class Includes(unittest.TestCase):
     def test_missing_file(self):
         self.expect("no file", {"core/plan/a.cpp": '#include "plan/b.hpp"\n'})
 
+    def test_own_header_first(self):
+        for includes in "", "#include <vector>\n#include \"comm/a.hpp\"\n":
+            self.expect("own header", {"comm/a.hpp": "", "comm/a.cpp": includes})
+
     def test_foreign_libraries(self):
         for path, name in (("core/plan/a.cpp", "mpi.h"), ("layers/a.cpp", "mpi.h"),
                            ("core/plan/a.cpp", "Kokkos_Core.hpp"), ("app/main.cpp", "hdf5.h"),
