@@ -162,9 +162,9 @@ class Machine {
                                     schedule_.groups()[action.group].size()
                               : request->complete;
     if (!complete) return {nullptr, true};
-    devices_[d].finish(action, request->statement);
+    const char* error = devices_[d].finish(action, request->statement);
     requests.erase(request);
-    return {};
+    return {error};
   }
 
   const Schedule& schedule_;

@@ -122,17 +122,19 @@ Schedule::Schedule(Schedule base, const Period& period) : Schedule(std::move(bas
 }
 
 void Schedule::adopt_programs() {
-  leading_periods_ = trailing_periods_ = 0;
+  std::optional<std::int64_t> first, last;  // periods that an action may be off that of its step
   for (std::size_t p = 0; p < layout_.programs.size(); ++p) {
     const Program& program = layout_.programs[p];
     CAROUSEL_CHECK(program.first_device == devices(), "program {} begins elsewhere", p);
     program_of_.insert(program_of_.end(), program.team, static_cast<int>(p));
     for (const ProgramAction& what : program.actions) {
       const std::int64_t later = quotient(what.action.step, period_steps_);
-      leading_periods_ = std::max(leading_periods_, later);
-      trailing_periods_ = std::max(trailing_periods_, -later);
+      first = std::min(first.value_or(later), later);
+      last = std::max(last.value_or(later), later);
     }
   }
+  leading_periods_ = last.value_or(0);
+  trailing_periods_ = -first.value_or(0);
   count_buffers();
 }
 

@@ -60,8 +60,7 @@ class Schedule {
   }
   /// Training steps of a period.
   [[nodiscard]] std::int64_t period_steps() const { return period_steps_; }
-  /// Whole periods from the first action of a step to its last one, or more: so many at the begin
-  /// and the end of a segment together have actions of fewer steps than the others.
+  /// Whole periods from the first action of a step to its last one.
   [[nodiscard]] std::int64_t reach() const { return leading_periods_ + trailing_periods_; }
   /// Periods first .. end - 1 have actions of a segment.
   [[nodiscard]] std::int64_t first_period(const Segment& segment) const {

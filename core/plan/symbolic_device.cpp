@@ -41,7 +41,8 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
       landings_(counts_.lands() ? counts_.frames[counts_.first_stage] : 0),
       inputs_(counts_.inputs),
       metrics_(parallel_.micro_batches),
-      known_decision_(segment.first - 1) {
+      known_decision_(segment.first - 1),
+      told_(segment.first - 1) {
   for (const int j : counts_.owned) {
     parameters_[j].resize(counts_.parameter_copies);
     for (std::int64_t v = segment.first - counts_.parameter_copies + 1; v <= segment.first; ++v)
@@ -180,6 +181,7 @@ void SymbolicDevice::forward(const Action& action) {
   demand(!waits_for_token || token_ == action.step, "begins without the token of its step");
   if (!fine()) return;
   frame.who = self;
+  frame.decision = known_decision_;
   if (j == parallel_.stages - 1) {
     Occupant& metrics = metrics_[action.micro_batch];
     demand(metrics == Occupant{}, "overwrites the loss of a step that was not reported yet");
@@ -261,7 +263,13 @@ void SymbolicDevice::update(const Action& action) {
   demand(next.version <= action.step, "makes a version that is here already");
   demand(next.pending.idle(), "overwrites parameters that are being sent or received");
   next.version = action.version;
-  if (j == 0) known_decision_ = std::max(known_decision_, action.step);
+  if (j == 0) learn(action.step);
+}
+
+void SymbolicDevice::learn(std::int64_t step) {
+  demand(step <= told_ + 1, "tells of a step before the one before it");
+  told_ = std::max(told_, step);
+  known_decision_ = std::max(known_decision_, step);
 }
 
 void SymbolicDevice::release(const Action& action) {

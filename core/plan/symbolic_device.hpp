@@ -16,7 +16,7 @@ namespace carousel {
 /// What a message carries, beside what its action says.
 struct Statement {
   std::vector<bool> summed;    // [N] micro-batches of a gradient
-  std::int64_t decision = -1;  // newest step that its sender knows to be complete
+  std::int64_t decision = -1;  // of activations: newest step known complete when they were made
 };
 
 class SymbolicDevice {
@@ -27,9 +27,10 @@ class SymbolicDevice {
   /// what is wrong with the action, or null. A wait does nothing yet.
   [[nodiscard]] const char* execute(const Action& action);
   /// What a send carries that was just executed.
-  [[nodiscard]] Statement statement(const Action& send) const;
-  /// The message of this wait is complete: its buffer is free, or holds what has landed.
-  void finish(const Action& action, const Statement& landed);
+  [[nodiscard]] Statement statement(const Action& send);
+  /// The message of this wait is complete: its buffer is free, or holds what has landed. Returns
+  /// what is wrong with that, or null.
+  [[nodiscard]] const char* finish(const Action& action, const Statement& landed);
   /// What is wrong with the device after the last action of the segment, or null.
   [[nodiscard]] const char* at_the_end();
   /// Forward passes so far.
@@ -52,6 +53,7 @@ class SymbolicDevice {
   struct Place {
     Occupant who;
     Pending pending;
+    std::int64_t decision = -1;  // of a frame, newest step known complete when it was filled
     [[nodiscard]] bool free() const { return who == Occupant{} && pending.idle(); }
     [[nodiscard]] bool holds(const Occupant& self) const { return who == self && !pending.landing; }
   };
@@ -107,6 +109,8 @@ class SymbolicDevice {
     return between(micro_batch, micro_batch);
   }
   [[nodiscard]] std::vector<bool> through(int micro_batch) const { return between(0, micro_batch); }
+  /// With the parameters of stage 0 come loss and decision of the step that made them.
+  void learn(std::int64_t step);
   [[nodiscard]] bool holds(const GradientBuffer& buffer, const Action& action) const;
 
   const Schedule& schedule_;
@@ -125,6 +129,7 @@ class SymbolicDevice {
   std::map<Occupant, Progress> progress_;
   std::int64_t passes_ = 0;
   std::int64_t known_decision_;  // newest step whose completion is known here
+  std::int64_t told_;            // newest step whose loss is known here
   std::int64_t token_ = -1;      // newest step that the device before has let begin
   const char* error_ = nullptr;
 };

@@ -88,9 +88,10 @@ void SymbolicDevice::send(const Action& action) {
   if (Pending* buffer = pending(action); buffer != nullptr) ++buffer->sends;
 }
 
-Statement SymbolicDevice::statement(const Action& send) const {
+Statement SymbolicDevice::statement(const Action& send) {
   Statement result;
-  result.decision = known_decision_;
+  if (send.payload == Payload::activations)
+    result.decision = in_turn(frames_[send.stage - 1], send).decision;
   if (send.payload == Payload::gradient || send.payload == Payload::total)
     result.summed = gradients_[send.buffer].summed;
   return result;
@@ -133,7 +134,7 @@ void SymbolicDevice::finish_collective(const Action& action) {
       --copy.pending.sends;
     else
       copy = {action.version, {}, action.stage, action.payload, action.step};
-    if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
+    if (action.stage == 0) learn(action.version - 1);
     return;
   }
   const int last =
@@ -148,11 +149,17 @@ void SymbolicDevice::finish_collective(const Action& action) {
   buffer = gets ? GradientBuffer{action.step, action.stage, all, {}} : GradientBuffer{};
 }
 
-void SymbolicDevice::finish(const Action& action, const Statement& landed) {
-  if (is_collective(action)) return finish_collective(action);
-  if (action.direction != Direction::send) return land(action, landed);
-  if (Pending* buffer = pending(action); buffer != nullptr) --buffer->sends;
-  if (action.payload == Payload::d_activations) in_turn(boundaries_[action.stage], action).who = {};
+const char* SymbolicDevice::finish(const Action& action, const Statement& landed) {
+  if (is_collective(action)) {
+    finish_collective(action);
+  } else if (action.direction != Direction::send) {
+    land(action, landed);
+  } else {
+    if (Pending* buffer = pending(action); buffer != nullptr) --buffer->sends;
+    if (action.payload == Payload::d_activations)
+      in_turn(boundaries_[action.stage], action).who = {};
+  }
+  return error_;
 }
 
 void SymbolicDevice::land(const Action& action, const Statement& landed) {
@@ -163,13 +170,13 @@ void SymbolicDevice::land(const Action& action, const Statement& landed) {
       break;
     case Payload::parameters:
       copy_of(action.stage, action.version) = {action.version, {}};
-      if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
+      if (action.stage == 0) learn(action.version - 1);
       break;
     case Payload::forward_copy:
     case Payload::backward_copy:
       passing(action, action.payload) = {
           action.version, {}, action.stage, action.payload, action.step};
-      if (action.stage == 0) known_decision_ = std::max(known_decision_, action.version - 1);
+      if (action.stage == 0) learn(action.version - 1);
       break;
     case Payload::activations:
       in_turn(landings_, action) = {self, {}};

@@ -127,6 +127,7 @@ TEST(ScheduleFile, MayHoldAnything) {
 }
 
 TEST(ScheduleFile, MayCountFromAnyStep) {
+  int refused = 0;
   for (const Placement placement : testing::all_placements) {
     for (const ParallelConfig& config : variants(placement, 3, 3)) {
       const Schedule own = schedule_of(config);
@@ -152,12 +153,13 @@ TEST(ScheduleFile, MayCountFromAnyStep) {
               count_later(action, later * period, 0);
               any = true;
             }
-            if (any) static_cast<void>(accepted(own, wrong.dump()));
+            if (any && !accepted(own, wrong.dump())) ++refused;
           }
         }
       }
     }
   }
+  EXPECT_GT(refused, 500);
 }
 
 /// Two training steps of a schedule that repeats after one.
@@ -250,6 +252,79 @@ TEST(ScheduleFile, ReportsALossBeforeTheNext) {
       count_later(action, 1, own.period_time());
   }
   EXPECT_THAT(fault_of(own, json), HasSubstr("overwrites the loss of a step"));
+}
+
+/// Actions of a file in another order: which of them, and how many training steps later each.
+Json reordered(const Json& json, const std::vector<std::pair<std::size_t, int>>& order,
+               std::int64_t period_time) {
+  Json result = json;
+  result["actions"] = Json::array();
+  for (const auto& [index, later] : order) {
+    Json action = json["actions"][index];
+    count_later(action, later, period_time);
+    result["actions"].push_back(action);
+  }
+  return result;
+}
+
+// Every other version of stage 0 comes behind the next one; with it comes the loss of its step.
+TEST(ScheduleFile, TellsLossesInOrder) {
+  const Schedule own = schedule_of(parallel(RuleKind::cdp_v1, Placement::replicated, 2, 2));
+  const Json two = twice(Json::parse(schedule_text(own)), own.period_time());
+  const auto parameters = [&](std::size_t from, const char* kind, int device) {
+    const Json& actions = two["actions"];
+    while (actions[from].value("payload", "") != "parameters" || actions[from]["stage"] != 0 ||
+           actions[from]["kind"] != kind || actions[from]["device"] != device)
+      ++from;
+    return from;
+  };
+  const std::size_t half = two["actions"].size() / 2;
+  const std::size_t post = parameters(0, "post", 0), wait = parameters(0, "wait", 0);
+  const std::size_t send = parameters(0, "send", 1);
+  std::vector<std::pair<std::size_t, int>> order;
+  for (std::size_t k = 0; k < 2 * half; ++k) {
+    if (k == half + wait) order.emplace_back(wait, 2);
+    if (k != wait && k != send && k != half + post) order.emplace_back(k, 0);
+    if (k == post) order.emplace_back(half + post, -2);
+    if (k == half + send) order.emplace_back(send, 0);
+  }
+  EXPECT_THAT(fault_of(own, reordered(two, order, own.period_time())),
+              HasSubstr("tells of a step before the one before it"));
+}
+
+// A decision rides with activations as it was when they were made, not when they were sent. Device
+// 0 sends them behind its next update, and device 1 relies on that to post two steps ahead.
+TEST(ScheduleFile, KnowsNoMoreThanActivationsTell) {
+  const Schedule own = schedule_of(parallel(RuleKind::cdp_v1, Placement::pipeline, 1, 2));
+  const Json two = twice(Json::parse(schedule_text(own)), own.period_time());
+  constexpr std::size_t b = 18;  // the second step of a period begins there
+  ASSERT_EQ(two["actions"].size(), 2 * b);
+  std::vector<std::pair<std::size_t, int>> order;
+  for (const std::size_t step : {std::size_t{0}, b}) {
+    order.insert(order.end(), {{step + 1, 0},   // load
+                               {step + 2, 0},   // forward
+                               {step + 5, -1},  // post d_activations of the step before
+                               {step + 6, -1},  // wait
+                               {step + 7, -1},  // backward
+                               {step + 8, -1},  // release
+                               {step + 0, 0},   // update
+                               {step + 3, 0},   // send activations
+                               {step + 4, 0}});
+  }
+  order.insert(order.end(), {{9, 0},        // wait until d_activations are sent
+                             {11, 0},       // load
+                             {12, 0},       // wait for activations
+                             {13, 0},       // forward
+                             {b + 16, -2},  // release the step before
+                             {b + 10, 0},   // post activations of the next step
+                             {14, 0},       // backward
+                             {15, 0},       // send d_activations
+                             {16, 0},       // release
+                             {10, 2},       // post activations of the step after the next
+                             {17, 0}});     // update
+  for (const std::size_t k : {9, 11, 12, 13, 14, 15, 17}) order.emplace_back(b + k, 0);
+  EXPECT_THAT(fault_of(own, reordered(two, order, own.period_time())),
+              HasSubstr("runs before step - 3 is known to be complete"));
 }
 
 TEST(ScheduleFile, SendsNothingTwice) {
