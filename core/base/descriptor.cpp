@@ -42,13 +42,13 @@ Descriptor Descriptor::create(const std::string& path) {
   return {path, O_WRONLY | O_CREAT | O_TRUNC};
 }
 
-std::optional<Descriptor> Descriptor::create_new(const std::string& path) {
+bool Descriptor::create_new(const std::string& path) {
   Descriptor file;
   file.path_ = path;
   file.fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
-  if (file.fd_ < 0 && errno == EEXIST) return std::nullopt;
+  if (file.fd_ < 0 && errno == EEXIST) return false;
   if (file.fd_ < 0) file.failed("open", errno);
-  return file;
+  return true;
 }
 
 Descriptor Descriptor::overwrite(const std::string& path) {

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,9 +20,9 @@ class Descriptor {
   static Descriptor open(const std::string& path);
   /// Makes an empty file to write, replacing one of that name.
   static Descriptor create(const std::string& path);
-  /// The same where there is no file of that name yet; none where there is one. Of several that
-  /// come at once one gets it.
-  static std::optional<Descriptor> create_new(const std::string& path);
+  /// Whether there was no file of that name and it made an empty one. Of several that come at once
+  /// one does.
+  static bool create_new(const std::string& path);
   /// Opens an existing file to write over its bytes.
   static Descriptor overwrite(const std::string& path);
   /// Opens a folder, so that sync() makes renames in it last.

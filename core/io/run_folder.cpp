@@ -15,7 +15,6 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <sstream>
 #include <system_error>
@@ -147,15 +146,17 @@ std::string status_text(RunStatus status) {
 }
 
 /// A file that stands while a run takes a folder; of several runs that come at once one makes it.
-/// What it covers takes milliseconds, so that nobody waits for it.
+/// Nobody waits for it: whoever has it is about to run.
 class FolderLock {
  public:
   explicit FolderLock(const fs::path& folder) : path_(folder / "status.json.lock") {
     bool made = false;
     try {
-      made = Descriptor::create_new(path_).has_value();
+      made = Descriptor::create_new(path_);
     } catch (const Error& error) {
-      fail(error.code(), "{}; set run.output to a folder you may write to", error.what());
+      fail(error.code(),
+           "{}; check free space, quota and permissions, or set run.output to another folder",
+           error.what());
     }
     if (!made)
       fail(ExitCode::usage,

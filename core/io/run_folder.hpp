@@ -34,8 +34,9 @@ void check_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 /// Checks the folder and makes it with what a run needs in it: its folders and a status `running`
 /// of this process. With `overwrite` it is freed of the files whose names a run writes, and of
-/// nothing else. Of several runs that come at once, one gets the folder, on file systems of which
-/// several nodes see the same, too.
+/// nothing else. Of several runs that come at once, one gets the folder, as far as the file system
+/// makes a file but once; a run killed meanwhile leaves "status.json.lock", which the next one
+/// names.
 void create_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 enum class RunState : std::uint8_t { running, done, failed, diverged };

@@ -52,7 +52,8 @@ PlanRecord read_plan(const hdf5::File& file) {
   plan.bytes_per_step = file.read<std::int64_t>("/plan/bytes_per_step");
   plan.stage_layers = file.read_strings("/plan/stage_layers");
   plan.stage_activations = file.read<std::int64_t>("/plan/stage_activations");
-  plan.collective_bytes_per_step = file.integer("/plan", "collective_bytes_per_step");
+  if (file.has("/plan", "collective_bytes_per_step"))
+    plan.collective_bytes_per_step = file.integer("/plan", "collective_bytes_per_step");
   plan.activation_bytes_together = file.integer("/plan", "activation_bytes_together");
   plan.activation_bytes_accumulate = file.integer("/plan", "activation_bytes_accumulate");
   for (std::size_t c = 0; c < category_count; ++c) {

@@ -206,7 +206,7 @@ TEST(RunFolder, UnwritablePlaceNamesTheReason) {
       failure(ExitCode::input_output, [&] { create_run_folder(temporary / "file/run", false); }),
       HasSubstr("file"));
   EXPECT_THAT(failure(ExitCode::input_output, [&] { create_run_folder("/proc", false); }),
-              HasSubstr("set run.output to a folder you may write to"));
+              HasSubstr("or set run.output to another folder"));
   const std::string name(300, 'x');
   EXPECT_THAT(failure(ExitCode::input_output, [&] { check_run_folder(temporary / name, false); }),
               HasSubstr("File name too long; set run.output"));
