@@ -271,16 +271,17 @@ Json reordered(const Json& json, const std::vector<std::pair<std::size_t, int>>&
 TEST(ScheduleFile, TellsLossesInOrder) {
   const Schedule own = schedule_of(parallel(RuleKind::cdp_v1, Placement::replicated, 2, 2));
   const Json two = twice(Json::parse(schedule_text(own)), own.period_time());
-  const auto parameters = [&](std::size_t from, const char* kind, int device) {
+  const auto parameters = [&](const char* kind, int device) {
     const Json& actions = two["actions"];
-    while (actions[from].value("payload", "") != "parameters" || actions[from]["stage"] != 0 ||
-           actions[from]["kind"] != kind || actions[from]["device"] != device)
-      ++from;
-    return from;
+    std::size_t k = 0;
+    while (actions[k].value("payload", "") != "parameters" || actions[k]["stage"] != 0 ||
+           actions[k]["kind"] != kind || actions[k]["device"] != device)
+      ++k;
+    return k;
   };
   const std::size_t half = two["actions"].size() / 2;
-  const std::size_t post = parameters(0, "post", 0), wait = parameters(0, "wait", 0);
-  const std::size_t send = parameters(0, "send", 1);
+  const std::size_t post = parameters("post", 0), wait = parameters("wait", 0);
+  const std::size_t send = parameters("send", 1);
   std::vector<std::pair<std::size_t, int>> order;
   for (std::size_t k = 0; k < 2 * half; ++k) {
     if (k == half + wait) order.emplace_back(wait, 2);
