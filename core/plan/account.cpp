@@ -67,8 +67,7 @@ Traffic sent_in(const Schedule& schedule, int device, const Segment& segment) {
 
 std::int64_t peak_activations(const Schedule& schedule, std::span<const StageMemory> stages,
                               int device, std::int64_t steps) {
-  // What is alive repeats after the first steps.
-  const Segment segment{0, std::min(steps, (schedule.reach() + 2) * schedule.period_steps())};
+  const Segment segment{0, std::min(steps, schedule.window().last)};
   std::int64_t peak = 0;
   walk(schedule, stages, device, segment,
        [&](const Action&, std::int64_t in_use) { peak = std::max(peak, in_use); });

@@ -206,11 +206,10 @@ std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segm
 }
 
 std::optional<Fault> find_fault(const Schedule& schedule) {
-  const std::int64_t steps = schedule.period_steps();
-  const Segment window{0, (schedule.reach() + 3) * steps};
+  const Segment window = schedule.window();
   if (auto fault = check_actions(schedule, window, schedule.lists(window))) return fault;
   const std::vector<Lists> alone = lists_of_steps(schedule);
-  for (std::int64_t t = 0; t < steps; ++t) {
+  for (std::int64_t t = 0; t < std::ssize(alone); ++t) {
     if (auto fault = check_actions(schedule, {t, t + 1}, alone[static_cast<std::size_t>(t)]))
       return fault;
   }

@@ -146,7 +146,7 @@ void Schedule::count_buffers() {
     program.buffers.frames.assign(rule_.stages(), 1);
     program.buffers.boundaries.assign(rule_.stages(), 1);
   }
-  const std::vector<std::vector<Action>> all = lists({0, (reach() + 3) * period_steps_});
+  const std::vector<std::vector<Action>> all = lists(window());
   for (Program& program : layout_.programs) {
     LiveBuffers most(program.buffers);
     for (int k = 0; k < program.team; ++k) {

@@ -62,6 +62,9 @@ class Schedule {
   [[nodiscard]] std::int64_t period_steps() const { return period_steps_; }
   /// Whole periods from the first action of a step to its last one.
   [[nodiscard]] std::int64_t reach() const { return leading_periods_ + trailing_periods_; }
+  /// A segment long enough to show whatever a longer one would: between beginning and end it has
+  /// three whole periods, since what an action meets is of its own period or of one beside it.
+  [[nodiscard]] Segment window() const { return {0, (reach() + 3) * period_steps_}; }
   /// Periods first .. end - 1 have actions of a segment.
   [[nodiscard]] std::int64_t first_period(const Segment& segment) const {
     return segment.first / period_steps_ - leading_periods_;

@@ -304,7 +304,7 @@ TEST(Checker, RejectsMutatedSchedulesOrTheyAreHarmless) {
   std::map<std::string, int> harmless;
   for (int trial = 0; trial < 20000; ++trial) {
     const Schedule schedule = schedule_of(random_config(random));
-    const Segment segment{0, schedule.reach() + 3};
+    const Segment segment = schedule.window();
     const Lists right = lists_of(schedule, segment);
     Lists lists = right;
     const Mutation mutation = mutate(lists, random);
