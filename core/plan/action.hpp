@@ -20,7 +20,7 @@ enum class ActionKind : std::uint8_t {
   release,     // give back the activations of one stage (and with stage 0 the input)
   post,        // start a receive into `buffer`
   send,        // start a send from `buffer`
-  wait,        // until the post or send of the same payload, step, stage and peer is complete
+  wait,        // until what was started as the same_message() is complete
   all_reduce,  // start a sum over the devices of a group, each of which gets it
   reduce,      // the same, but `peer` alone gets it
   broadcast,   // start to bring what `peer` has to all devices of a group
@@ -63,7 +63,9 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
-/// Whether a wait is for the message that another action started.
+/// Whether two actions are about the same message or collective, on one device; of which at most
+/// one is under way at a time, so that this is also whether a wait is for what another action
+/// started.
 [[nodiscard]] bool same_message(const Action& a, const Action& b);
 /// Whether the action is a forward or a backward.
 [[nodiscard]] bool is_pass(const Action& action);

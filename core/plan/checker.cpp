@@ -94,6 +94,13 @@ class Machine {
     return {d, at, fmt::format("device {}, action {}: {}: {}", d, at, action, why), segment_};
   }
 
+  [[nodiscard]] static std::vector<Request>::iterator under_way(Place& place,
+                                                                const Action& action) {
+    return std::ranges::find_if(place.requests, [&](const Request& candidate) {
+      return same_message(candidate.action, action);
+    });
+  }
+
   Outcome step(int d, const Action& action) {
     if (const char* error = devices_[d].execute(action); error != nullptr) return {error};
     Place& place = places_[d];
@@ -102,6 +109,8 @@ class Machine {
     if (!joins && action.kind != ActionKind::post && action.kind != ActionKind::send) return {};
     if (std::ssize(place.requests) == schedule_.buffers(d).requests)
       return {"starts more messages than the device has requests"};
+    if (under_way(place, action) != place.requests.end())
+      return {"starts what is under way already; a wait could not tell them apart"};
     place.requests.push_back({.action = action});
     if (joins) return {join(d)};
     if (action.kind == ActionKind::send)
@@ -149,21 +158,19 @@ class Machine {
   }
 
   Outcome wait(int d, const Action& action) {
-    std::vector<Request>& requests = places_[d].requests;
-    const auto request = std::ranges::find_if(requests, [&](const Request& candidate) {
-      Action started = candidate.action;
-      started.kind = ActionKind::wait;
-      started.time = action.time;
-      return started == action;
-    });
-    if (request == requests.end()) return {"waits for what was never started"};
+    const auto request = under_way(places_[d], action);
+    if (request == places_[d].requests.end()) return {"waits for what was never started"};
+    Action started = request->action;
+    started.kind = ActionKind::wait;
+    started.time = action.time;
+    if (started != action) return {"is about another buffer, version or size than was started"};
     const bool complete = is_collective(action)
                               ? collectives_[action.group][request->ordinal].started ==
                                     schedule_.groups()[action.group].size()
                               : request->complete;
     if (!complete) return {nullptr, true};
     const char* error = devices_[d].finish(action, request->statement);
-    requests.erase(request);
+    places_[d].requests.erase(request);
     return {error};
   }
 

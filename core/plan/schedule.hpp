@@ -115,6 +115,8 @@ class Schedule {
   std::vector<int> program_of_;  // [device]
   std::vector<int> teams_;
   std::int64_t period_steps_ = 1;
+  // Of actions of a step, how many periods the first comes before it and the last behind it;
+  // negative when all come behind, or before.
   std::int64_t leading_periods_ = 0;
   std::int64_t trailing_periods_ = 0;
 };

@@ -142,6 +142,9 @@ bool SymbolicDevice::holds(const GradientBuffer& buffer, const Action& action) c
 void SymbolicDevice::load(const Action& action) {
   Place& input = in_turn(inputs_, action);
   demand(input.free(), "overwrites images in use");
+  // Behind a divergence, loads of later steps are left out: they must be the last ones.
+  demand(action.step >= newest_load_, "loads images of a step behind those of a later one");
+  newest_load_ = action.step;
   input.who = {action.step, action.micro_batch};
 }
 
@@ -266,8 +269,9 @@ void SymbolicDevice::update(const Action& action) {
   if (j == 0) learn(action.step);
 }
 
+/// In order, since the executor has no ear for a step behind a later one.
 void SymbolicDevice::learn(std::int64_t step) {
-  demand(step <= told_ + 1, "tells of a step before the one before it");
+  demand(step <= told_ + 1, "brings the loss of a step before that of an earlier one");
   told_ = std::max(told_, step);
   known_decision_ = std::max(known_decision_, step);
 }

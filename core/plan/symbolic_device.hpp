@@ -128,9 +128,10 @@ class SymbolicDevice {
   std::vector<Occupant> metrics_;                       // [N] whose loss, from the last stage
   std::map<Occupant, Progress> progress_;
   std::int64_t passes_ = 0;
-  std::int64_t known_decision_;  // newest step whose completion is known here
-  std::int64_t told_;            // newest step whose loss is known here
-  std::int64_t token_ = -1;      // newest step that the device before has let begin
+  std::int64_t known_decision_;    // newest step whose completion is known here
+  std::int64_t told_;              // newest step whose loss is known here
+  std::int64_t newest_load_ = -1;  // training step
+  std::int64_t token_ = -1;        // newest step that the device before has let begin
   const char* error_ = nullptr;
 };
 

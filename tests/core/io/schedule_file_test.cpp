@@ -267,6 +267,26 @@ Json reordered(const Json& json, const std::vector<std::pair<std::size_t, int>>&
   return result;
 }
 
+// Behind a divergence the actions of later steps are left out, but images come as they were
+// ordered.
+TEST(ScheduleFile, LoadsStepsInOrder) {
+  const Schedule own = schedule_of(parallel(RuleKind::cdp_v1, Placement::single, 2, 2));
+  const Json json = Json::parse(schedule_text(own));
+  const auto load = [&](int micro_batch) {
+    std::size_t k = 0;
+    while (json["actions"][k]["kind"] != "load" || json["actions"][k]["micro_batch"] != micro_batch)
+      ++k;
+    return k;
+  };
+  std::vector<std::pair<std::size_t, int>> order;
+  for (std::size_t k = 0; k < json["actions"].size(); ++k) {
+    if (k == load(1)) order.emplace_back(load(0), 1);
+    if (k != load(0)) order.emplace_back(k, 0);
+  }
+  EXPECT_THAT(fault_of(own, reordered(json, order, own.period_time())),
+              HasSubstr("loads images of a step behind those of a later one"));
+}
+
 // Every other version of stage 0 comes behind the next one; with it comes the loss of its step.
 TEST(ScheduleFile, TellsLossesInOrder) {
   const Schedule own = schedule_of(parallel(RuleKind::cdp_v1, Placement::replicated, 2, 2));
@@ -290,7 +310,7 @@ TEST(ScheduleFile, TellsLossesInOrder) {
     if (k == half + send) order.emplace_back(send, 0);
   }
   EXPECT_THAT(fault_of(own, reordered(two, order, own.period_time())),
-              HasSubstr("tells of a step before the one before it"));
+              HasSubstr("brings the loss of a step before that of an earlier one"));
 }
 
 // A decision rides with activations as it was when they were made, not when they were sent. Device
@@ -343,7 +363,7 @@ TEST(ScheduleFile, SendsNothingTwice) {
     for (const Json& message : right["actions"])
       if (is_message(message, 0)) wrong["actions"].push_back(message);
   }
-  EXPECT_THAT(fault_of(own, wrong), HasSubstr("a gradient of activations was never read"));
+  EXPECT_THAT(fault_of(own, wrong), HasSubstr("starts what is under way already"));
 }
 
 const Schedule& ring() {

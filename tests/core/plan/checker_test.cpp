@@ -338,5 +338,48 @@ TEST(Checker, RejectsMutatedSchedulesOrTheyAreHarmless) {
   EXPECT_GT(harmless["swap"], 0);
 }
 
+// A wait names a message, not a buffer, so that a second one of that name could be taken for it.
+TEST(Checker, LetsNoTwoMessagesOfOneNameBeUnderWay) {
+  int tried = 0;
+  for (const ParallelConfig& config : variants(3, 3)) {
+    const Schedule schedule = schedule_of(config);
+    const Segment segment = schedule.window();
+    const Lists right = lists_of(schedule, segment);
+    for (int d = 0; d < schedule.devices(); ++d) {
+      for (const Action& post : right[d]) {
+        const bool sum = post.payload == Payload::gradient || post.payload == Payload::total;
+        if (post.kind != ActionKind::post || post.step != 1 || !sum) continue;
+        Action send = post;
+        send.kind = ActionKind::send;
+        send.direction = Direction::send;
+        send.peer = d;
+        const auto sent = std::ranges::find_if(right[post.peer], [&](const Action& a) {
+          return a.kind == ActionKind::send && same_message(a, send);
+        });
+        ASSERT_NE(sent, right[post.peer].end());
+        for (int buffer = 0; buffer < std::ssize(schedule.buffers(d).gradients); ++buffer) {
+          Lists lists = right;
+          const auto twice = [&](int device, const Action& start, bool behind, int to) {
+            std::vector<Action>& list = lists[device];
+            const auto at = std::ranges::find(list, start);
+            list.insert(at + (behind ? 1 : 0), start)->buffer = to;
+            const auto wait = std::ranges::find_if(list, [&](const Action& a) {
+              return a.kind == ActionKind::wait && same_message(a, start);
+            });
+            list.insert(wait + 1, Action(*wait))->buffer = to;
+          };
+          twice(d, post, false, buffer);
+          twice(post.peer, *sent, true, sent->buffer);
+          ++tried;
+          const auto fault = check_actions(schedule, segment, lists);
+          EXPECT_TRUE(fault) << describe(config) << ": " << to_string(post) << " and into "
+                             << buffer;
+        }
+      }
+    }
+  }
+  EXPECT_GT(tried, 100);
+}
+
 }  // namespace
 }  // namespace carousel
