@@ -144,9 +144,11 @@ PlanRecord record_of(const PreparedRun& run, const std::vector<Route>& routes) {
     record.messages_per_step.push_back((sent.messages + shares / 2) / shares);
     record.bytes_per_step.push_back((sent.bytes + shares / 2) / shares);
   }
+  std::int64_t collectives = 0;
   for (const Route& route : routes) {
-    if (route.group >= 0) record.collective_bytes_per_step += route.sent.bytes;
+    if (route.group >= 0) collectives += route.sent.bytes;
   }
+  record.collective_bytes_per_step = collectives;
   for (int j = 0; j < record.stages; ++j) {
     const LayerSpec& first = run.model.layers[run.partition.first[j]];
     const LayerSpec& last = run.model.layers[run.partition.first[j + 1] - 1];

@@ -42,15 +42,6 @@ Descriptor Descriptor::create(const std::string& path) {
   return {path, O_WRONLY | O_CREAT | O_TRUNC};
 }
 
-bool Descriptor::create_new(const std::string& path) {
-  Descriptor file;
-  file.path_ = path;
-  file.fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
-  if (file.fd_ < 0 && errno == EEXIST) return false;
-  if (file.fd_ < 0) file.failed("open", errno);
-  return true;
-}
-
 Descriptor Descriptor::overwrite(const std::string& path) {
   return {path, O_WRONLY};
 }
@@ -136,6 +127,16 @@ void replace_file(const std::string& path, std::span<const std::byte> bytes,
     const std::string folder = std::filesystem::path(path).parent_path().string();
     Descriptor::open_folder(folder.empty() ? "." : folder).sync();
   }
+}
+
+bool make_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
+  if (fd < 0 && errno == EEXIST) return false;
+  if (fd < 0)
+    fail(ExitCode::input_output, "{}: cannot open: {}", path,
+         std::generic_category().message(errno));
+  ::close(fd);
+  return true;
 }
 
 void flush_output() {

@@ -20,9 +20,6 @@ class Descriptor {
   static Descriptor open(const std::string& path);
   /// Makes an empty file to write, replacing one of that name.
   static Descriptor create(const std::string& path);
-  /// Whether there was no file of that name and it made an empty one. Of several that come at once
-  /// one does.
-  static bool create_new(const std::string& path);
   /// Opens an existing file to write over its bytes.
   static Descriptor overwrite(const std::string& path);
   /// Opens a folder, so that sync() makes renames in it last.
@@ -60,6 +57,10 @@ enum class Durability : std::uint8_t { process, machine };
 /// Gives `path` new contents at once: readers and crashes find either the former bytes or the new
 /// ones. Throws Error(input_output), for example on a full disk, and leaves the former ones.
 void replace_file(const std::string& path, std::span<const std::byte> bytes, Durability durability);
+
+/// Makes an empty file; false where there is anything of that name. Of several processes that ask
+/// at once, one is told true. Error(input_output) where it cannot be made.
+[[nodiscard]] bool make_file(const std::string& path);
 
 /// Writes out what was printed; Error(input_output) when standard output cannot take it.
 void flush_output();

@@ -140,10 +140,11 @@ std::string compare_runs(std::span<const std::string> paths) {
               return human_bytes(per_step(run, &MeasuredRecord::bytes_sent));
             }));
   if (std::ranges::any_of(runs, [](const RunSummary& run) {
-        return run.plan && run.plan->collective_bytes_per_step > 0;
+        return run.plan && run.plan->collective_bytes_per_step.value_or(0) > 0;
       })) {
     table.row("  more by collectives, as rings", plan_cells(runs, [](const PlanRecord& plan) {
-                return human_bytes(plan.collective_bytes_per_step);
+                return plan.collective_bytes_per_step ? human_bytes(*plan.collective_bytes_per_step)
+                                                      : "-";
               }));
   }
   table.row("same bits after every update", bits);

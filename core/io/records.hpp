@@ -95,8 +95,9 @@ struct PlanRecord {
   std::vector<std::int64_t> bytes_per_step;
   std::vector<std::string> stage_layers;        // [stage], names of first and last layer
   std::vector<std::int64_t> stage_activations;  // [stage], bytes that one micro-batch holds: a_j
-  // What the library sends for all collectives of a steady training step, as rings and chains.
-  std::int64_t collective_bytes_per_step = 0;
+  // What the library sends for all collectives of a steady training step, as rings and chains;
+  // files of the first version do not tell.
+  std::optional<std::int64_t> collective_bytes_per_step;
   std::int64_t activation_bytes_together = 0;    // dp, all micro-batches at once: N A
   std::int64_t activation_bytes_accumulate = 0;  // dp, one after the other: A
   std::optional<PlanBasis> basis;                // files of the first version do not have it

@@ -158,7 +158,8 @@ void RunFile::write_plan(const PlanRecord& plan) {
   file_.set("/plan", "devices", std::int64_t{plan.devices});
   file_.set("/plan", "micro_batches", std::int64_t{plan.micro_batches});
   file_.set("/plan", "stages", std::int64_t{plan.stages});
-  file_.set("/plan", "collective_bytes_per_step", plan.collective_bytes_per_step);
+  if (plan.collective_bytes_per_step)
+    file_.set("/plan", "collective_bytes_per_step", *plan.collective_bytes_per_step);
   file_.set("/plan", "activation_bytes_together", plan.activation_bytes_together);
   file_.set("/plan", "activation_bytes_accumulate", plan.activation_bytes_accumulate);
   file_.write("/plan/messages_per_step", plan.messages_per_step);

@@ -146,23 +146,19 @@ std::string status_text(RunStatus status) {
 }
 
 /// A file that stands while a run takes a folder; of several runs that come at once one makes it.
-/// Nobody waits for it: whoever has it is about to run.
+/// Nobody waits for it: whoever has it was found fit to run.
 class FolderLock {
  public:
-  explicit FolderLock(const fs::path& folder) : path_(folder / "status.json.lock") {
+  explicit FolderLock(const fs::path& folder) : path_(path_in(folder)) {
     bool made = false;
     try {
-      made = Descriptor::create_new(path_);
+      made = make_file(path_);
     } catch (const Error& error) {
       fail(error.code(),
            "{}; check free space, quota and permissions, or set run.output to another folder",
            error.what());
     }
-    if (!made)
-      fail(ExitCode::usage,
-           "{}: another run is about to begin in this folder; set run.output to another one; if "
-           "none is, remove this file",
-           path_);
+    if (!made) refuse(path_);
   }
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
@@ -171,9 +167,52 @@ class FolderLock {
     fs::remove(path_, ignored);
   }
 
+  /// Refuses a folder that a run is taking, or was when it was killed.
+  static void check(const fs::path& folder) {
+    const fs::path path = path_in(folder);
+    if (on_run_folder([&] { return fs::exists(fs::symlink_status(path)); })) refuse(path.string());
+  }
+
  private:
+  static fs::path path_in(const fs::path& folder) { return folder / "status.json.lock"; }
+  [[noreturn]] static void refuse(const std::string& path) {
+    fail(ExitCode::usage,
+         "{}: another run is about to begin in this folder; set run.output to another one; if "
+         "none is, remove this file",
+         path);
+  }
+
   std::string path_;
 };
+
+/// What check_run_folder() says of the files of runs.
+void check_files(const fs::path& folder, bool overwrite) {
+  const std::vector<fs::path> files = on_run_folder([&] { return places_of_run(folder); });
+  for (const fs::path& file : files) {
+    if (!on_run_folder([&] { return is_file(file); }))
+      fail(ExitCode::usage, "{}: is no file, and a run writes one of this name; remove it",
+           file.string());
+  }
+  if (files.empty()) return;
+  if (!overwrite)
+    fail(ExitCode::usage,
+         "{}: holds a run already, {}; set run.output to another folder, or pass --overwrite to "
+         "replace that run",
+         folder.string(), files.front().lexically_relative(folder).string());
+  for (const fs::path& file : files) {
+    const fs::path inner = file.lexically_relative(folder).parent_path();
+    if (!inner.empty() && on_run_folder([&] { return fs::is_symlink(folder / inner); }))
+      fail(ExitCode::usage,
+           "{}: is a link, and --overwrite deletes nothing behind one; remove {} and what else is "
+           "of that run yourself, or set run.output to another folder",
+           (folder / inner).string(), file.filename().string());
+  }
+  if (const std::string writer = writer_of(folder); !writer.empty())
+    fail(ExitCode::usage,
+         "{}: {} still writing this run; end it first, or set run.output to another folder; if it "
+         "has ended, or that process is not of Carousel, remove status.json",
+         folder.string(), writer);
+}
 
 /// One line of JSON of bounded length, on the stack.
 class Line {
@@ -229,37 +268,16 @@ bool holds_run(const fs::path& folder) {
 }
 
 void check_run_folder(const fs::path& folder, bool overwrite) {
-  const std::vector<fs::path> files = on_run_folder([&] { return places_of_run(folder); });
-  for (const fs::path& file : files) {
-    if (!on_run_folder([&] { return is_file(file); }))
-      fail(ExitCode::usage, "{}: is no file, and a run writes one of this name; remove it",
-           file.string());
-  }
-  if (files.empty()) return;
-  if (!overwrite)
-    fail(ExitCode::usage,
-         "{}: holds a run already, {}; set run.output to another folder, or pass --overwrite to "
-         "replace that run",
-         folder.string(), files.front().lexically_relative(folder).string());
-  for (const fs::path& file : files) {
-    const fs::path inner = file.lexically_relative(folder).parent_path();
-    if (!inner.empty() && on_run_folder([&] { return fs::is_symlink(folder / inner); }))
-      fail(ExitCode::usage,
-           "{}: is a link, and --overwrite deletes nothing behind one; remove {} and what else is "
-           "of that run yourself, or set run.output to another folder",
-           (folder / inner).string(), file.filename().string());
-  }
-  if (const std::string writer = writer_of(folder); !writer.empty())
-    fail(ExitCode::usage,
-         "{}: {} still writing this run; end it first, or set run.output to another folder; if it "
-         "has ended, or that process is not of Carousel, remove status.json",
-         folder.string(), writer);
+  FolderLock::check(folder);
+  check_files(folder, overwrite);
 }
 
 void create_run_folder(const fs::path& folder, bool overwrite) {
+  // Whoever may not have the folder does not keep another one from it.
+  check_run_folder(folder, overwrite);
   on_run_folder([&] { fs::create_directories(folder); });
   const FolderLock lock(folder);
-  check_run_folder(folder, overwrite);
+  check_files(folder, overwrite);
   on_run_folder([&] {
     for (const fs::path& file : places_of_run(folder)) fs::remove(file);
     for (const char* name : run_folders) fs::create_directories(folder / name);

@@ -28,8 +28,9 @@ namespace carousel {
 /// Whether there is any file that a run would replace. Error(input_output) where nobody may look.
 [[nodiscard]] bool holds_run(const std::filesystem::path& folder);
 
-/// Refuses a folder that holds a run with Error(usage); with `overwrite` only one that is alive, or
-/// may be on another host, or whose files lie behind a link.
+/// Refuses a folder that holds a run, or is just being taken by one, with Error(usage); with
+/// `overwrite` a run there only where it is alive, or may be on another host, or where its files
+/// lie behind a link.
 void check_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 /// Checks the folder and makes it with what a run needs in it: its folders and a status `running`

@@ -44,8 +44,9 @@ void verify_plan(const JudgedFile& file, const PlanRecord& found, const PlanReco
   attribute("devices", found.devices, wanted.devices);
   attribute("micro_batches", found.micro_batches, wanted.micro_batches);
   attribute("stages", found.stages, wanted.stages);
-  attribute("collective_bytes_per_step", found.collective_bytes_per_step,
-            wanted.collective_bytes_per_step);
+  if (found.collective_bytes_per_step)
+    attribute("collective_bytes_per_step", *found.collective_bytes_per_step,
+              *wanted.collective_bytes_per_step);
   attribute("activation_bytes_together", found.activation_bytes_together,
             wanted.activation_bytes_together);
   attribute("activation_bytes_accumulate", found.activation_bytes_accumulate,

@@ -166,12 +166,26 @@ TEST(RunFolder, IsReplacedByOneOfSeveralRunsThatComeAtOnce) {
   }
 }
 
+// Whoever would be refused anyway takes no folder from the one that may have it: it makes no lock.
+TEST(RunFolder, IsNotHeldByARunThatMayNotHaveIt) {
+  const TemporaryFolder temporary;
+  create_run_folder(temporary.path(), false);
+  StatusFile(temporary.path()).write({.state = RunState::done});
+  const fs::file_time_type before = fs::last_write_time(temporary.path());
+  EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(temporary.path(), false); }),
+              HasSubstr("holds a run already"));
+  EXPECT_EQ(fs::last_write_time(temporary.path()), before);
+}
+
 TEST(RunFolder, TellsWhichFileAKilledRunLeft) {
   const TemporaryFolder temporary;
   const std::string lock = temporary / "status.json.lock";
   std::ofstream(lock) << "";
+  const auto names_it = AllOf(HasSubstr(lock), HasSubstr("if none is, remove this file"));
+  EXPECT_THAT(failure(ExitCode::usage, [&] { check_run_folder(temporary.path(), true); }),
+              names_it);
   EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(temporary.path(), true); }),
-              AllOf(HasSubstr(lock), HasSubstr("if none is, remove this file")));
+              names_it);
   fs::remove(lock);
   create_run_folder(temporary.path(), false);
   EXPECT_FALSE(fs::exists(lock));
