@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "core/plan/account.hpp"
 
@@ -163,14 +164,19 @@ void verify_totals(const JudgedFile& file, const Expectation& expected, int devi
     if (segments.empty()) return;
     file.wrong("/measured is missing");
   }
-  std::set<std::int64_t> lengths;
-  for (const Segment& segment : segments) lengths.insert(segment.last - segment.first);
+  // Segments of one length that begin with the same turn of a team, in the same step of a period,
+  // have the same peak.
+  const Schedule& schedule = expected.schedule;
+  const std::int64_t turns = schedule.period_steps() * schedule.program(device).team;
+  std::set<std::pair<std::int64_t, std::int64_t>> kinds;  // first step, steps
+  for (const Segment& segment : segments)
+    kinds.emplace(segment.first % turns, segment.last - segment.first);
   CategoryBytes peak = expected.plan.bytes[static_cast<std::size_t>(device)];
   std::int64_t& activations = peak[static_cast<std::size_t>(Category::activations)];
   activations = 0;
-  for (const std::int64_t steps : lengths)
-    activations = std::max(
-        activations, peak_activations(expected.schedule, expected.memory.stages, device, steps));
+  for (const auto& [first, steps] : kinds)
+    activations = std::max(activations, peak_activations(schedule, expected.memory.stages, device,
+                                                         {first, first + steps}));
   for (std::size_t c = 0; c < category_count; ++c) {
     const char* name = to_string(static_cast<Category>(c));
     file.demand_attribute("/measured/peak_bytes", name, hdf5.integer("/measured/peak_bytes", name),
@@ -178,7 +184,7 @@ void verify_totals(const JudgedFile& file, const Expectation& expected, int devi
   }
   Traffic sent;
   for (const Segment& segment : segments) {
-    const Traffic more = sent_in(expected.schedule, device, segment);
+    const Traffic more = sent_in(schedule, device, segment);
     sent = {sent.messages + more.messages, sent.bytes + more.bytes};
   }
   file.demand_attribute("/measured", "messages_sent", hdf5.integer("/measured", "messages_sent"),

@@ -66,10 +66,11 @@ Traffic sent_in(const Schedule& schedule, int device, const Segment& segment) {
 }
 
 std::int64_t peak_activations(const Schedule& schedule, std::span<const StageMemory> stages,
-                              int device, std::int64_t steps) {
-  const Segment segment{0, std::min(steps, schedule.window().last)};
+                              int device, const Segment& segment) {
+  // What is alive repeats behind that.
+  const std::int64_t steps = std::min(segment.last - segment.first, schedule.window().last);
   std::int64_t peak = 0;
-  walk(schedule, stages, device, segment,
+  walk(schedule, stages, device, {segment.first, segment.first + steps},
        [&](const Action&, std::int64_t in_use) { peak = std::max(peak, in_use); });
   return peak;
 }

@@ -36,9 +36,9 @@ struct AccountedAction {
 /// in another.
 [[nodiscard]] Traffic sent_in(const Schedule& schedule, int device, const Segment& segment);
 
-/// The most activation bytes that `device` has in use at once in a segment of `steps` steps.
+/// The most activation bytes that `device` has in use at once in a segment.
 [[nodiscard]] std::int64_t peak_activations(const Schedule& schedule,
                                             std::span<const StageMemory> stages, int device,
-                                            std::int64_t steps);
+                                            const Segment& segment);
 
 }  // namespace carousel

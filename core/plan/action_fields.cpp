@@ -124,7 +124,13 @@ class Fields {
     bare_.group = action_.group;
     bare_.payload = action_.payload;
     const Placement placement = schedule_.parallel().placement;
-    if (action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy) {
+    const bool copies =
+        action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy;
+    demand(copies || by_collectives(schedule_.parallel().reduction),
+           "is a collective, and the sums are ordered");
+    demand(devices.size() > 1, "is a collective of a device with itself");
+    if (copies) {
+      demand(placement == Placement::sharded && !cyclic(), "broadcasts what is handed on");
       copy();
     } else if (action_.payload == Payload::total && action_.stage < 0) {
       demand(placement == Placement::replicated && !cyclic(), "sums no stage");
@@ -139,6 +145,10 @@ class Fields {
       micro_batch();
       demand(schedule_.rule().last_of_slot(action_.micro_batch) == action_.micro_batch,
              "is not named by the last micro-batch of its slot");
+      // In model, the devices of a group take the slots in turn.
+      demand(placement == Placement::model ||
+                 action_.group == schedule_.rule().slot(action_.micro_batch),
+             "is of another slot than its group");
       bare_.peer = devices.back();
     } else if (placement == Placement::sharded && any_stage()) {
       bare_.peer = schedule_.owner(action_.stage);

@@ -133,8 +133,8 @@ class Machine {
     const Action& a = mine.action;
     const Action& b = met.action;
     const bool same = a.kind == b.kind && a.payload == b.payload && a.stage == b.stage &&
-                      a.step == b.step && a.version == b.version && a.peer == b.peer &&
-                      a.bytes == b.bytes;
+                      a.step == b.step && a.micro_batch == b.micro_batch &&
+                      a.version == b.version && a.peer == b.peer && a.bytes == b.bytes;
     return same ? nullptr : "meets another collective in its group";
   }
 

@@ -3,7 +3,6 @@
 #include "core/plan/memory_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "core/base/check.hpp"
@@ -117,7 +116,7 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
       Category::data, counts.first_stage == 0 ? spec.staging_bytes : spec.label_staging_bytes);
   plan.peak = plan.bytes;
   plan.peak[static_cast<std::size_t>(Category::activations)] =
-      peak_activations(schedule, stages, device, std::numeric_limits<std::int64_t>::max());
+      peak_activations(schedule, stages, device, schedule.window());
   return plan;
 }
 

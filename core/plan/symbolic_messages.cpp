@@ -36,6 +36,9 @@ void SymbolicDevice::post(const Action& action) {
   demand(action.payload != Payload::parameters || owns(action.stage), "lands nowhere");
   demand(!copies || !owns(action.stage), "gets a copy of what it owns");
   if (!fine()) return;
+  // Whoever left out an update would go on with the momentum of the step before.
+  demand(action.payload != Payload::parameters || !counts_.optimizer[action.stage],
+         "gets parameters that it must make itself");
   Pending* buffer = pending(action);
   demand(buffer->idle(), "lands in a buffer that is in use");
   if (action.payload == Payload::parameters)
@@ -99,8 +102,6 @@ Statement SymbolicDevice::statement(const Action& send) {
 
 void SymbolicDevice::collective(const Action& action) {
   const bool cyclic = parallel_.rule != RuleKind::dp;
-  demand(!cyclic || by_collectives(parallel_.reduction), "is a collective in a cyclic rule");
-  if (!fine()) return;
   if (action.kind == ActionKind::broadcast) {
     ParameterCopy& copy = passing(action, action.payload);
     if (action.peer == device_) {

@@ -381,5 +381,157 @@ TEST(Checker, LetsNoTwoMessagesOfOneNameBeUnderWay) {
   EXPECT_GT(tried, 100);
 }
 
+using Where = std::vector<Action>::iterator;
+
+/// The `nth` action of a list that starts or does this.
+Where find(std::vector<Action>& list, ActionKind kind, Payload payload = Payload::none,
+           int nth = 0) {
+  for (auto at = list.begin(); at != list.end(); ++at) {
+    if (at->kind == kind && at->payload == payload && nth-- == 0) return at;
+  }
+  ADD_FAILURE() << "no " << to_string(kind) << " " << to_string(payload);
+  return list.begin();
+}
+
+/// Puts actions and their waits in front of another one.
+void insert(std::vector<Action>& list, Where before, std::initializer_list<Action> starts) {
+  std::vector<Action> all;
+  for (const Action& start : starts) {
+    all.push_back(start);
+    all.push_back(start);
+    all.back().kind = ActionKind::wait;
+  }
+  list.insert(before, all.begin(), all.end());
+}
+
+std::string fault_in(const Schedule& schedule, const Segment& segment, const Lists& lists) {
+  const auto fault = check_actions(schedule, segment, lists);
+  return fault ? fault->text : "";
+}
+
+// Device 1 would add what device 0 has sent to a sum that contains it.
+TEST(Checker, LetsOrderedSumsHaveNoCollective) {
+  const Schedule schedule =
+      schedule_of(testing::parallel(RuleKind::dp, Placement::replicated, 2, 1));
+  const Segment segment{0, 1};
+  Lists lists = lists_of(schedule, segment);
+  const Action sum{.kind = ActionKind::all_reduce,
+                   .payload = Payload::total,
+                   .stage = 0,
+                   .group = 0,
+                   .bytes = schedule.message_bytes(0),
+                   .buffer = 0};
+  insert(lists[0], find(lists[0], ActionKind::post, Payload::total), {sum});
+  insert(lists[1], find(lists[1], ActionKind::accumulate), {sum});
+  EXPECT_THAT(fault_in(schedule, segment, lists),
+              ::testing::HasSubstr("is a collective, and the sums are ordered"));
+}
+
+ParallelConfig fast(RuleKind rule, Placement placement, int n, int stages) {
+  ParallelConfig config = testing::parallel(rule, placement, n, stages);
+  config.reduction = Reduction::fast;
+  return config;
+}
+
+// The gradient of micro-batch 0 goes to device 5 and back, and is summed once more with that of
+// micro-batch 3, where device 4 calls this the sum of the slot before; micro-batch 2 is left out.
+TEST(Checker, LetsDevicesOfACollectiveSumTheSameSlot) {
+  const Schedule schedule = schedule_of(fast(RuleKind::cdp_v1, Placement::model, 4, 2));
+  const Segment segment{0, 1};
+  Lists lists = lists_of(schedule, segment);
+  std::vector<Action>& here = lists[4];
+  std::vector<Action>& there = lists[5];
+  const Action sum = *find(here, ActionKind::reduce, Payload::gradient);
+  const auto message = [&](ActionKind kind, int peer, int buffer) {
+    return Action{.kind = kind,
+                  .payload = Payload::gradient,
+                  .direction = kind == ActionKind::send ? Direction::send : Direction::receive,
+                  .time = sum.time,
+                  .micro_batch = 0,
+                  .stage = 1,
+                  .peer = peer,
+                  .bytes = sum.bytes,
+                  .buffer = buffer};
+  };
+  insert(here, find(here, ActionKind::reduce, Payload::gradient),
+         {message(ActionKind::send, 5, sum.buffer), message(ActionKind::post, 5, 1)});
+  insert(there, find(there, ActionKind::reduce, Payload::gradient),
+         {message(ActionKind::post, 4, 0), message(ActionKind::send, 4, 0)});
+  const Action total = *find(here, ActionKind::post, Payload::total);
+  here.erase(find(here, ActionKind::post, Payload::total));
+  const auto second = find(here, ActionKind::reduce, Payload::gradient, 1);
+  const auto end = std::find_if(second, here.end(), [](const Action& a) {
+    return a.kind == ActionKind::wait && a.group >= 0;
+  });
+  std::rotate(second + 1, end, end + 1);
+  for (const auto at : {second, second + 1}) {
+    at->micro_batch = 1;
+    at->buffer = 1;
+  }
+  here.insert(second + 2, total);
+  EXPECT_THAT(fault_in(schedule, segment, lists),
+              ::testing::HasSubstr("meets another collective in its group"));
+}
+
+// A device whose parameters come from another one, now and then, has momentum of an older step.
+TEST(Checker, LetsWhoeverUpdatesTakeNoParameters) {
+  const Schedule schedule =
+      schedule_of(testing::parallel(RuleKind::dp, Placement::replicated, 2, 1));
+  const Segment segment{0, 2};
+  Lists lists = lists_of(schedule, segment);
+  const auto first_step = [](const Action& a) { return a.step == 0; };
+  for (const int d : {0, 1}) {
+    for (Action& action : lists[d]) {
+      if (!first_step(action) || action.payload != Payload::total) continue;
+      action.payload = Payload::parameters;
+      action.micro_batch = -1;
+      action.version = 1;
+      action.buffer = -1;
+    }
+  }
+  lists[0].erase(find(lists[0], ActionKind::update));
+  // Device 1 sends what it makes.
+  const auto update = find(lists[1], ActionKind::update);
+  const auto send = find(lists[1], ActionKind::send, Payload::parameters);
+  if (send < update) std::rotate(send, update, update + 1);
+  EXPECT_THAT(fault_in(schedule, segment, lists),
+              ::testing::HasSubstr("gets parameters that it must make itself"));
+}
+
+TEST(Checker, LetsNoCollectiveOfACyclicRuleBringParameters) {
+  const Schedule schedule = schedule_of(fast(RuleKind::cdp_v1, Placement::replicated, 5, 2));
+  const Segment segment{0, 1};
+  for (const Payload payload : {Payload::forward_copy, Payload::backward_copy}) {
+    Lists lists = lists_of(schedule, segment);
+    Action& sum = *find(lists[0], ActionKind::reduce, Payload::gradient);
+    sum.payload = payload;
+    sum.version = -1;
+    sum.buffer = -1;
+    EXPECT_THAT(fault_in(schedule, segment, lists),
+                ::testing::HasSubstr("broadcasts what is handed on"));
+  }
+}
+
+// MPI has no communicator for it.
+TEST(Checker, LetsNoDeviceSumWithItself) {
+  const Schedule schedule = schedule_of(fast(RuleKind::cdp_v1, Placement::replicated, 3, 2));
+  ASSERT_EQ(schedule.groups()[1], std::vector{2});
+  const Segment segment{0, 1};
+  Lists lists = lists_of(schedule, segment);
+  const auto backward = find(lists[2], ActionKind::backward);
+  insert(lists[2], backward + 1,
+         {{.kind = ActionKind::reduce,
+           .payload = Payload::gradient,
+           .time = backward->time,
+           .micro_batch = 2,
+           .stage = backward->stage,
+           .peer = 2,
+           .group = 1,
+           .bytes = schedule.message_bytes(backward->stage),
+           .buffer = backward->buffer}});
+  EXPECT_THAT(fault_in(schedule, segment, lists),
+              ::testing::HasSubstr("is a collective of a device with itself"));
+}
+
 }  // namespace
 }  // namespace carousel
