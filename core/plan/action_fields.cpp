@@ -133,7 +133,10 @@ class Fields {
       demand(placement == Placement::sharded && !cyclic(), "broadcasts what is handed on");
       copy();
     } else if (action_.payload == Payload::total && action_.stage < 0) {
-      demand(placement == Placement::replicated && !cyclic(), "sums no stage");
+      // Others have no room for all stages in one message.
+      demand(placement == Placement::replicated && !cyclic() &&
+                 schedule_.parallel().reduction == Reduction::fast,
+             "sums no stage");
       for (const std::int64_t bytes : schedule_.spec().message_bytes) bare_.bytes += bytes;
     } else if (demand(action_.payload == (cyclic() ? Payload::gradient : Payload::total),
                       "does not belong into a collective") &&

@@ -30,15 +30,15 @@ struct Fault {
 /// gradients are added in index order and complete at the update; activations are released once,
 /// gradients of activations read once; each loss is reported before the next one, in order; tokens
 /// let each device begin when the one before is as far ahead as the rule says; a decision taken at
-/// the end of step t is known everywhere before any action of step t + 3; no collective in cyclic
-/// rules; both versions of all parameters are complete at the end.
+/// the end of step t is known everywhere before any action of step t + 3; collectives only for what
+/// `reduction` and placement have them, among devices that mean the same; both versions of all
+/// parameters are complete at the end.
 [[nodiscard]] std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
                                                  const std::vector<std::vector<Action>>& lists);
 
-/// Checks segments that stand for all, since lists repeat by construction: one long enough to
-/// contain the first, a repeating and the last step of any segment, and each step of a period by
-/// itself. From these follows every other begin and end: what a step leaves behind, its own actions
-/// alone have then been proven to complete.
+/// Checks segments that stand for all, since lists repeat by construction: the window() of the
+/// schedule, and each step of a period by itself. From these follows every other begin and end:
+/// what a step leaves behind, its own actions alone have then been proven to complete.
 [[nodiscard]] std::optional<Fault> find_fault(const Schedule& schedule);
 
 /// Checks a schedule that Carousel made. Throws Error(internal) on a fault.

@@ -5,6 +5,7 @@
 // A schedule: for every device the ordered actions of training, as data. This is the only place
 // that knows rules and placements; it executes nothing and allocates no device memory.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -63,8 +64,11 @@ class Schedule {
   /// Whole periods from the first action of a step to its last one.
   [[nodiscard]] std::int64_t reach() const { return leading_periods_ + trailing_periods_; }
   /// A segment long enough to show whatever a longer one would: between beginning and end it has
-  /// three whole periods, since what an action meets is of its own period or of one beside it.
-  [[nodiscard]] Segment window() const { return {0, (reach() + 3) * period_steps_}; }
+  /// three whole periods, since what an action meets is of its own period or of one beside it, and
+  /// every step of a period three steps behind another, whose outcome it must know.
+  [[nodiscard]] Segment window() const {
+    return {0, std::max((reach() + 3) * period_steps_, period_steps_ + 3)};
+  }
   /// Periods first .. end - 1 have actions of a segment.
   [[nodiscard]] std::int64_t first_period(const Segment& segment) const {
     return segment.first / period_steps_ - leading_periods_;

@@ -304,6 +304,8 @@ const char* SymbolicDevice::at_the_end() {
   const auto left = [](const std::vector<Place>& places) {
     return std::ranges::any_of(places, [](const Place& place) { return !place.free(); });
   };
+  // What holds for an action of the last step holds for whoever has none, too.
+  demand(segment_.last - 1 <= known_decision_ + 3, "ends before step - 3 is known to be complete");
   demand(!left(inputs_), "images were never released");
   demand(!left(landings_), "activations were never released");
   for (int j = 0; j < parallel_.stages; ++j) {
