@@ -141,6 +141,23 @@ class Verify(Runs):
             cut_to_first_epoch(rank)
         self.assertIn("failed after 44", self.carousel("verify", "copy").stdout)
 
+    def test_killed_behind_a_checkpoint_and_before_its_link(self):
+        copy = self.copy("ring")
+        checkpoints = copy / "checkpoints"
+        first, second = sorted(checkpoints.glob("step-*.h5"))
+        self.assertEqual((checkpoints / "last.h5").readlink().name, second.name)
+        (checkpoints / "last.h5").unlink()
+        (checkpoints / "last.h5").symlink_to(first.name)
+        self.assertIn("last.h5: was made after 22 steps, the newest is of 44", self.rejected("copy"))
+        status = copy / "status.json"
+        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "running"}))
+        self.assertIn("All as it must be", self.carousel("verify", "copy").stdout)
+        # Of the first checkpoint there is nothing yet that a link may have named.
+        (checkpoints / "last.h5").unlink()
+        self.assertIn("last.h5: cannot open", self.rejected("copy", code=74))
+        second.unlink()
+        self.assertIn("All as it must be", self.carousel("verify", "copy").stdout)
+
     def test_killed_in_the_first_epoch(self):
         # Long steps, so that the kill comes before the first segment ends.
         for name, words in (("early", ()), ("early-ring", RING)):
