@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/check.hpp"
 #include "core/io/plan_json.hpp"
@@ -128,6 +129,38 @@ std::string quoted(const Json& json) {
   return nested ? "nested" : json.dump().substr(0, 60);
 }
 
+/// While a file is read, refuses what a reader would lose: a key that an object has twice.
+class UniqueKeys {
+ public:
+  explicit UniqueKeys(const std::string& path) : path_(path) {}
+
+  bool operator()(int depth, Json::parse_event_t event, const Json& json) {
+    if (event == Json::parse_event_t::object_start) {
+      keys_.emplace_back();
+      if (depth == 2) ++index_;
+    } else if (event == Json::parse_event_t::object_end) {
+      keys_.pop_back();
+    } else if (event == Json::parse_event_t::key) {
+      const auto& key = json.get_ref<const std::string&>();
+      if (keys_.size() == 1) {
+        list_ = key;
+        index_ = -1;
+      }
+      if (!keys_.back().insert(key).second)
+        fail(ExitCode::bad_data, "{}: {}{} is given twice", path_,
+             keys_.size() > 1 ? fmt::format("{}[{}]: ", list_.substr(0, 60), index_) : "",
+             key.substr(0, 60));
+    }
+    return true;
+  }
+
+ private:
+  const std::string& path_;
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  std::string list_;                         // the key of the outermost one
+  std::int64_t index_ = -1;                  // of an object in that list
+};
+
 void expect(const Json& json, const std::string& path, const char* key, const Json& wanted) {
   const auto found = json.find(key);
   if (found == json.end()) fail(ExitCode::bad_data, "{}: {} is missing", path, key);
@@ -173,7 +206,7 @@ std::string schedule_text(const Schedule& schedule) {
 
 ScheduleFile read_schedule(std::string_view text, const std::string& path,
                            const Schedule& schedule) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = Json::parse(text, UniqueKeys(path), false);
   if (json.is_discarded() || !json.is_object())
     fail(ExitCode::bad_data, "{}: is not a JSON object; carousel plan --emit writes one", path);
   const ParallelConfig& parallel = schedule.parallel();

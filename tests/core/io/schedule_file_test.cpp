@@ -422,6 +422,12 @@ TEST(ScheduleFile, NamesWhatCannotBe) {
   std::string bytes = schedule_text(ring());
   bytes.replace(bytes.find("\"parameter_bytes\": [") + 19, 0, deep + ", \"more\": ");
   EXPECT_THAT(refusal(bytes), HasSubstr("parameter_bytes is nested, and the deck's is ["));
+  const auto twice = [](std::string_view before, std::string_view more) {
+    std::string text = schedule_text(ring());
+    return refusal(text.insert(text.find(before), more));
+  };
+  EXPECT_THAT(twice("\"rule\":", "\"rule\": \"dp\", "), HasSubstr("x.json: rule is given twice"));
+  EXPECT_THAT(twice("\"stage\":", "\"stage\": 1, "), HasSubstr("actions[0]: stage is given twice"));
   EXPECT_THAT(changed([](Json& j) { j.erase("format"); }), HasSubstr("format is missing"));
   EXPECT_THAT(changed([](Json& j) { j["N"] = 3; }), HasSubstr("N is 3, and the deck asks for 2"));
   EXPECT_THAT(changed([](Json& j) { j["slack"] = 1; }), HasSubstr("slack is 1, and the deck asks"));
