@@ -33,7 +33,7 @@ enum Kind : int {
 constexpr double patience = 2;       // seconds that a message may take, or a look around
 constexpr double answer_time = 1;    // seconds in which a process answers that is not stopped
 constexpr double file_factor = 10;   // of the seconds that a rank may be at its files
-constexpr double meeting_time = 30;  // seconds in which all ranks connect
+constexpr double meeting_time = 30;  // seconds in which all ranks connect, at most
 constexpr int most_addresses = 16;   // of a host
 constexpr auto look = std::chrono::milliseconds(200);
 constexpr auto moment = std::chrono::seconds(1);  // until somebody is asked again
@@ -85,16 +85,29 @@ struct Watchdog::Note {
 
 Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
     : spec_(std::move(spec)), rank_(session.rank()) {
-  {
-    // A rank may be lost on the way here, where the others wait for it inside MPI.
-    const Deadline limit(spec_.seconds + meeting_time, [this] {
-      end(fmt::format("not all ranks have met within {} s", spec_.seconds + meeting_time), -1);
+  const double seconds = std::clamp(spec_.seconds, patience, meeting_time);
+  // A rank may be lost on the way here, where the others wait for it inside MPI.
+  const Deadline limit(seconds + patience, [this, seconds] {
+    const int missing = missing_;
+    end(missing < 0 ? fmt::format("not all ranks have met within {} s", seconds)
+                    : fmt::format("rank {} was not met within {} s", missing, seconds),
+        missing);
+  });
+  try {
+    session.together([&] {
+      meet(session, seconds);
+      // From here on it is seen when a rank dies. Before all have met, the limit judges the rest.
+      moved_ =
+          std::chrono::steady_clock::now() + std::chrono::duration_cast<Time::duration>(
+                                                 std::chrono::duration<double>(seconds + patience));
+      thread_ = std::thread(&Watchdog::watch, this);
     });
-    session.together([this, &session] { meet(session); });
+  } catch (const Error&) {
+    leave();
+    tell_all(note(farewell));
+    throw;
   }
-  moved_ = std::chrono::steady_clock::now();
   std::signal(SIGABRT, abort_later);
-  thread_ = std::thread(&Watchdog::watch, this);
 }
 
 Watchdog::~Watchdog() {
@@ -118,9 +131,10 @@ void Watchdog::tell_failure(const std::string& cause) {
   tell_all(note(failure, fmt::format("rank {} failed: {}", rank_, cause)));
 }
 
-void Watchdog::meet(const MpiSession& session) {
+void Watchdog::meet(const MpiSession& session, double seconds) {
   Meeting meeting;
   Socket door;
+  missing_ = rank_ == 0 ? 1 : 0;
   if (rank_ == 0) {
     std::random_device random;
     meeting.nonce = std::uint64_t{random()} << 32 | random();
@@ -141,19 +155,21 @@ void Watchdog::meet(const MpiSession& session) {
   if (rank_ == 0) allow_descriptors(session.size());
   const auto begin = std::chrono::steady_clock::now();
   if (rank_ == 0) {
-    for (int missing = session.size() - 1; missing > 0;) {
-      Socket visitor = door.accept(std::max(0.0, meeting_time - seconds_since(begin)));
+    while (missing_ > 0) {
+      Socket visitor = door.accept(std::max(0.0, seconds - seconds_since(begin)));
       Note theirs;
       if (!visitor.is_open())
         fail(ExitCode::peer_lost,
-             "{} rank{} not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does without",
-             missing, missing == 1 ? " does" : "s do", meeting_time);
+             "rank {} does not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does "
+             "without",
+             missing_.load(), seconds);
       const bool ours = visitor.receive(bytes_of(theirs), patience) && theirs.nonce == nonce_ &&
                         theirs.rank > 0 && theirs.rank < session.size();
       if (!ours) continue;
       std::swap(peers_[theirs.rank - 1], visitor);
       tell(theirs.rank - 1, note(hello));
-      --missing;
+      const auto next = std::ranges::find_if_not(peers_, &Socket::is_open);
+      missing_ = next == peers_.end() ? -1 : static_cast<int>(next - peers_.begin()) + 1;
     }
     return;
   }
@@ -163,9 +179,10 @@ void Watchdog::meet(const MpiSession& session) {
     Note theirs;
     // Behind the same address on another host somebody else may listen.
     if (!socket.is_open() || !socket.send(bytes_of(mine), patience) ||
-        !socket.receive(bytes_of(theirs), meeting_time) || theirs.nonce != nonce_)
+        !socket.receive(bytes_of(theirs), seconds) || theirs.nonce != nonce_)
       continue;
     peers_[0] = std::move(socket);
+    missing_ = -1;
     return;
   }
   fail(ExitCode::peer_lost,
@@ -343,6 +360,7 @@ void Watchdog::end_all(const std::string& cause, int lost) {
 }
 
 void Watchdog::end(const std::string& cause, int lost) {
+  ending_.lock();  // for good: whoever is second has nothing to add
   // The last words go to files, and the file system may be what hangs.
   std::thread([] {
     std::this_thread::sleep_for(std::chrono::duration<double>(patience));

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,7 +34,7 @@ struct WatchdogSpec {
 class Watchdog {
  public:
   /// Collective. Throws Error(peer_lost) when rank 0 cannot be reached, and ends the process where
-  /// not all ranks come.
+  /// not all ranks come within `seconds`, or 30.
   Watchdog(const MpiSession& session, WatchdogSpec spec);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -52,7 +53,7 @@ class Watchdog {
   struct Note;
 
   void leave();
-  void meet(const MpiSession& session);
+  void meet(const MpiSession& session, double seconds);
   void watch();
   void hear(std::size_t peer);
   void heed(std::size_t peer, const Note& theirs);
@@ -74,13 +75,15 @@ class Watchdog {
   int rank_;
   std::uint64_t nonce_ = 0;    // of this run
   std::vector<Socket> peers_;  // rank 0: of ranks 1, 2, ...; others: of rank 0; closed: has left
+  std::atomic<int> missing_ = -1;  // the lowest rank that was to be met and was not yet; -1: none
   std::uint64_t progress_ = 0;
   Time moved_;                        // when progress was last seen
   Time asked_ = Time::max();          // when rank 0 was told that there is none
   Time patient_until_ = Time::min();  // others are busy
   std::atomic<bool> leaving_ = false;
   bool failed_ = false;  // and the others know
-  std::thread thread_;   // last, so that it finds everything else in place
+  std::mutex ending_;
+  std::thread thread_;  // last, so that it finds everything else in place
 };
 
 }  // namespace carousel

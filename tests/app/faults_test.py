@@ -52,7 +52,8 @@ until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep
 
 # Calls that take their time, never come back or fail: checkpoints and the last word on their way to
 # disk, metrics, rank 1 when it opens and when it reads its data, gets its memory, makes groups of
-# ranks, at the end of MPI; rank 2 in MPI once there is a file of that name.
+# ranks, at the end of MPI; rank 2 in MPI once there is a file of that name; ranks that stop or die
+# while all meet by TCP, and rank 0 when it has just made the run folder.
 SLOW = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -62,7 +63,9 @@ SLOW = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+static int met = 0;
 static int is_rank(const char* wanted) {
   const char* rank = getenv("PMI_RANK");
   return rank && strcmp(rank, wanted) == 0 && strstr(program_invocation_name, "engine");
@@ -109,6 +112,27 @@ ssize_t pread(int file, void* bytes, size_t count, off_t offset) {
 void* aligned_alloc(size_t alignment, size_t bytes) {
   if (is_set("NO_MEMORY") && bytes > 50000) return NULL;
   return ((void* (*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc"))(alignment, bytes);
+}
+int connect(int file, const struct sockaddr* to, socklen_t size) {
+  if (to->sa_family == AF_INET && is_set("STOP_AT_CONNECT")) raise(SIGSTOP);
+  met = met || to->sa_family == AF_INET;
+  return ((int (*)(int, const struct sockaddr*, socklen_t))dlsym(RTLD_NEXT, "connect"))(file, to,
+                                                                                     size);
+}
+int accept4(int file, struct sockaddr* from, socklen_t* size, int flags) {
+  if (getenv("STOP_AT_ACCEPT") && is_rank("0")) raise(SIGSTOP);
+  return ((int (*)(int, struct sockaddr*, socklen_t*, int))dlsym(RTLD_NEXT, "accept4"))(file, from,
+                                                                                     size, flags);
+}
+int MPI_Allreduce(const void* from, void* to, int count, int type, int op, int comm) {
+  if (met && is_set("DIE_WHEN_MET")) raise(SIGKILL);
+  return ((int (*)(const void*, void*, int, int, int, int))dlsym(RTLD_NEXT, "MPI_Allreduce"))(
+      from, to, count, type, op, comm);
+}
+int remove(const char* path) {
+  int code = ((int (*)(const char*))dlsym(RTLD_NEXT, "remove"))(path);
+  if (getenv("STOP_AT_FOLDER") && is_rank("0") && strstr(path, ".lock")) raise(SIGSTOP);
+  return code;
 }
 int MPI_Comm_create_group(int comm, int group, int tag, int* made) {
   if (is_set("STOP_AT_GROUPS")) raise(SIGSTOP);
@@ -345,6 +369,25 @@ class Faults(unittest.TestCase):
         self.assertIn("outside training", result.stderr)
         self.assertLess(seconds, 1 + 5)
         self.assertIsNone(status)
+
+    def test_ranks_that_stop_before_all_have_met_end_all(self):
+        for what, lost in ("STOP_AT_CONNECT", 1), ("STOP_AT_ACCEPT", 0):
+            with self.subTest(what):
+                seconds, result, status = self.train_on(**{what: "1"})
+                self.assertIn(f"rank {lost} was not met within 2 s", result.stderr)
+                self.assertLess(seconds, 1 + 5)
+                self.assertIsNone(status)
+
+    def test_a_rank_that_dies_when_all_have_met_ends_all(self):
+        seconds, result, _ = self.train_on(TELL_CODES, watchdog=300, DIE_WHEN_MET="1")
+        self.assertEqual(self.codes(), ["77\n", "137\n", "77\n", "77\n"], result.stderr)
+        self.assertIn("rank 0: rank 1 ended without a word; outside training", result.stderr)
+        self.assertLess(seconds, 10)
+
+    def test_a_first_rank_that_stops_when_it_has_its_folder_is_named_there(self):
+        _, result, status = self.train_on(STOP_AT_FOLDER="1")
+        self.assertEqual((status["state"], status["exit_code"]), ("failed", 77), result.stderr)
+        self.assertIn("rank 0 does not answer", status["cause"])
 
     def test_a_rank_that_stops_where_groups_are_made_ends_all(self):
         seconds, result, status = self.train_on(STOP_AT_GROUPS="1", words=WITH_GROUPS)
