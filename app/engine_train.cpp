@@ -233,6 +233,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     });
 
     // 4. The run folder; until here an earlier run in it is untouched.
+    witness.expect_folder(ranks.of_first(this_process()));
     ranks.together([&] {
       if (ranks.first()) create_run_folder(config.run.output, overwrite);
     });

@@ -4,8 +4,10 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <span>
 #include <system_error>
 #include <thread>
@@ -61,6 +63,14 @@ void Ranks::check_same(const std::string& text, double seconds) const {
   });
 }
 
+std::string Ranks::of_first(const std::string& text) const {
+  if (session_ == nullptr) return text;
+  std::array<char, 512> bytes = {};
+  std::strncpy(bytes.data(), text.c_str(), bytes.size() - 1);
+  session_->from_first(std::as_writable_bytes(std::span(bytes)));
+  return bytes.data();
+}
+
 void give_up(int rank, double seconds) {
   complain(
       fmt::format("rank {}: not all ranks have started within {} s (run.watchdog_seconds); did one "
@@ -74,6 +84,11 @@ void give_up(int rank, double seconds) {
 void Witness::watch(const Activity* activity) {
   const std::lock_guard lock(mutex_);
   activity_ = activity;
+}
+
+void Witness::expect_folder(const std::string& writer) {
+  const std::lock_guard lock(mutex_);
+  writer_ = writer;
 }
 
 std::uint64_t Witness::count() const {
@@ -93,7 +108,7 @@ void Witness::say_last_words(int rank, const std::string& cause, bool at_files) 
 }
 
 void Witness::write_failure(ExitCode code, const std::string& cause, std::int64_t step) const {
-  if (!owns_folder_) return;
+  if (!owns_folder_ && !status_.is_of(writer_)) return;
   try {
     status_.write({.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
                    .exit_code = static_cast<int>(code),
@@ -106,7 +121,7 @@ void Witness::write_failure(ExitCode code, const std::string& cause, std::int64_
 
 void Witness::write_cause(const std::string& cause) const {
   const std::lock_guard lock(mutex_);
-  write_failure(ExitCode::peer_lost, cause, activity_ == nullptr ? 0 : activity_->step());
+  write_failure(ExitCode::peer_lost, cause, activity_ == nullptr ? 0 : activity_->steps());
 }
 
 WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const Witness& witness) {

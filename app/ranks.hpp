@@ -39,6 +39,9 @@ class Ranks {
   /// wait for messages that nobody sends. Within `seconds` (0: any time) all ranks have to ask.
   void check_same(const std::string& text, double seconds) const;
 
+  /// The text of rank 0, of up to 511 bytes, on every rank. Collective.
+  [[nodiscard]] std::string of_first(const std::string& text) const;
+
   /// Changes whenever this rank begins or ends one of these actions.
   [[nodiscard]] std::uint64_t turns() const { return turns_; }
   /// Whether this rank is at one itself, and does not wait for others.
@@ -57,7 +60,10 @@ class Witness {
 
   /// The device to look at; null: none.
   void watch(const Activity* activity);
-  /// From now on the run folder is this run's.
+  /// The run folder is this run's where its status is of that process, as this_process() gives it;
+  /// set before ranks wait for it to be made.
+  void expect_folder(const std::string& writer);
+  /// From now on it is, whatever stands in it.
   void owns_folder() { owns_folder_ = true; }
 
   /// Changes with every action of the device.
@@ -76,6 +82,7 @@ class Witness {
   StatusFile& status_;
   mutable std::mutex mutex_;
   const Activity* activity_ = nullptr;
+  std::string writer_;  // of the run folder, once it is made
   std::atomic<bool> owns_folder_ = false;
 };
 

@@ -118,6 +118,16 @@ std::string writer_of(const fs::path& folder) {
   }
 }
 
+void sign(RunStatus& status) {
+  status.host = host_name();
+  status.process = getpid();
+  status.process_start = start_of(status.process);
+}
+
+std::string process_of(const RunStatus& status) {
+  return fmt::format("{} {} {}", status.process, status.process_start, status.host);
+}
+
 /// Whether the end of a run stands in its folder.
 bool is_told(const fs::path& folder) {
   try {
@@ -129,9 +139,7 @@ bool is_told(const fs::path& folder) {
 
 /// What status.json says, now and of this process.
 std::string status_text(RunStatus status) {
-  status.host = host_name();
-  status.process = getpid();
-  status.process_start = start_of(status.process);
+  sign(status);
   status.updated = utc_now();
   const nlohmann::ordered_json json{{"state", to_string(status.state)},
                                     {"exit_code", status.exit_code},
@@ -184,6 +192,16 @@ class FolderLock {
 
   std::string path_;
 };
+
+/// Refuses a folder that would be made inside of something that is none.
+void check_place(const fs::path& folder) {
+  on_run_folder([&] {
+    fs::path place = fs::absolute(folder);
+    while (!fs::exists(place) && place.has_relative_path()) place = place.parent_path();
+    if (!fs::is_directory(place))
+      throw fs::filesystem_error("", place, std::make_error_code(std::errc::not_a_directory));
+  });
+}
 
 /// What check_run_folder() says of the files of runs.
 void check_files(const fs::path& folder, bool overwrite) {
@@ -268,6 +286,7 @@ bool holds_run(const fs::path& folder) {
 }
 
 void check_run_folder(const fs::path& folder, bool overwrite) {
+  check_place(folder);
   FolderLock::check(folder);
   check_files(folder, overwrite);
 }
@@ -314,6 +333,20 @@ void StatusFile::write(RunStatus status) {
     text.resize(std::max(text.size(), static_cast<std::size_t>(former.size())), '\n');
     former.write(std::as_bytes(std::span(text)));
   }
+}
+
+bool StatusFile::is_of(const std::string& process) const {
+  try {
+    return process_of(read_status(folder_)) == process;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string this_process() {
+  RunStatus status;
+  sign(status);
+  return process_of(status);
 }
 
 RunStatus read_status(const fs::path& folder) {

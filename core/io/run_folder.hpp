@@ -55,6 +55,9 @@ struct RunStatus {
   std::string updated = {};        // UTC
 };
 
+/// What tells this process from others, as the status of a run does.
+[[nodiscard]] std::string this_process();
+
 /// status.json of a run as its process writes it. Threads may share it, since whoever watches over
 /// a run tells its end while the run itself may still tell a step.
 class StatusFile {
@@ -65,6 +68,8 @@ class StatusFile {
   /// state but `running`, by whichever process, nothing is written. Where there is no room for a
   /// new file, the end of the run is written over the former one.
   void write(RunStatus status);
+  /// Whether a process, as this_process() gives it, has written the file.
+  [[nodiscard]] bool is_of(const std::string& process) const;
 
  private:
   std::filesystem::path folder_;

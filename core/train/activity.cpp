@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace carousel {
 namespace {
 
@@ -39,6 +41,11 @@ void Activity::ends() {
   ++count_;
 }
 
+void Activity::completes(std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  completed_ = steps;
+}
+
 std::uint64_t Activity::count() const {
   const std::lock_guard lock(mutex_);
   return count_;
@@ -49,9 +56,9 @@ bool Activity::is_loading() const {
   return busy_ && now_.kind == ActionKind::load;
 }
 
-std::int64_t Activity::step() const {
+std::int64_t Activity::steps() const {
   const std::lock_guard lock(mutex_);
-  return now_.step;
+  return std::max(completed_, now_.step);
 }
 
 std::string Activity::text() const {

@@ -18,13 +18,15 @@ class Activity {
   /// The device turns to an action, and is done with it.
   void starts(const Action& action);
   void ends();
+  /// The device has done all of so many training steps.
+  void completes(std::int64_t steps);
 
   /// Changes with every action.
   [[nodiscard]] std::uint64_t count() const;
   /// Whether it is at a load, which waits for data.
   [[nodiscard]] bool is_loading() const;
-  /// The training step of the newest action.
-  [[nodiscard]] std::int64_t step() const;
+  /// Training steps behind which the device is: the step it is in counts from 0.
+  [[nodiscard]] std::int64_t steps() const;
   /// One line: what it does or waits for, and what it did last.
   [[nodiscard]] std::string text() const;
 
@@ -32,6 +34,7 @@ class Activity {
   mutable std::mutex mutex_;
   Action now_;
   Action last_;
+  std::int64_t completed_ = 0;  // training steps
   bool busy_ = false;
   std::uint64_t count_ = 0;  // starts and ends
 };

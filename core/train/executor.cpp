@@ -70,6 +70,7 @@ Executor::State Executor::advance() {
   while (true) {
     if (!fetched_ && !fetch()) {
       CAROUSEL_CHECK(pending_.empty(), "{} messages were never waited for", pending_.size());
+      if (training_) parts_.activity.completes(segment_.last);
       return State::done;
     }
     if (!fetched_) parts_.activity.starts(action_);

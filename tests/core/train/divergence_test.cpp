@@ -32,8 +32,22 @@ TEST_P(Divergence, StopsAllDevicesAfterTheSameStep) {
       const Executor& executor = replicated.trainer().device(d).executor();
       EXPECT_EQ(executor.diverged_at(), expected.diverged_at) << "device " << d;
       EXPECT_EQ(executor.segment().last, expected.steps) << "device " << d;
+      EXPECT_EQ(replicated.trainer().device(d).activity().steps(), expected.steps);
     }
     expect_same_receipts(replicated, single);
+  }
+}
+
+TEST_P(Divergence, WhoeverWatchesKnowsTheStepsDoneBetweenSegments) {
+  for (SmallDeck deck : decks_for(GetParam())) {
+    SCOPED_TRACE(name_of(deck));
+    deck.checkpoint.every_steps = 5;
+    SmallRun run(exec_, dataset_, placed(deck, Placement::replicated));
+    for (bool more = true; more;) {
+      more = run.trainer().advance();
+      for (int d = 0; d < run.schedule().devices(); ++d)
+        EXPECT_EQ(run.trainer().device(d).activity().steps(), run.trainer().steps());
+    }
   }
 }
 
