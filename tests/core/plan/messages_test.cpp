@@ -251,6 +251,23 @@ TEST(Messages, OfV1BringParametersOneHopPerTimeStep) {
   }
 }
 
+// They would share device 1's link if device 0 sent the one stage behind its forward.
+TEST(Messages, OfV1BringParametersToDevice1BeforeItsTotal) {
+  for (int n = 3; n <= 9; ++n) {
+    std::int64_t parameters = -1, total = -1;
+    for (const Travel& message :
+         messages_of(schedule_of(parallel(RuleKind::cdp_v1, Placement::replicated, n, n)), 3)) {
+      const Action& send = message.send;
+      if (send.payload == Payload::parameters && message.from == 0 && send.stage == n - 1)
+        parameters = send.time;
+      if (send.payload == Payload::total && send.stage == n - 2) total = send.time;
+    }
+    ASSERT_TRUE(parameters >= 0 && total >= 0);
+    const std::int64_t apart = (total - parameters) % (2 * n);
+    EXPECT_EQ(apart < 0 ? apart + 2 * n : apart, 1);
+  }
+}
+
 TEST(Messages, OfV2CompleteAStageJustBeforeItsFirstUse) {
   for (int n = 1; n <= 9; ++n) {
     const Schedule schedule = schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, n, n));
