@@ -118,12 +118,14 @@ std::string writer_of(const fs::path& folder) {
   }
 }
 
+/// Fills in that this process writes the status.
 void sign(RunStatus& status) {
   status.host = host_name();
   status.process = getpid();
   status.process_start = start_of(status.process);
 }
 
+/// Who wrote a status, at whatever time; writer_of() says for people who still may.
 std::string process_of(const RunStatus& status) {
   return fmt::format("{} {} {}", status.process, status.process_start, status.host);
 }

@@ -25,7 +25,8 @@ class Activity {
   [[nodiscard]] std::uint64_t count() const;
   /// Whether it is at a load, which waits for data.
   [[nodiscard]] bool is_loading() const;
-  /// Training steps behind which the device is: the step it is in counts from 0.
+  /// Training steps that the device has behind it; in the middle of a segment those before the step
+  /// of its newest action.
   [[nodiscard]] std::int64_t steps() const;
   /// One line: what it does or waits for, and what it did last.
   [[nodiscard]] std::string text() const;
