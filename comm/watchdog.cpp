@@ -100,7 +100,8 @@ Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
       moved_ =
           std::chrono::steady_clock::now() + std::chrono::duration_cast<Time::duration>(
                                                  std::chrono::duration<double>(seconds + patience));
-      thread_ = std::thread(&Watchdog::watch, this);
+      // nvcc 13 takes a pointer to a member for device code where it stands in a lambda.
+      thread_ = std::thread([this] { watch(); });
     });
   } catch (const Error&) {
     leave();
