@@ -14,7 +14,7 @@ namespace {
 /// takes one time step, so that stages follow each other over a link as do the forwards that read
 /// them; the total has what is left, for it meets partial sums at its owner. An owner that is the
 /// first reader itself updates a time step before: parameters that leave behind its forward would
-/// meet, at the next device, the total of the stage before.
+/// meet, at the next device, the total of the stage before, where there is one.
 class HandOn {
  public:
   HandOn(const Rule& rule, const ScheduleSpec& spec, int stage, int owner)
@@ -36,8 +36,8 @@ class HandOn {
       const std::int64_t share = messages == 0 ? 0 : (deadline - ready) * message / messages;
       std::int64_t time = h <= reader ? ready + share : first_use(device(h));
       if (h <= reader && message > 0 && rule.slack() == rule.stages())
-        time = reader == 0 ? std::max(ready + 1, deadline - 1)
-                           : std::max(time, deadline - (reader - h));
+        time = reader == 0 && rule.stages() > 1 ? std::max(ready + 1, deadline - 1)
+                                                : std::max(time, deadline - (reader - h));
       times_.push_back(time);
     }
   }

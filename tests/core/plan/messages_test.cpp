@@ -268,6 +268,21 @@ TEST(Messages, OfV1BringParametersToDevice1BeforeItsTotal) {
   }
 }
 
+// The one stage has nothing to give way to: its owner updates and sends before its forward.
+TEST(Messages, OfV1BringTheParametersOfAnOnlyStageAtOnce) {
+  for (int n = 2; n <= 9; ++n) {
+    const Schedule schedule = schedule_of(parallel(RuleKind::cdp_v1, Placement::replicated, n, 1));
+    int sends = 0;
+    for (const Travel& message : messages_of(schedule, 3)) {
+      const Action& send = message.send;
+      if (send.payload != Payload::parameters || message.from != schedule.owner(0)) continue;
+      EXPECT_EQ(send.time % 2, schedule.rule().forward_time(schedule.owner(0), 0, 0) % 2);
+      ++sends;
+    }
+    EXPECT_GT(sends, 0);
+  }
+}
+
 TEST(Messages, OfV2CompleteAStageJustBeforeItsFirstUse) {
   for (int n = 1; n <= 9; ++n) {
     const Schedule schedule = schedule_of(parallel(RuleKind::cdp_v2, Placement::replicated, n, n));
