@@ -43,7 +43,7 @@ void Activity::ends() {
 
 void Activity::completes(std::int64_t steps) {
   const std::lock_guard lock(mutex_);
-  completed_ = steps;
+  completed_ = std::max(completed_, steps);
 }
 
 std::uint64_t Activity::count() const {
@@ -58,7 +58,8 @@ bool Activity::is_loading() const {
 
 std::int64_t Activity::steps() const {
   const std::lock_guard lock(mutex_);
-  return std::max(completed_, now_.step);
+  // No device begins a step before all have done the third before it.
+  return std::max(completed_, now_.step - 2);
 }
 
 std::string Activity::text() const {

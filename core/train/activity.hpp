@@ -18,15 +18,14 @@ class Activity {
   /// The device turns to an action, and is done with it.
   void starts(const Action& action);
   void ends();
-  /// The device has done all of so many training steps.
+  /// So many training steps are done, as the device has learned.
   void completes(std::int64_t steps);
 
   /// Changes with every action.
   [[nodiscard]] std::uint64_t count() const;
   /// Whether it is at a load, which waits for data.
   [[nodiscard]] bool is_loading() const;
-  /// Training steps that the device has behind it; in the middle of a segment those before the step
-  /// of its newest action.
+  /// Training steps that are done, as far as it knows.
   [[nodiscard]] std::int64_t steps() const;
   /// One line: what it does or waits for, and what it did last.
   [[nodiscard]] std::string text() const;

@@ -70,7 +70,6 @@ Executor::State Executor::advance() {
   while (true) {
     if (!fetched_ && !fetch()) {
       CAROUSEL_CHECK(pending_.empty(), "{} messages were never waited for", pending_.size());
-      if (training_) parts_.activity.completes(segment_.last);
       return State::done;
     }
     if (!fetched_) parts_.activity.starts(action_);
@@ -270,6 +269,7 @@ void Executor::update(const Action& action) {
 void Executor::learn(std::int64_t step, const real* rider) {
   if (step <= known_step_) return;
   known_step_ = step;
+  parts_.activity.completes(step + 1);
   std::array<real, rider_size> numbers = {};
   copy_to_host(exec_, numbers, rider);
   const StepSums sums{numbers[0], numbers[1], numbers[2], numbers[3]};

@@ -51,6 +51,31 @@ TEST_P(Divergence, WhoeverWatchesKnowsTheStepsDoneBetweenSegments) {
   }
 }
 
+TEST_P(Divergence, WhoeverWatchesCountsNoStepThatIsNotDoneAndMissesFewThatAre) {
+  for (const SmallDeck& deck : decks_for(GetParam())) {
+    for (const SmallDeck& other : exact_placements(deck)) {
+      SCOPED_TRACE(name_of(other));
+      SmallRun run(exec_, dataset_, other);
+      std::vector<std::int64_t> counted;  // by device 0, as each step is told
+      run.after_step = [&](const StepRecord& step) {
+        counted.push_back(run.trainer().device(0).activity().steps());
+        for (int d = 0; d < run.schedule().devices(); ++d) {
+          EXPECT_LE(run.trainer().device(d).activity().steps(), step.step + 2);
+          EXPECT_GE(run.trainer().device(d).activity().steps(), step.step - 2);
+        }
+      };
+      run.trainer().run();
+      // Steps may be told together; all that are counted are told, and the newest was.
+      for (const std::int64_t steps : counted) {
+        ASSERT_TRUE(steps >= 1 && steps <= std::ssize(counted));
+        EXPECT_EQ(counted[static_cast<std::size_t>(steps) - 1], steps);
+      }
+      for (int d = 0; d < run.schedule().devices(); ++d)
+        EXPECT_EQ(run.trainer().device(d).activity().steps(), run.trainer().steps());
+    }
+  }
+}
+
 TEST_P(Divergence, IsNotEvaluated) {
   for (SmallDeck deck : decks_for(GetParam())) {
     deck.train.optimizer.learning_rate = 1e6;
