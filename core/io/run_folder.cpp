@@ -199,7 +199,9 @@ class FolderLock {
 void check_place(const fs::path& folder) {
   on_run_folder([&] {
     fs::path place = fs::absolute(folder);
-    while (!fs::exists(place) && place.has_relative_path()) place = place.parent_path();
+    // A link that leads nowhere is in the way, too.
+    while (!fs::exists(fs::symlink_status(place)) && place.has_relative_path())
+      place = place.parent_path();
     if (!fs::is_directory(place))
       throw fs::filesystem_error("", place, std::make_error_code(std::errc::not_a_directory));
   });

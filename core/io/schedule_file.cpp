@@ -147,14 +147,18 @@ class UniqueKeys {
         index_ = -1;
       }
       if (!keys_.back().insert(key).second)
-        fail(ExitCode::bad_data, "{}: {}{} is given twice", path_,
-             keys_.size() > 1 ? fmt::format("{}[{}]: ", list_.substr(0, 60), index_) : "",
-             key.substr(0, 60));
+        fail(ExitCode::bad_data, "{}: {}{} is given twice", path_, place(), key.substr(0, 60));
     }
     return true;
   }
 
  private:
+  [[nodiscard]] std::string place() const {
+    if (keys_.size() == 1) return "";
+    const std::string index = index_ < 0 ? "" : fmt::format("[{}]", index_);
+    return fmt::format("{}{}: ", list_.substr(0, 60), index);
+  }
+
   const std::string& path_;
   std::vector<std::set<std::string>> keys_;  // of the objects that are open
   std::string list_;                         // the key of the outermost one

@@ -330,14 +330,20 @@ std::int64_t verify_checkpoints(const RunSummary& run, const Expectation& expect
     verify_checkpoint(checkpoint, run, expected, receipts);
     made.push_back(checkpoint.place().step);
   }
+  const std::int64_t newest = made.empty() ? -1 : made.front();
   // A run that was killed may have come as far as its newest checkpoint, but not to the link.
   const bool done = run.status && run.status->state == RunState::done;
-  if (!done && !linked && made.size() == 1) return made.front();
+  const bool killed_there = !done && run.steps == newest;
+  const auto saved_before = [&](const Segment& segment) {
+    return segment.last < newest && expected.agenda.saves_after(segment.last);
+  };
+  if (killed_there && !linked &&
+      std::ranges::none_of(segments_until(expected, newest), saved_before))
+    return newest;
   // Mostly a link to what was read already.
   const bool same = !files.empty() && fs::equivalent(last, files.front(), unknown);
-  const std::int64_t newest = made.empty() ? -1 : made.front();
   const std::int64_t step = same ? newest : Checkpoint(last).place().step;
-  const bool behind = !done && made.size() > 1 && step == made[1];
+  const bool behind = killed_there && made.size() > 1 && step == made[1];
   if ((step != newest && !behind) || (done && step != run.steps))
     fail(ExitCode::bad_data, "{}: was made after {} steps, the newest is of {}, the run made {}",
          last, step, newest, run.steps);

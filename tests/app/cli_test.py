@@ -256,7 +256,8 @@ class CommandLine(unittest.TestCase):
     def test_a_run_folder_nobody_may_look_into(self):
         deck = pathlib.Path(INPUTS) / "digits.toml"
         os.symlink("loop", self.folder / "loop")
-        for name in ("x" * 300, "loop/run", "/dev/null/run"):
+        os.symlink("nowhere", self.folder / "dangling")
+        for name in ("x" * 300, "loop/run", "/dev/null/run", "dangling", "dangling/run"):
             self.assertIn("set run.output to a folder", self.refused(
                 "train", deck, f"run.output={name}", "--validate", code=74))
 

@@ -152,11 +152,24 @@ class Verify(Runs):
         status = copy / "status.json"
         status.write_text(json.dumps({**json.loads(status.read_text()), "state": "running"}))
         self.assertIn("All as it must be", self.carousel("verify", "copy").stdout)
-        # Of the first checkpoint there is nothing yet that a link may have named.
         (checkpoints / "last.h5").unlink()
         self.assertIn("last.h5: cannot open", self.rejected("copy", code=74))
+        first.rename(copy / "aside.h5")  # as if checkpoint.keep had removed it
+        self.assertIn("last.h5: cannot open", self.rejected("copy", code=74))
+        # Whoever went on has its link, even where another rank was an epoch behind.
         second.unlink()
-        self.assertIn("All as it must be", self.carousel("verify", "copy").stdout)
+        (copy / "aside.h5").rename(first)
+        with h5py.File(copy / "ranks/0002.h5", "r+") as rank:
+            cut_to_first_epoch(rank)
+        self.assertIn("last.h5: cannot open", self.rejected("copy", code=74))
+
+    def test_killed_behind_its_first_checkpoint(self):
+        self.train("short", *RING, length="train.epochs=1")
+        (self.folder / "short/checkpoints/last.h5").unlink()
+        self.assertIn("last.h5: cannot open", self.rejected("short", code=74))
+        status = self.folder / "short/status.json"
+        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "running"}))
+        self.assertIn("All as it must be", self.carousel("verify", "short").stdout)
 
     def test_killed_in_the_first_epoch(self):
         # Long steps, so that the kill comes before the first segment ends.

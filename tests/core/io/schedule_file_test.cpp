@@ -428,6 +428,8 @@ TEST(ScheduleFile, NamesWhatCannotBe) {
   };
   EXPECT_THAT(twice("\"rule\":", "\"rule\": \"dp\", "), HasSubstr("x.json: rule is given twice"));
   EXPECT_THAT(twice("\"stage\":", "\"stage\": 1, "), HasSubstr("actions[0]: stage is given twice"));
+  EXPECT_THAT(twice("\"rule\":", "\"x\": {\"a\": 1, \"a\": 2}, "),
+              HasSubstr("x.json: x: a is given twice"));
   EXPECT_THAT(changed([](Json& j) { j.erase("format"); }), HasSubstr("format is missing"));
   EXPECT_THAT(changed([](Json& j) { j["N"] = 3; }), HasSubstr("N is 3, and the deck asks for 2"));
   EXPECT_THAT(changed([](Json& j) { j["slack"] = 1; }), HasSubstr("slack is 1, and the deck asks"));
