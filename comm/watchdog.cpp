@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -32,23 +33,33 @@ enum Kind : int {
 
 constexpr double patience = 2;       // seconds that a message may take, or a look around
 constexpr double answer_time = 1;    // seconds in which a process answers that is not stopped
+constexpr double hitch = 0.2;        // seconds by which it may be late on a busy machine
+constexpr double all_speak = 1;      // seconds in which all ranks say their last words
 constexpr double file_factor = 10;   // of the seconds that a rank may be at its files
 constexpr double meeting_time = 30;  // seconds in which all ranks connect, at most
 constexpr int most_addresses = 16;   // of a host
 constexpr auto look = std::chrono::milliseconds(200);
 constexpr auto moment = std::chrono::seconds(1);  // until somebody is asked again
 
+std::atomic<bool> aborts = false;  // this process, in a moment
+
 /// Below some MPI libraries, whoever notices first that a peer is gone aborts the process. That is
 /// soon enough when the watchdog has spoken. The second signal waits for the end of this function.
 extern "C" void abort_later(int /*signal*/) {
-  const timespec time{.tv_sec = static_cast<time_t>(patience), .tv_nsec = 0};
+  aborts = true;
+  const timespec time{.tv_sec = static_cast<time_t>(patience + all_speak), .tv_nsec = 0};
   ::nanosleep(&time, nullptr);
   std::signal(SIGABRT, SIG_DFL);
   std::raise(SIGABRT);
 }
 
+double seconds_between(std::chrono::steady_clock::time_point from,
+                       std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
 double seconds_since(std::chrono::steady_clock::time_point time) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - time).count();
+  return seconds_between(time, std::chrono::steady_clock::now());
 }
 
 /// Rank 0 has a connection to every other; systems often give a process 1024 files unless it asks.
@@ -86,32 +97,40 @@ struct Watchdog::Note {
 Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
     : spec_(std::move(spec)), rank_(session.rank()) {
   const double seconds = std::clamp(spec_.seconds, patience, meeting_time);
-  // A rank may be lost on the way here, where the others wait for it inside MPI.
-  const Deadline limit(seconds + patience, [this, seconds] {
-    const int missing = missing_;
-    end(missing < 0 ? fmt::format("not all ranks have met within {} s", seconds)
-                    : fmt::format("rank {} was not met within {} s", missing, seconds),
-        missing);
-  });
   try {
+    // A rank may be lost on the way here, where the others wait for it inside MPI.
+    const Deadline limit(seconds + patience, [this, seconds] {
+      const int missing = missing_;
+      end(missing < 0 ? fmt::format("not all ranks have met within {} s", seconds)
+                      : fmt::format("rank {} was not met within {} s", missing, seconds),
+          missing);
+    });
     session.together([&] {
       meet(session, seconds);
       // From here on it is seen when a rank dies. Before all have met, the limit judges the rest.
       moved_ =
           std::chrono::steady_clock::now() + std::chrono::duration_cast<Time::duration>(
                                                  std::chrono::duration<double>(seconds + patience));
+      std::signal(SIGABRT, abort_later);
       // nvcc 13 takes a pointer to a member for device code where it stands in a lambda.
       thread_ = std::thread([this] { watch(); });
     });
-  } catch (const Error&) {
-    leave();
-    tell_all(note(farewell));
+  } catch (const AgreedError&) {
+    take_leave();
+    throw;
+  } catch (const Error& error) {
+    // Of MPI, perhaps since a rank has died.
+    wait_for_cause();
+    tell_failure(error.what());
     throw;
   }
-  std::signal(SIGABRT, abort_later);
 }
 
 Watchdog::~Watchdog() {
+  take_leave();
+}
+
+void Watchdog::take_leave() {
   leave();
   std::signal(SIGABRT, SIG_DFL);
   if (!failed_) tell_all(note(farewell));
@@ -154,33 +173,14 @@ void Watchdog::meet(const MpiSession& session, double seconds) {
   nonce_ = meeting.nonce;
   peers_.resize(rank_ == 0 ? session.size() - 1 : 1);
   if (rank_ == 0) allow_descriptors(session.size());
-  const auto begin = std::chrono::steady_clock::now();
-  if (rank_ == 0) {
-    while (missing_ > 0) {
-      Socket visitor = door.accept(std::max(0.0, seconds - seconds_since(begin)));
-      Note theirs;
-      if (!visitor.is_open())
-        fail(ExitCode::peer_lost,
-             "rank {} does not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does "
-             "without",
-             missing_.load(), seconds);
-      const bool ours = visitor.receive(bytes_of(theirs), patience) && theirs.nonce == nonce_ &&
-                        theirs.rank > 0 && theirs.rank < session.size();
-      if (!ours) continue;
-      std::swap(peers_[theirs.rank - 1], visitor);
-      tell(theirs.rank - 1, note(hello));
-      const auto next = std::ranges::find_if_not(peers_, &Socket::is_open);
-      missing_ = next == peers_.end() ? -1 : static_cast<int>(next - peers_.begin()) + 1;
-    }
-    return;
-  }
+  if (rank_ == 0) return receive_all(door, seconds);
   for (int k = 0; k < meeting.count; ++k) {
     Socket socket = Socket::connect(meeting.endpoints[k], patience);
     Note mine = note(hello);
     Note theirs;
     // Behind the same address on another host somebody else may listen.
     if (!socket.is_open() || !socket.send(bytes_of(mine), patience) ||
-        !socket.receive(bytes_of(theirs), seconds) || theirs.nonce != nonce_)
+        !socket.receive(bytes_of(theirs), seconds + patience) || theirs.nonce != nonce_)
       continue;
     peers_[0] = std::move(socket);
     missing_ = -1;
@@ -189,6 +189,42 @@ void Watchdog::meet(const MpiSession& session, double seconds) {
   fail(ExitCode::peer_lost,
        "rank 0 is not to be reached by TCP; run.watchdog_seconds = 0 does "
        "without");
+}
+
+/// Rank 0 waits for the others. Who connects and does not say who it is keeps nobody else waiting.
+void Watchdog::receive_all(const Socket& door, double seconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<Socket> visitors;
+  std::vector<pollfd> entries;
+  while (missing_ > 0) {
+    const double left = seconds - seconds_since(begin);
+    if (left <= 0)
+      fail(ExitCode::peer_lost,
+           "rank {} does not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does "
+           "without",
+           missing_.load(), seconds);
+    entries.assign(1, {.fd = door.descriptor(), .events = POLLIN, .revents = 0});
+    for (const Socket& visitor : visitors)
+      entries.push_back({.fd = visitor.descriptor(), .events = POLLIN, .revents = 0});
+    (void)::poll(entries.data(), entries.size(), static_cast<int>(std::ceil(1000 * left)));
+    for (std::size_t k = 0; k < visitors.size(); ++k) {
+      if (entries[k + 1].revents != 0) greet(std::move(visitors[k]));
+    }
+    std::erase_if(visitors, [](const Socket& visitor) { return !visitor.is_open(); });
+    if (entries[0].revents != 0) visitors.push_back(door.accept(0));
+    const auto next = std::ranges::find_if_not(peers_, &Socket::is_open);
+    missing_ = next == peers_.end() ? -1 : static_cast<int>(next - peers_.begin()) + 1;
+  }
+}
+
+/// Somebody says who it is; if that is a rank of this run, it is met.
+void Watchdog::greet(Socket visitor) {
+  Note theirs;
+  const bool ours = visitor.receive(bytes_of(theirs), hitch) && theirs.nonce == nonce_ &&
+                    theirs.rank > 0 && theirs.rank <= std::ssize(peers_);
+  if (!ours) return;
+  std::swap(peers_[theirs.rank - 1], visitor);
+  tell(theirs.rank - 1, note(hello));
 }
 
 Watchdog::Note Watchdog::note(int kind, const std::string& text) const {
@@ -212,11 +248,15 @@ void Watchdog::tell_all(const Note& note) {
 
 void Watchdog::watch() {
   std::vector<pollfd> entries(peers_.size());
-  auto looked = std::chrono::steady_clock::now();
+  looked_ = std::chrono::steady_clock::now();
   while (!leaving_) {
     // Who was stopped as a whole, by a debugger or a scheduler, knows nothing of the time between.
-    if (seconds_since(looked) > patience) go_on();
-    looked = std::chrono::steady_clock::now();
+    const auto now = std::chrono::steady_clock::now();
+    if (seconds_between(looked_, now) > patience) {
+      go_on();
+      be_patient();
+    }
+    looked_ = now;
     for (std::size_t k = 0; k < peers_.size(); ++k)
       entries[k] = {.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
     if (::poll(entries.data(), entries.size(), static_cast<int>(look.count())) > 0) {
@@ -292,8 +332,12 @@ void Watchdog::inquire(int first, bool patiently) {
     silent.push_back({.fd = peer.descriptor(), .events = POLLIN, .revents = 0});
   const auto is_silent = [](const pollfd& entry) { return entry.fd >= 0; };
   const auto begin = std::chrono::steady_clock::now();
-  while (seconds_since(begin) < answer_time && std::ranges::any_of(silent, is_silent)) {
-    if (::poll(silent.data(), silent.size(), 10) <= 0) continue;
+  while (std::ranges::any_of(silent, is_silent)) {
+    const bool last = seconds_since(begin) >= answer_time;
+    if (::poll(silent.data(), silent.size(), last ? 0 : 10) <= 0) {
+      if (last) break;
+      continue;
+    }
     for (std::size_t k = 0; k < peers_.size(); ++k) {
       Note theirs;
       if (!is_silent(silent[k]) || silent[k].revents == 0) continue;
@@ -307,7 +351,9 @@ void Watchdog::inquire(int first, bool patiently) {
   }
   const auto found = std::ranges::find_if(silent, is_silent);
   const int stuck = found == silent.end() ? -1 : static_cast<int>(found - silent.begin()) + 1;
-  if (stuck < 0 && patiently && busy) {
+  // This process may have been stopped meanwhile, and others with it.
+  const bool late = seconds_since(begin) > answer_time + hitch;
+  if ((stuck < 0 && patiently && busy) || late) {
     tell_all(note(patience_please));
     return be_patient();
   }
@@ -319,9 +365,10 @@ void Watchdog::inquire(int first, bool patiently) {
 }
 
 /// Whether this rank has done something lately, if only since the last look, or is where it may
-/// take longer.
+/// take longer. One that aborts is missed when it has ended.
 bool Watchdog::is_busy() const {
-  return spec_.at_files() || spec_.progress() != progress_ || seconds_since(moved_) < spec_.seconds;
+  return aborts || spec_.at_files() || spec_.progress() != progress_ ||
+         seconds_between(moved_, looked_) < spec_.seconds;
 }
 
 void Watchdog::go_on() {
@@ -341,13 +388,14 @@ void Watchdog::check_progress() {
     return go_on();
   }
   const bool at_files = spec_.at_files();
-  if (seconds_since(moved_) < spec_.seconds * (at_files ? file_factor : 1)) return;
+  // As of when it looked around: since then, the whole job may have been stopped.
+  if (seconds_between(moved_, looked_) < spec_.seconds * (at_files ? file_factor : 1)) return;
   if (!at_files && std::chrono::steady_clock::now() < patient_until_) return;
   if (rank_ == 0) return inquire(0, !at_files);
   if (asked_ == Time::max()) {
     asked_ = std::chrono::steady_clock::now();
     tell(0, note(at_files ? overdue : no_progress));
-  } else if (seconds_since(asked_) > patience) {
+  } else if (seconds_between(asked_, looked_) > patience) {
     // Rank 0 hears of it should it come back.
     end_all(fmt::format("rank 0 does not answer and nothing moved for {} s", spec_.seconds), 0);
   }
@@ -370,7 +418,6 @@ void Watchdog::end(const std::string& cause, int lost) {
   spec_.last_words(cause);
   // A launcher may end the others as soon as one has ended; all should have spoken by then. Where
   // rank 0 is lost the lowest of the others writes, and those behind it only if nobody has.
-  constexpr double all_speak = 1;
   const double turn = lost == 0 ? std::min(0.1 * (rank_ - 1), all_speak) : 0;
   std::this_thread::sleep_for(std::chrono::duration<double>(turn));
   if (rank_ == 0 || lost == 0) spec_.write_cause(cause);

@@ -33,8 +33,8 @@ struct WatchdogSpec {
 
 class Watchdog {
  public:
-  /// Collective. Throws Error(peer_lost) when rank 0 cannot be reached, and ends the process where
-  /// not all ranks come within `seconds`, or 30.
+  /// Collective. Throws AgreedError(peer_lost) where ranks do not reach rank 0 by TCP, Error where
+  /// MPI fails here, and ends the process where not all ranks come within `seconds`, or 30.
   Watchdog(const MpiSession& session, WatchdogSpec spec);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -53,7 +53,10 @@ class Watchdog {
   struct Note;
 
   void leave();
+  void take_leave();
   void meet(const MpiSession& session, double seconds);
+  void receive_all(const Socket& door, double seconds);
+  void greet(Socket visitor);
   void watch();
   void hear(std::size_t peer);
   void heed(std::size_t peer, const Note& theirs);
@@ -77,6 +80,7 @@ class Watchdog {
   std::vector<Socket> peers_;  // rank 0: of ranks 1, 2, ...; others: of rank 0; closed: has left
   std::atomic<int> missing_ = -1;  // the lowest rank that was to be met and was not yet; -1: none
   std::uint64_t progress_ = 0;
+  Time looked_;                       // when it began to look around for the last time
   Time moved_;                        // when progress was last seen
   Time asked_ = Time::max();          // when rank 0 was told that there is none
   Time patient_until_ = Time::min();  // others are busy

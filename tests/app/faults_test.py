@@ -53,12 +53,14 @@ until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep
 # Calls that take their time, never come back or fail: checkpoints and the last word on their way to
 # disk, metrics, rank 1 when it opens and when it reads its data, gets its memory, makes groups of
 # ranks, at the end of MPI; rank 2 in MPI once there is a file of that name; ranks that stop or die
-# while all meet by TCP, and rank 0 when it has just made the run folder.
+# while all meet by TCP, strangers who come there, too, and rank 0 when it has just made the run
+# folder; rank 2 in MPI once all have met.
 SLOW = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,8 +126,26 @@ int accept4(int file, struct sockaddr* from, socklen_t* size, int flags) {
   return ((int (*)(int, struct sockaddr*, socklen_t*, int))dlsym(RTLD_NEXT, "accept4"))(file, from,
                                                                                      size, flags);
 }
+int listen(int file, int backlog) {
+  int code = ((int (*)(int, int))dlsym(RTLD_NEXT, "listen"))(file, backlog);
+  struct sockaddr_in here;
+  socklen_t size = sizeof here;
+  if (getenv("STRANGERS") && is_rank("0") && code == 0 &&
+      getsockname(file, (struct sockaddr*)&here, &size) == 0 && here.sin_family == AF_INET) {
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int left = atoi(getenv("STRANGERS")); left > 0; --left)
+      ((int (*)(int, const struct sockaddr*, socklen_t))dlsym(RTLD_NEXT, "connect"))(
+          socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr*)&here, size);
+  }
+  return code;
+}
 int MPI_Allreduce(const void* from, void* to, int count, int type, int op, int comm) {
-  if (met && is_set("DIE_WHEN_MET")) raise(SIGKILL);
+  if (met && is_set("DIE_WHEN_MET")) {
+    usleep(1000000 * atof(getenv("DIE_WHEN_MET")));
+    raise(SIGKILL);
+  }
+  if (met && getenv("FAIL_WHEN_MET") && is_rank("2")) return 15;  // MPI_ERR_OTHER
+  if (met && getenv("ABORT_WHEN_MET") && is_rank("2")) raise(SIGABRT);
   return ((int (*)(const void*, void*, int, int, int, int))dlsym(RTLD_NEXT, "MPI_Allreduce"))(
       from, to, count, type, op, comm);
 }
@@ -196,14 +216,14 @@ class Faults(unittest.TestCase):
         subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
         return library
 
-    def start(self, words, **environment):
+    def start(self, words, watchdog=WATCHDOG, **environment):
         """Four ranks in training."""
         for leftover in self.folder.iterdir():
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         process = subprocess.Popen(
             [MPIEXEC, "-disable-auto-cleanup", "-n", str(RANKS), *shlex.split(SHELL), CAROUSEL,
              "train", PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
-             "train.steps=1000000", f"run.watchdog_seconds={WATCHDOG}", *words],
+             "train.steps=1000000", f"run.watchdog_seconds={watchdog}", *words],
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, **environment})
         self.addCleanup(self.clean_up, process)
@@ -250,14 +270,14 @@ class Faults(unittest.TestCase):
         self.assertGreater(status["step"], 0)
         return status["cause"], seconds
 
-    def round(self, number, how):
-        process = self.start(PLACEMENTS[number % len(PLACEMENTS)])
+    def round(self, number, how, watchdog=WATCHDOG):
+        process = self.start(PLACEMENTS[number % len(PLACEMENTS)], watchdog)
         lost = self.random.randrange(RANKS)
         ranks = ranks_below(process.pid)
         self.assertEqual(len(ranks), RANKS)
         os.kill(ranks.pop(lost), how)
         stopped = how == signal.SIGSTOP
-        cause, seconds = self.ends(ranks, WATCHDOG + 5 if stopped else 10)
+        cause, seconds = self.ends(ranks, watchdog + 5 if stopped else 10)
         self.assertIn(f"rank {lost} " + ("does not answer" if stopped else "ended without a word"),
                       cause)
         self.clean_up(process)
@@ -273,8 +293,9 @@ class Faults(unittest.TestCase):
         self.report("stopped", [self.round(k, signal.SIGSTOP) for k in range(ROUNDS)])
 
     def test_a_rank_that_is_aborted_ends_all(self):
-        # By MPI below it, or by whoever wants a dump of its memory.
-        self.round(0, signal.SIGABRT)
+        # By MPI below it, or by whoever wants a dump of its memory. It ends later than others may
+        # be without progress.
+        self.round(0, signal.SIGABRT, watchdog=1)
 
     def test_several_ranks_are_lost(self):
         for how, limit in ((signal.SIGKILL, 10), (signal.SIGSTOP, WATCHDOG + 5)):
@@ -316,6 +337,8 @@ class Faults(unittest.TestCase):
     def train_on(self, shell=(), watchdog=1, words=PLACEMENTS[0], **environment):
         """Seconds, result and status of a short run below the library of slow calls."""
         shutil.rmtree(self.folder / "run", ignore_errors=True)
+        for code in self.folder.glob("code.*"):
+            code.unlink()
         begin = time.monotonic()
         result = subprocess.run(
             [MPIEXEC, "-n", str(RANKS), *shell, CAROUSEL, "train", PROJECT / "inputs/digits.toml",
@@ -378,11 +401,21 @@ class Faults(unittest.TestCase):
                 self.assertLess(seconds, 1 + 5)
                 self.assertIsNone(status)
 
+    def test_strangers_keep_nobody_waiting(self):
+        _, result, _ = self.train_on(watchdog=2, STRANGERS="3")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_a_rank_that_dies_when_all_have_met_ends_all(self):
-        seconds, result, _ = self.train_on(TELL_CODES, watchdog=300, DIE_WHEN_MET="1")
-        self.assertEqual(self.codes(), ["77\n", "137\n", "77\n", "77\n"], result.stderr)
-        self.assertIn("rank 0: rank 1 ended without a word; outside training", result.stderr)
-        self.assertLess(seconds, 10)
+        # Also where MPI fails or aborts on another rank, which knows no cause.
+        for other in "", "FAIL_WHEN_MET", "ABORT_WHEN_MET":
+            with self.subTest(other):
+                seconds, result, _ = self.train_on(TELL_CODES, watchdog=300, DIE_WHEN_MET="0.3",
+                                                   **({other: "1"} if other else {}))
+                self.assertEqual(self.codes(), ["77\n", "137\n", "77\n", "77\n"], result.stderr)
+                for rank in 0, 2, 3:
+                    self.assertIn(f"rank {rank}: rank 1 ended without a word; outside training",
+                                  result.stderr)
+                self.assertLess(seconds, 10)
 
     def test_a_first_rank_that_stops_when_it_has_its_folder_is_named_there(self):
         _, result, status = self.train_on(STOP_AT_FOLDER="1")

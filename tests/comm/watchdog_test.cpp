@@ -7,8 +7,11 @@
 #include "comm/watchdog.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "tests/mpi_session.hpp"
@@ -38,12 +41,44 @@ struct SlowReader {
   }
 };
 
+/// Of this rank on its terminal.
+void complain(const std::string& cause) {
+  fmt::print(stderr, "rank {}: {}\n", session().rank(), cause);
+}
+
+/// Stops this process for longer than a watchdog takes for a hitch.
+void suspend() {
+  const pid_t process = ::getpid();
+  const pid_t waker = ::fork();
+  ASSERT_GE(waker, 0);
+  if (waker == 0) {
+    ::kill(process, SIGSTOP);
+    ::usleep(2'500'000);
+    ::kill(process, SIGCONT);
+    ::_exit(0);
+  }
+  ::waitpid(waker, nullptr, 0);
+}
+
+TEST(Watchdog, CountsNoTimeInWhichTheWholeJobWasSuspended) {
+  std::atomic<std::uint64_t> progress = 0;
+  const Watchdog watchdog(session(), {.seconds = 3 * seconds,
+                                      .progress = [&] { return progress.load(); },
+                                      .at_files = [] { return false; },
+                                      .last_words = complain,
+                                      .write_cause = [](const std::string&) {}});
+  progress = 1;
+  // None since it last looked, when it is suspended and when it wakes up.
+  sleep(seconds);
+  session().together([] {});
+  suspend();
+  sleep(seconds);
+  session().together([] {});
+}
+
 TEST(Watchdog, WaitsForAFileThatIsReadTheMomentSomebodyAsks) {
   SlowReader reader;
   const bool reads = session().rank() == 1;
-  const auto complain = [](const std::string& cause) {
-    fmt::print(stderr, "rank {}: {}\n", session().rank(), cause);
-  };
   Watchdog watchdog(session(), {.seconds = seconds,
                                 .progress =
                                     [&] {
