@@ -130,7 +130,8 @@ std::vector<fs::path> checkpoints_of(const fs::path& run_folder) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (is_checkpoint_file_name(name) && entry.is_regular_file(error))
+    std::error_code unknown;  // a link to nowhere is no folder
+    if (is_checkpoint_file_name(name) && !entry.is_directory(unknown))
       files.push_back(entry.path());
   }
   if (error) fail(ExitCode::input_output, "{}: cannot list: {}", folder.string(), error.message());

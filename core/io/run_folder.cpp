@@ -207,8 +207,16 @@ void check_place(const fs::path& folder) {
   });
 }
 
-/// What check_run_folder() says of the files of runs.
-void check_files(const fs::path& folder, bool overwrite) {
+/// What check_run_folder() says of the files and folders of runs.
+void check_contents(const fs::path& folder, bool overwrite) {
+  for (const char* inner : run_folders) {
+    const bool in_the_way = on_run_folder([&] {
+      return fs::exists(fs::symlink_status(folder / inner)) && !fs::is_directory(folder / inner);
+    });
+    if (in_the_way)
+      fail(ExitCode::usage, "{}: is no folder, and a run makes one of this name; remove it",
+           (folder / inner).string());
+  }
   const std::vector<fs::path> files = on_run_folder([&] { return places_of_run(folder); });
   for (const fs::path& file : files) {
     if (!on_run_folder([&] { return is_file(file); }))
@@ -292,7 +300,7 @@ bool holds_run(const fs::path& folder) {
 void check_run_folder(const fs::path& folder, bool overwrite) {
   check_place(folder);
   FolderLock::check(folder);
-  check_files(folder, overwrite);
+  check_contents(folder, overwrite);
 }
 
 void create_run_folder(const fs::path& folder, bool overwrite) {
@@ -300,7 +308,7 @@ void create_run_folder(const fs::path& folder, bool overwrite) {
   check_run_folder(folder, overwrite);
   on_run_folder([&] { fs::create_directories(folder); });
   const FolderLock lock(folder);
-  check_files(folder, overwrite);
+  check_contents(folder, overwrite);
   on_run_folder([&] {
     for (const fs::path& file : places_of_run(folder)) fs::remove(file);
     for (const char* name : run_folders) fs::create_directories(folder / name);

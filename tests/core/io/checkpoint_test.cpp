@@ -96,6 +96,18 @@ TEST_F(CheckpointTest, RemovesNothingButOlderOnes) {
   EXPECT_TRUE(fs::exists(folder_ / "checkpoints/step-00000009.h5"));
 }
 
+TEST_F(CheckpointTest, ALinkToNowhereIsOne) {
+  save(7, 0);
+  const fs::path checkpoints = folder_ / "checkpoints";
+  // The order in which a folder lists its files must not matter.
+  for (std::int64_t step = 1; step < 7; ++step) {
+    const fs::path link = checkpoints / checkpoint_file_name(step);
+    fs::create_symlink("nowhere", link);
+    EXPECT_THAT(checkpoints_of(folder_.path()), SizeIs(2));
+    fs::remove(link);
+  }
+}
+
 TEST_F(CheckpointTest, KeepsTheNewest) {
   for (const std::int64_t step : {5, 10, 15}) save(step);
   EXPECT_FALSE(fs::exists(folder_ / "checkpoints/step-00000005.h5"));

@@ -5,6 +5,7 @@
 
 #include "core/io/run_folder.hpp"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -101,6 +102,26 @@ TEST(RunFolder, DeletesNothingBehindALink) {
   EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(folder, true); }),
               HasSubstr("checkpoints: is a link"));
   EXPECT_TRUE(fs::exists(store / "step-00000003.h5"));
+}
+
+TEST(RunFolder, DeletesNothingWhereARunCannotMakeItsFolders) {
+  for (const char* inner : {"ranks", "checkpoints"}) {
+    for (const bool linked : {true, false}) {
+      const TemporaryFolder temporary;
+      testing::write_sample_run(temporary / "one", 7);
+      const fs::path folder = temporary / "one", in_the_way = folder / inner;
+      fs::remove_all(in_the_way);
+      if (linked)
+        fs::create_symlink(temporary / "nowhere", in_the_way);
+      else
+        std::ofstream(in_the_way) << "mine";
+      for (const auto& take : {check_run_folder, create_run_folder}) {
+        EXPECT_THAT(failure(ExitCode::usage, [&] { take(folder, true); }),
+                    HasSubstr(fmt::format("{}: is no folder", in_the_way.string())));
+      }
+      EXPECT_TRUE(fs::exists(folder / "run.h5"));
+    }
+  }
 }
 
 TEST(RunFolder, TakesAnExistingFolderWithoutARun) {
