@@ -11,7 +11,8 @@
 
 namespace carousel {
 
-/// Calls a function from a thread of its own unless it is destroyed in time.
+/// Calls a function from a thread of its own unless it is destroyed in time, of which none counts
+/// in which the process was suspended.
 class Deadline {
  public:
   /// `seconds` = 0: there is no hurry.

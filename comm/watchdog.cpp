@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -193,12 +192,12 @@ void Watchdog::meet(const MpiSession& session, double seconds) {
 
 /// Rank 0 waits for the others. Who connects and does not say who it is keeps nobody else waiting.
 void Watchdog::receive_all(const Socket& door, double seconds) {
-  const auto begin = std::chrono::steady_clock::now();
   std::vector<Socket> visitors;
   std::vector<pollfd> entries;
+  // Silence counts, look by look: in the time between, the whole job may have been stopped.
+  auto left = std::chrono::duration<double>(seconds);
   while (missing_ > 0) {
-    const double left = seconds - seconds_since(begin);
-    if (left <= 0)
+    if (left.count() <= 0)
       fail(ExitCode::peer_lost,
            "rank {} does not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does "
            "without",
@@ -206,7 +205,7 @@ void Watchdog::receive_all(const Socket& door, double seconds) {
     entries.assign(1, {.fd = door.descriptor(), .events = POLLIN, .revents = 0});
     for (const Socket& visitor : visitors)
       entries.push_back({.fd = visitor.descriptor(), .events = POLLIN, .revents = 0});
-    (void)::poll(entries.data(), entries.size(), static_cast<int>(std::ceil(1000 * left)));
+    if (::poll(entries.data(), entries.size(), static_cast<int>(look.count())) == 0) left -= look;
     for (std::size_t k = 0; k < visitors.size(); ++k) {
       if (entries[k + 1].revents != 0) greet(std::move(visitors[k]));
     }
@@ -248,18 +247,14 @@ void Watchdog::tell_all(const Note& note) {
 
 void Watchdog::watch() {
   std::vector<pollfd> entries(peers_.size());
-  looked_ = std::chrono::steady_clock::now();
   while (!leaving_) {
-    // Who was stopped as a whole, by a debugger or a scheduler, knows nothing of the time between.
-    const auto now = std::chrono::steady_clock::now();
-    if (seconds_between(looked_, now) > patience) {
-      go_on();
-      be_patient();
-    }
-    looked_ = now;
     for (std::size_t k = 0; k < peers_.size(); ++k)
       entries[k] = {.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
-    if (::poll(entries.data(), entries.size(), static_cast<int>(look.count())) > 0) {
+    const auto begin = std::chrono::steady_clock::now();
+    const int told = ::poll(entries.data(), entries.size(), static_cast<int>(look.count()));
+    looked_ = std::chrono::steady_clock::now();
+    if (looked_ - begin > moment) oversleep(looked_ - begin);
+    if (told > 0) {
       // What one tells may lead to what others answer or to their leave, so that each is looked at
       // anew.
       for (std::size_t k = 0; k < entries.size(); ++k) {
@@ -279,13 +274,11 @@ void Watchdog::hear(std::size_t peer) {
   heed(peer, theirs);
   switch (theirs.kind) {
     case no_progress:
-      if (std::chrono::steady_clock::now() < patient_until_) {
-        tell(peer, note(patience_please));  // as all were told a moment ago
-        break;
-      }
-      [[fallthrough]];
     case overdue:
-      inquire(theirs.rank, theirs.kind == no_progress);
+      if (is_patient(theirs.kind == overdue))
+        tell(peer, note(patience_please));
+      else
+        inquire(theirs.rank, theirs.kind == no_progress);
       break;
     case patience_please:
       be_patient();
@@ -351,8 +344,9 @@ void Watchdog::inquire(int first, bool patiently) {
   }
   const auto found = std::ranges::find_if(silent, is_silent);
   const int stuck = found == silent.end() ? -1 : static_cast<int>(found - silent.begin()) + 1;
-  // This process may have been stopped meanwhile, and others with it.
-  const bool late = seconds_since(begin) > answer_time + hitch;
+  const auto taken = std::chrono::steady_clock::now() - begin;
+  const bool late = taken > std::chrono::duration<double>(answer_time + hitch);
+  if (late) oversleep(taken);
   if ((stuck < 0 && patiently && busy) || late) {
     tell_all(note(patience_please));
     return be_patient();
@@ -371,26 +365,36 @@ bool Watchdog::is_busy() const {
          seconds_between(moved_, looked_) < spec_.seconds;
 }
 
-void Watchdog::go_on() {
-  moved_ = std::chrono::steady_clock::now();
-  asked_ = Time::max();
-}
-
 /// Asks again in a moment; this rank's own time goes on.
 void Watchdog::be_patient() {
   asked_ = Time::max();
   patient_until_ = std::chrono::steady_clock::now() + moment;
 }
 
+/// This process was stopped as a whole, by a debugger or a scheduler; that time does not count, and
+/// the others may have been stopped with it and come back later.
+void Watchdog::oversleep(Time::duration time) {
+  moved_ += time;
+  awake_since_ = std::chrono::steady_clock::now();
+  be_patient();
+}
+
+/// Whether to ask nobody about a rank yet: all were told so a moment ago, or it is no time to
+/// judge.
+bool Watchdog::is_patient(bool at_files) const {
+  return std::chrono::steady_clock::now() < (at_files ? awake_since_ + moment : patient_until_);
+}
+
 void Watchdog::check_progress() {
   if (const std::uint64_t now = spec_.progress(); now != progress_) {
     progress_ = now;
-    return go_on();
+    moved_ = std::chrono::steady_clock::now();
+    asked_ = Time::max();
+    return;
   }
   const bool at_files = spec_.at_files();
-  // As of when it looked around: since then, the whole job may have been stopped.
   if (seconds_between(moved_, looked_) < spec_.seconds * (at_files ? file_factor : 1)) return;
-  if (!at_files && std::chrono::steady_clock::now() < patient_until_) return;
+  if (is_patient(at_files)) return;
   if (rank_ == 0) return inquire(0, !at_files);
   if (asked_ == Time::max()) {
     asked_ = std::chrono::steady_clock::now();

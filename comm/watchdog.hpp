@@ -64,8 +64,9 @@ class Watchdog {
   [[noreturn]] void follow(std::size_t peer, const Note& theirs);
   void inquire(int first, bool patiently);
   void check_progress();
-  void go_on();
   void be_patient();
+  void oversleep(Time::duration time);
+  [[nodiscard]] bool is_patient(bool at_files) const;
   [[nodiscard]] bool is_busy() const;
   [[noreturn]] void end_all(const std::string& cause, int lost);
   [[noreturn]] void end(const std::string& cause, int lost);
@@ -80,10 +81,11 @@ class Watchdog {
   std::vector<Socket> peers_;  // rank 0: of ranks 1, 2, ...; others: of rank 0; closed: has left
   std::atomic<int> missing_ = -1;  // the lowest rank that was to be met and was not yet; -1: none
   std::uint64_t progress_ = 0;
-  Time looked_;                       // when it began to look around for the last time
+  Time looked_;                       // when it looked around for the last time
   Time moved_;                        // when progress was last seen
   Time asked_ = Time::max();          // when rank 0 was told that there is none
   Time patient_until_ = Time::min();  // others are busy
+  Time awake_since_ = Time::min();    // when this process was found to have been stopped
   std::atomic<bool> leaving_ = false;
   bool failed_ = false;  // and the others know
   std::mutex ending_;

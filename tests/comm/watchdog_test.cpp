@@ -14,6 +14,7 @@
 #include <csignal>
 #include <thread>
 
+#include "comm/deadline.hpp"
 #include "tests/mpi_session.hpp"
 
 namespace carousel::test {
@@ -46,34 +47,61 @@ void complain(const std::string& cause) {
   fmt::print(stderr, "rank {}: {}\n", session().rank(), cause);
 }
 
-/// Stops this process for longer than a watchdog takes for a hitch.
-void suspend() {
+/// Stops this process, mostly for longer than a watchdog takes for a hitch.
+void suspend(double time) {
   const pid_t process = ::getpid();
   const pid_t waker = ::fork();
   ASSERT_GE(waker, 0);
   if (waker == 0) {
     ::kill(process, SIGSTOP);
-    ::usleep(2'500'000);
+    sleep(time);
     ::kill(process, SIGCONT);
     ::_exit(0);
   }
   ::waitpid(waker, nullptr, 0);
 }
 
+/// Of a rank that has nothing to do with files.
+WatchdogSpec plain_spec(double time, const std::atomic<std::uint64_t>& progress) {
+  return {.seconds = time,
+          .progress = [&] { return progress.load(); },
+          .at_files = [] { return false; },
+          .last_words = complain,
+          .write_cause = [](const std::string&) {}};
+}
+
 TEST(Watchdog, CountsNoTimeInWhichTheWholeJobWasSuspended) {
   std::atomic<std::uint64_t> progress = 0;
-  const Watchdog watchdog(session(), {.seconds = 3 * seconds,
-                                      .progress = [&] { return progress.load(); },
-                                      .at_files = [] { return false; },
-                                      .last_words = complain,
-                                      .write_cause = [](const std::string&) {}});
+  const Watchdog watchdog(session(), plain_spec(3 * seconds, progress));
   progress = 1;
   // None since it last looked, when it is suspended and when it wakes up.
   sleep(seconds);
   session().together([] {});
-  suspend();
+  suspend(5 * seconds);
   sleep(seconds);
   session().together([] {});
+}
+
+TEST(Watchdog, GivesRanksTimeToWakeUpOneAfterTheOther) {
+  std::atomic<std::uint64_t> progress = 0;
+  const bool first = session().rank() == 0;
+  const Watchdog watchdog(session(), plain_spec(4 * seconds, progress));
+  progress = 1;
+  session().together([] {});
+  // Rank 1 asks while rank 0 is stopped, and wakes up later.
+  sleep((first ? 0.5 : 5.5) * seconds);
+  suspend((first ? 8.5 : 6) * seconds);
+  session().together([] {});
+}
+
+TEST(Deadline, CountsNoTimeInWhichTheProcessWasSuspended) {
+  std::atomic<bool> late = false;
+  const Deadline limit(2 * seconds, [&] { late = true; });
+  suspend(3 * seconds);
+  sleep(seconds / 2);
+  EXPECT_FALSE(late);
+  sleep(2 * seconds);
+  EXPECT_TRUE(late);
 }
 
 TEST(Watchdog, WaitsForAFileThatIsReadTheMomentSomebodyAsks) {
