@@ -168,18 +168,19 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   std::optional<Watched> watched;
-  const auto steps = [&trainer] { return trainer ? trainer->steps() : 0; };
   // No other rank knows of the failure. They hear of it first, since files may be what fails here;
   // those have their time for it, too.
   const auto end_alone = [&](ExitCode code, const char* cause) {
     // A call of MPI may fail before the watchdog hears which rank was lost.
     if (watchdog && code == ExitCode::peer_lost) watchdog->wait_for_cause();
     if (watchdog) watchdog->tell_failure(cause);
+    const std::string told =
+        ranks.several() ? fmt::format("rank {}: {}", session->rank(), cause) : cause;
     const Deadline limit(watchdog ? config.run.watchdog_seconds : 0, [&] {
-      complain(fmt::format("rank {}: {}", session->rank(), cause));
+      complain(told);
       std::_Exit(static_cast<int>(code));
     });
-    witness.write_failure(code, cause, steps());
+    witness.write_failure(code, told);
   };
   try {
     // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
@@ -247,7 +248,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     return ExitCode::done;
   } catch (const AgreedError& error) {
     ranks.at_files([&] {
-      if (ranks.first()) witness.write_failure(error.code(), error.what(), steps());
+      if (ranks.first()) witness.write_failure(error.code(), error.what());
     });
     throw;
   } catch (const Error& error) {

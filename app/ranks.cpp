@@ -107,21 +107,20 @@ void Witness::say_last_words(int rank, const std::string& cause, bool at_files) 
                        activity_ == nullptr ? "outside training" : activity_->text()));
 }
 
-void Witness::write_failure(ExitCode code, const std::string& cause, std::int64_t step) const {
-  if (!owns_folder_ && !status_.is_of(writer_)) return;
+void Witness::write_failure(ExitCode code, const std::string& cause) const {
+  std::unique_lock lock(mutex_);
+  const std::string writer = writer_;
+  const std::int64_t steps = activity_ == nullptr ? 0 : activity_->steps();
+  lock.unlock();  // files may take their time, and the watchdog goes on looking
+  if (!owns_folder_ && !status_.is_of(writer)) return;
   try {
     status_.write({.state = code == ExitCode::diverged ? RunState::diverged : RunState::failed,
                    .exit_code = static_cast<int>(code),
                    .cause = printable(cause),
-                   .step = step});
+                   .step = steps});
   } catch (const Error&) {
     // The cause itself is told on the terminal; a second failure would only hide it.
   }
-}
-
-void Witness::write_cause(const std::string& cause) const {
-  const std::lock_guard lock(mutex_);
-  write_failure(ExitCode::peer_lost, cause, activity_ == nullptr ? 0 : activity_->steps());
 }
 
 WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const Witness& witness) {
@@ -132,7 +131,10 @@ WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const W
               [rank, &ranks, &witness](const std::string& cause) {
                 witness.say_last_words(rank, cause, ranks.is_at_files());
               },
-          .write_cause = [&witness](const std::string& cause) { witness.write_cause(cause); }};
+          .write_cause =
+              [&witness](const std::string& cause) {
+                witness.write_failure(ExitCode::peer_lost, cause);
+              }};
 }
 
 }  // namespace carousel

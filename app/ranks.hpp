@@ -74,9 +74,7 @@ class Witness {
   void say_last_words(int rank, const std::string& cause, bool at_files) const;
   /// Writes why the run failed to status.json, unless its end is told there already, or a run
   /// before it.
-  void write_failure(ExitCode code, const std::string& cause, std::int64_t step) const;
-  /// The same for a peer that was lost.
-  void write_cause(const std::string& cause) const;
+  void write_failure(ExitCode code, const std::string& cause) const;
 
  private:
   StatusFile& status_;

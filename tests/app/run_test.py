@@ -389,6 +389,30 @@ class Refusals(Run):
         self.assertEqual(result.returncode, 74, result.stderr)
         self.assertIn("check free space", self.complaint(result))
 
+    def test_data_that_break_off_in_an_epoch(self):
+        data = self.folder / "data.h5"
+        for name, launcher, words in ("one", [], ()), ("four", [MPIEXEC, "-n", "4"], RING):
+            shutil.copy(PROJECT / "inputs/digits.h5", data)
+            process = subprocess.Popen(
+                [*launcher, CAROUSEL, "train", DECK, *words, f"data.file={data}",
+                 f"run.output={name}", "train.epochs=100000", "train.micro_batch_size=1"],
+                cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(process.kill)
+            while self.steps_told(name) < 50:
+                self.assertIsNone(process.poll())
+                time.sleep(0.002)
+            os.truncate(data, 3000)
+            self.assertNotEqual(process.wait(60), 0)
+            status = json.loads((self.folder / name / "status.json").read_text())
+            self.assertEqual((status["state"], status["exit_code"]), ("failed", 74))
+            rank = "rank [0-3]: " if launcher else ""
+            self.assertRegex(status["cause"], rf"^{rank}\S*data.h5: ends at byte 3000")
+            self.assertLess(abs(status["step"] - self.steps_told(name)), 5)
+
+    def steps_told(self, name):
+        metrics = self.folder / name / "metrics.jsonl"
+        return metrics.read_text().count('"kind":"step"') if metrics.exists() else 0
+
     def begin_training(self):
         """Four ranks in a training without end, and their engines."""
         process = subprocess.Popen([MPIEXEC, "-n", "4", CAROUSEL, "train", DECK, *RING,
