@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/watchdog.hpp"
 
-#include <poll.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -31,14 +30,15 @@ enum Kind : int {
 };
 
 constexpr double patience = 2;       // seconds that a message may take, or a look around
-constexpr double answer_time = 1;    // seconds in which a process answers that is not stopped
-constexpr double hitch = 0.2;        // seconds by which it may be late on a busy machine
+constexpr double hitch = 0.4;        // seconds by which it may be late on a busy machine
 constexpr double all_speak = 1;      // seconds in which all ranks say their last words
 constexpr double file_factor = 10;   // of the seconds that a rank may be at its files
 constexpr double meeting_time = 30;  // seconds in which all ranks connect, at most
 constexpr int most_addresses = 16;   // of a host
 constexpr auto look = std::chrono::milliseconds(200);
-constexpr auto moment = std::chrono::seconds(1);  // until somebody is asked again
+constexpr auto answer_time = std::chrono::seconds(1);     // a process answers that is not stopped
+constexpr auto moment = std::chrono::seconds(1);          // until somebody is asked again
+constexpr auto waking = std::chrono::milliseconds(1500);  // of all whom a scheduler lets go on
 
 std::atomic<bool> aborts = false;  // this process, in a moment
 
@@ -55,10 +55,6 @@ extern "C" void abort_later(int /*signal*/) {
 double seconds_between(std::chrono::steady_clock::time_point from,
                        std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
-}
-
-double seconds_since(std::chrono::steady_clock::time_point time) {
-  return seconds_between(time, std::chrono::steady_clock::now());
 }
 
 /// Rank 0 has a connection to every other; systems often give a process 1024 files unless it asks.
@@ -250,11 +246,7 @@ void Watchdog::watch() {
   while (!leaving_) {
     for (std::size_t k = 0; k < peers_.size(); ++k)
       entries[k] = {.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
-    const auto begin = std::chrono::steady_clock::now();
-    const int told = ::poll(entries.data(), entries.size(), static_cast<int>(look.count()));
-    looked_ = std::chrono::steady_clock::now();
-    if (looked_ - begin > moment) oversleep(looked_ - begin);
-    if (told > 0) {
+    if (look_at(entries, look)) {
       // What one tells may lead to what others answer or to their leave, so that each is looked at
       // anew.
       for (std::size_t k = 0; k < entries.size(); ++k) {
@@ -265,6 +257,16 @@ void Watchdog::watch() {
     }
     check_progress();
   }
+}
+
+/// Waits until somebody has told something, or for `time`; true if somebody has.
+bool Watchdog::look_at(std::vector<pollfd>& peers, std::chrono::milliseconds time) {
+  looking_since_ = std::chrono::steady_clock::now();
+  const int told = ::poll(peers.data(), peers.size(), static_cast<int>(time.count()));
+  looked_ = std::chrono::steady_clock::now();
+  const Time::duration taken = looked_ - looking_since_;
+  if (taken > time + std::chrono::duration<double>(hitch)) oversleep(taken);
+  return told > 0;
 }
 
 /// Reads what a peer tells.
@@ -324,13 +326,14 @@ void Watchdog::inquire(int first, bool patiently) {
   for (const Socket& peer : peers_)
     silent.push_back({.fd = peer.descriptor(), .events = POLLIN, .revents = 0});
   const auto is_silent = [](const pollfd& entry) { return entry.fd >= 0; };
-  const auto begin = std::chrono::steady_clock::now();
-  while (std::ranges::any_of(silent, is_silent)) {
-    const bool last = seconds_since(begin) >= answer_time;
-    if (::poll(silent.data(), silent.size(), last ? 0 : 10) <= 0) {
-      if (last) break;
-      continue;
-    }
+  Time::duration left = answer_time;
+  while (left.count() > 0 && std::ranges::any_of(silent, is_silent)) {
+    const Time awake_since = awake_since_;
+    const bool told = look_at(silent, look);
+    // Others may have been stopped with this process, and all ask anew.
+    if (awake_since_ != awake_since) return tell_all(note(patience_please));
+    left -= looked_ - looking_since_;
+    if (!told) continue;
     for (std::size_t k = 0; k < peers_.size(); ++k) {
       Note theirs;
       if (!is_silent(silent[k]) || silent[k].revents == 0) continue;
@@ -344,10 +347,7 @@ void Watchdog::inquire(int first, bool patiently) {
   }
   const auto found = std::ranges::find_if(silent, is_silent);
   const int stuck = found == silent.end() ? -1 : static_cast<int>(found - silent.begin()) + 1;
-  const auto taken = std::chrono::steady_clock::now() - begin;
-  const bool late = taken > std::chrono::duration<double>(answer_time + hitch);
-  if (late) oversleep(taken);
-  if ((stuck < 0 && patiently && busy) || late) {
+  if (stuck < 0 && patiently && busy) {
     tell_all(note(patience_please));
     return be_patient();
   }
@@ -368,21 +368,22 @@ bool Watchdog::is_busy() const {
 /// Asks again in a moment; this rank's own time goes on.
 void Watchdog::be_patient() {
   asked_ = Time::max();
-  patient_until_ = std::chrono::steady_clock::now() + moment;
+  patient_until_ = std::max<Time>(patient_until_, std::chrono::steady_clock::now() + moment);
 }
 
 /// This process was stopped as a whole, by a debugger or a scheduler; that time does not count, and
 /// the others may have been stopped with it and come back later.
 void Watchdog::oversleep(Time::duration time) {
   moved_ += time;
-  awake_since_ = std::chrono::steady_clock::now();
-  be_patient();
+  if (asked_ != Time::max()) asked_ += time;
+  awake_since_ = looked_;
+  patient_until_ = awake_since_ + waking;
 }
 
 /// Whether to ask nobody about a rank yet: all were told so a moment ago, or it is no time to
 /// judge.
 bool Watchdog::is_patient(bool at_files) const {
-  return std::chrono::steady_clock::now() < (at_files ? awake_since_ + moment : patient_until_);
+  return std::chrono::steady_clock::now() < (at_files ? awake_since_ + waking : patient_until_);
 }
 
 void Watchdog::check_progress() {

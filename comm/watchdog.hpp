@@ -7,6 +7,8 @@
 // unless one is at its files, which may take ten times as long. Either ends all ranks with
 // ExitCode::peer_lost. MPI is not asked, since it may be what hangs.
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -58,6 +60,7 @@ class Watchdog {
   void receive_all(const Socket& door, double seconds);
   void greet(Socket visitor);
   void watch();
+  bool look_at(std::vector<pollfd>& peers, std::chrono::milliseconds time);
   void hear(std::size_t peer);
   void heed(std::size_t peer, const Note& theirs);
   void end_without(std::size_t peer);
@@ -81,7 +84,8 @@ class Watchdog {
   std::vector<Socket> peers_;  // rank 0: of ranks 1, 2, ...; others: of rank 0; closed: has left
   std::atomic<int> missing_ = -1;  // the lowest rank that was to be met and was not yet; -1: none
   std::uint64_t progress_ = 0;
-  Time looked_;                       // when it looked around for the last time
+  Time looking_since_;                // when it began to look around for the last time,
+  Time looked_;                       // and ended
   Time moved_;                        // when progress was last seen
   Time asked_ = Time::max();          // when rank 0 was told that there is none
   Time patient_until_ = Time::min();  // others are busy

@@ -327,16 +327,18 @@ class Faults(unittest.TestCase):
         self.assertTrue(all(map(runs, ranks.values())))
 
     def test_a_stuck_job_that_is_often_suspended_ends(self):
-        process = self.start(PLACEMENTS[0])
-        ranks = ranks_below(process.pid)
-        os.kill(ranks.pop(2), signal.SIGSTOP)
-        for _ in range(4):
-            time.sleep(WATCHDOG - 0.5)
-            for how, seconds in (signal.SIGSTOP, 2.5), (signal.SIGCONT, 0):
-                for rank in filter(runs, ranks.values()):
-                    os.kill(rank, how)
-                time.sleep(seconds)
-        self.assertIn("rank 2 does not answer", self.ends(ranks, 1)[0])
+        for lost in 2, 0:
+            process = self.start(PLACEMENTS[0], watchdog=4)
+            ranks = ranks_below(process.pid)
+            os.kill(ranks.pop(lost), signal.SIGSTOP)
+            for _ in range(4):
+                time.sleep(3.5)
+                for how, seconds in (signal.SIGSTOP, 2.5), (signal.SIGCONT, 0):
+                    for rank in filter(runs, ranks.values()):
+                        os.kill(rank, how)
+                    time.sleep(seconds)
+            self.assertIn(f"rank {lost} does not answer", self.ends(ranks, 1)[0])
+            self.clean_up(process)
 
     def test_a_rank_that_fails_alone(self):
         # Also where the launcher does not end the others.

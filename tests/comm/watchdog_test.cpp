@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -72,7 +73,7 @@ WatchdogSpec plain_spec(double time, const std::atomic<std::uint64_t>& progress)
 
 TEST(Watchdog, CountsNoTimeInWhichTheWholeJobWasSuspended) {
   std::atomic<std::uint64_t> progress = 0;
-  const Watchdog watchdog(session(), plain_spec(3 * seconds, progress));
+  const Watchdog watchdog(session(), plain_spec(4 * seconds, progress));
   progress = 1;
   // None since it last looked, when it is suspended and when it wakes up.
   sleep(seconds);
@@ -83,15 +84,23 @@ TEST(Watchdog, CountsNoTimeInWhichTheWholeJobWasSuspended) {
 }
 
 TEST(Watchdog, GivesRanksTimeToWakeUpOneAfterTheOther) {
-  std::atomic<std::uint64_t> progress = 0;
-  const bool first = session().rank() == 0;
-  const Watchdog watchdog(session(), plain_spec(4 * seconds, progress));
-  progress = 1;
-  session().together([] {});
-  // Rank 1 asks while rank 0 is stopped, and wakes up later.
-  sleep((first ? 0.5 : 5.5) * seconds);
-  suspend((first ? 8.5 : 6) * seconds);
-  session().together([] {});
+  struct Stop {
+    double begin = 0;  // in units of `seconds`, as its time
+    double time = 0;
+  };
+  // Rank 1 asks while rank 0 is stopped; rank 0 is stopped while it asks rank 1.
+  constexpr std::array<std::array<Stop, 2>, 2> stops{
+      {{{{0.5, 8.5}, {5.5, 6.0}}}, {{{5.0, 1.6}, {2.0, 5.2}}}}};
+  for (const std::array<Stop, 2>& of_ranks : stops) {
+    std::atomic<std::uint64_t> progress = 0;
+    const Watchdog watchdog(session(), plain_spec(4 * seconds, progress));
+    const Stop& mine = of_ranks[session().rank()];
+    session().together([] {});
+    progress = 1;
+    sleep(mine.begin * seconds);
+    suspend(mine.time * seconds);
+    session().together([] {});
+  }
 }
 
 TEST(Deadline, CountsNoTimeInWhichTheProcessWasSuspended) {
