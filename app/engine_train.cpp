@@ -5,12 +5,14 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
@@ -174,6 +176,9 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     // A call of MPI may fail before the watchdog hears which rank was lost.
     if (watchdog && code == ExitCode::peer_lost) watchdog->wait_for_cause();
     if (watchdog) watchdog->tell_failure(cause);
+    // Several fail at once where a file that all read does; whoever comes later sees it told.
+    if (watchdog)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100 * std::min(session->rank(), 10)));
     const std::string told =
         ranks.several() ? fmt::format("rank {}: {}", session->rank(), cause) : cause;
     const Deadline limit(watchdog ? config.run.watchdog_seconds : 0, [&] {
