@@ -176,20 +176,27 @@ int MPI_Finalize(void) {
 """
 
 
+def children_of(process):
+    """Those of a process, which may end meanwhile."""
+    with contextlib.suppress(OSError):
+        return [int(child) for task in pathlib.Path(f"/proc/{process}/task").glob("*/children")
+                for child in task.read_text().split()]
+    return []
+
+
 def ranks_below(process):
     """{rank: process} of the engines below a process."""
     found = {}
-    for task in pathlib.Path(f"/proc/{process}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found |= ranks_below(child)
-            try:
-                name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
-                words = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            ranks = [word[9:] for word in words if word.startswith(b"PMI_RANK=")]
-            if name == "carousel-engine" and ranks:
-                found[int(ranks[0])] = child
+    for child in children_of(process):
+        found |= ranks_below(child)
+        try:
+            name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
+            words = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        ranks = [word[9:] for word in words if word.startswith(b"PMI_RANK=")]
+        if name == "carousel-engine" and ranks:
+            found[int(ranks[0])] = child
     return found
 
 
