@@ -7,7 +7,6 @@
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdlib>
 #include <string_view>
 
@@ -37,26 +36,7 @@ int environment_threads(const char* name, bool list, int most) {
   return threads;
 }
 
-template <class Clock>
-double now() {
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
-
-RunClock::RunClock() : start_(now<std::chrono::steady_clock>()) {
-  system_ = now<std::chrono::system_clock>();
-}
-
-void RunClock::agree(const MpiSession& session) {
-  const double first = session.from_first(system_);
-  start_ += first - system_;
-  system_ = first;
-}
-
-double RunClock::seconds() const {
-  return now<std::chrono::steady_clock>() - start_;
-}
 
 EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
   constexpr std::string_view watchdog_word = "--watchdog-seconds=";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/launcher.hpp"
+#include "app/run_clock.hpp"
 #include "app/run_config.hpp"
 #include "comm/mpi_session.hpp"
 #include "core/base/check.hpp"
@@ -26,20 +27,6 @@ struct EngineArguments {
 
 /// What the front end hands over; Error(usage) for anything else.
 [[nodiscard]] EngineArguments parse_engine_arguments(const std::vector<std::string>& words);
-
-/// Seconds since a run began, the same moment for all its ranks: of a clock that only moves
-/// forward, set once by the clocks of the nodes, so that times of different ranks can be compared.
-class RunClock {
- public:
-  RunClock();
-  /// Takes the start of rank 0 for that of the run.
-  void agree(const MpiSession& session);
-  [[nodiscard]] double seconds() const;
-
- private:
-  double start_;   // on the forward clock
-  double system_;  // the same moment in seconds since 1970
-};
 
 /// Runs one command and returns how it ended. `session` is null without a launcher.
 [[nodiscard]] ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,

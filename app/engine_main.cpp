@@ -56,7 +56,7 @@ int guarded_main(int argc, char** argv) {
         give_up(launcher.rank, arguments.watchdog_seconds);  // MPI would wait for ever
       });
       session.emplace(&argc, &argv);
-      clock.agree(*session);
+      clock.begin_at(session->from_first(clock.began()));
     }
     const ExitCode code = run_engine(arguments, launcher, session ? &*session : nullptr, clock);
     flush_output();

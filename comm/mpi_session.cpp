@@ -67,7 +67,7 @@ void MpiSession::together(const std::function<void()>& action) const {
   throw AgreedError(code, fmt::format("rank {}: {}", lowest, report.text.data()));
 }
 
-double MpiSession::from_first(double value) const {
+std::int64_t MpiSession::from_first(std::int64_t value) const {
   from_first(std::as_writable_bytes(std::span(&value, 1)));
   return value;
 }

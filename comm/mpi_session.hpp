@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -49,7 +50,7 @@ class MpiSession {
   /// code and text of the lowest failing rank. Collective; for set-up and between segments only.
   void together(const std::function<void()>& action) const;
   /// The number of rank 0 on every rank. Collective.
-  [[nodiscard]] double from_first(double value) const;
+  [[nodiscard]] std::int64_t from_first(std::int64_t value) const;
   /// The same for plain bytes.
   void from_first(std::span<std::byte> bytes) const;
 
