@@ -56,7 +56,7 @@ int guarded_main(int argc, char** argv) {
         give_up(launcher.rank, arguments.watchdog_seconds);  // MPI would wait for ever
       });
       session.emplace(&argc, &argv);
-      clock.begin_at(session->from_first(clock.began()));
+      clock.begin_at(session->least(clock.began_nanoseconds()));
     }
     const ExitCode code = run_engine(arguments, launcher, session ? &*session : nullptr, clock);
     flush_output();

@@ -16,8 +16,8 @@ std::int64_t nanoseconds() {
 
 }  // namespace
 
-Moment read_clocks(const Nanoseconds& forward, const Nanoseconds& system) {
-  constexpr int tries = 32;  // some microseconds, in which a thread seldom loses its core twice
+Moment read_clocks(const NanosecondClock& forward, const NanosecondClock& system) {
+  constexpr int tries = 32;  // some microseconds; one in which the thread keeps its core is enough
   Moment best;
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
   for (int k = 0; k < tries; ++k) {
@@ -35,9 +35,9 @@ RunClock::RunClock()
     : start_(read_clocks(nanoseconds<std::chrono::steady_clock>,
                          nanoseconds<std::chrono::system_clock>)) {}
 
-void RunClock::begin_at(std::int64_t system) {
-  start_.forward += system - start_.system;
-  start_.system = system;
+void RunClock::begin_at(std::int64_t nanoseconds) {
+  start_.forward += nanoseconds - start_.system;
+  start_.system = nanoseconds;
 }
 
 double RunClock::seconds() const {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The time of a run, in which its ranks record actions and messages: theirs must fit together to
-// less than a message takes, which is under a microsecond within a node.
+// The time of a run, in which its ranks record actions and messages: within a node theirs fit
+// together to less than a message takes. Between nodes they are as good as the nodes' clocks.
 
 #include <cstdint>
 #include <functional>
@@ -13,26 +13,26 @@ namespace carousel {
 /// One moment on two clocks, in nanoseconds.
 struct Moment {
   std::int64_t forward = 0;  // since some moment in the past; never set back
-  std::int64_t system = 0;   // since 1970, as the node was told
+  std::int64_t system = 0;   // since 1970, by the clock of the node
 };
 
-using Nanoseconds = std::function<std::int64_t()>;
+using NanosecondClock = std::function<std::int64_t()>;
 
 /// Reads two clocks as nearly at once as several tries allow: between two readings a thread may
-/// lose its core, and a first call looks for its function. Wrong by no more than half of the
-/// shortest time that any try took.
-[[nodiscard]] Moment read_clocks(const Nanoseconds& forward, const Nanoseconds& system);
+/// lose its core, and a first call looks for its function. Wrong by no more than half, rounded up,
+/// of the shortest time that any try took.
+[[nodiscard]] Moment read_clocks(const NanosecondClock& forward, const NanosecondClock& system);
 
 /// Seconds since a run began, the same moment for all its ranks: of a clock that only moves
 /// forward, set once by the clocks of the nodes, so that times of different ranks can be compared.
 class RunClock {
  public:
   RunClock();
-  /// When this rank began, in nanoseconds since 1970.
-  [[nodiscard]] std::int64_t began() const { return start_.system; }
-  /// Takes such a beginning, that of rank 0, for that of the run.
-  void begin_at(std::int64_t system);
-  [[nodiscard]] double seconds() const;
+  /// When the run began, as far as this rank knows, since 1970.
+  [[nodiscard]] std::int64_t began_nanoseconds() const { return start_.system; }
+  /// Takes such a beginning, the earliest of all ranks, for that of the run.
+  void begin_at(std::int64_t nanoseconds);
+  [[nodiscard]] double seconds() const;  // never negative
 
  private:
   Moment start_;

@@ -67,8 +67,8 @@ void MpiSession::together(const std::function<void()>& action) const {
   throw AgreedError(code, fmt::format("rank {}: {}", lowest, report.text.data()));
 }
 
-std::int64_t MpiSession::from_first(std::int64_t value) const {
-  from_first(std::as_writable_bytes(std::span(&value, 1)));
+std::int64_t MpiSession::least(std::int64_t value) const {
+  CAROUSEL_MPI(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MIN, world_));
   return value;
 }
 

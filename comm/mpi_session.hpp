@@ -49,9 +49,9 @@ class MpiSession {
   /// Runs `action` on every rank. When any rank fails, throws on every rank an AgreedError with
   /// code and text of the lowest failing rank. Collective; for set-up and between segments only.
   void together(const std::function<void()>& action) const;
-  /// The number of rank 0 on every rank. Collective.
-  [[nodiscard]] std::int64_t from_first(std::int64_t value) const;
-  /// The same for plain bytes.
+  /// The least number of any rank on every rank. Collective.
+  [[nodiscard]] std::int64_t least(std::int64_t value) const;
+  /// The bytes of rank 0 on every rank. Collective.
   void from_first(std::span<std::byte> bytes) const;
 
   /// Groups of ranks for collectives. Collective itself, before anything is pending.

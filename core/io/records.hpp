@@ -108,7 +108,7 @@ struct MeasuredRecord {
   CategoryBytes peak_bytes = {};
   std::int64_t messages_sent = 0;  // while training, all steps
   std::int64_t bytes_sent = 0;
-  double first_step_seconds = 0;  // from process start to the first training action
+  double first_step_seconds = 0;  // from the start of the first process to training
 };
 
 }  // namespace carousel

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 namespace carousel {
@@ -38,31 +40,36 @@ TEST(ReadClocks, AFirstCallMayTakeLong) {
 }
 
 TEST(ReadClocks, AThreadMayLoseItsCoreBetweenReadings) {
-  EXPECT_EQ(error_with({0, 4'000'000, 0, 0, 0, 6'000'000, 700}), 0);
+  std::vector<std::int64_t> readings = {0, 4'000'000, 0, 0, 0, 0};
+  for (int k = 0; k < 1000; ++k) readings.push_back(k % 2 == 0 ? 6'000'000 : 700);
+  EXPECT_EQ(error_with(readings), 0);
 }
 
-TEST(ReadClocks, IsWrongByHalfOfTheShortestTry) {
+TEST(ReadClocks, IsWrongByNoMoreThanHalfOfTheShortestTry) {
   std::vector<std::int64_t> slow;
   for (int k = 0; k < 1000; ++k) slow.insert(slow.end(), {900, 900, 0});
   slow[31] = 50;  // the system clock of the eleventh try
   EXPECT_LE(error_with(slow), (30 + 50 + 30) / 2);
 }
 
-TEST(RunClock, GoesOnFromTheBeginningOfRankZero) {
-  RunClock first, second;
-  EXPECT_GE(second.began(), first.began());
-  second.begin_at(first.began());
-  EXPECT_EQ(second.began(), first.began());
+TEST(RunClock, GoesOnFromAnEarlierBeginning) {
+  const RunClock first;
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  RunClock second;
+  const double later = second.seconds();
+  EXPECT_LT(later, first.seconds() - 0.004);
+  second.begin_at(first.began_nanoseconds());
+  EXPECT_EQ(second.began_nanoseconds(), first.began_nanoseconds());
   const double before = first.seconds();
   const double between = second.seconds();
   const double after = first.seconds();
-  EXPECT_GE(between, before - 5e-7);
-  EXPECT_LE(between, after + 5e-7);
+  EXPECT_GE(between, before - 1e-6);  // some times what a reading takes, also under a sanitizer
+  EXPECT_LE(between, after + 1e-6);
 }
 
 TEST(RunClock, CountsFromABeginningElsewhere) {
   RunClock clock;
-  clock.begin_at(clock.began() - 3'000'000'000);
+  clock.begin_at(clock.began_nanoseconds() - 3'000'000'000);
   EXPECT_GE(clock.seconds(), 3);
   EXPECT_LT(clock.seconds(), 30);
 }

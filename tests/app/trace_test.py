@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """trace.json of real runs against the files it is made of.
 
-Usage: trace_test.py CAROUSEL MPIEXEC PROJECT. Everything happens in a temporary folder.
+Usage: trace_test.py CAROUSEL MPIEXEC PROJECT COMPILER. Everything happens in a temporary folder.
 """
 
 import json
@@ -16,8 +16,24 @@ import unittest
 import h5py
 
 CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+COMPILER = sys.argv[4]
 DECK = PROJECT / "inputs/digits.toml"
 ROUNDING = 0.0011  # microseconds; the trace counts in whole nanoseconds
+RING = ("parallel.placement=replicated", "parallel.transport=mpi")
+
+# The clock of a node that is set wrong.
+OTHER_CLOCK = r"""
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  const long code = syscall(SYS_clock_gettime, clock, now);
+  if (clock == CLOCK_REALTIME) now->tv_sec += atoi(getenv("SECONDS_AHEAD"));
+  return (int)code;
+}
+"""
 
 
 class Trace(unittest.TestCase):
@@ -26,11 +42,18 @@ class Trace(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def train(self, *words, ranks=1, code=0):
-        before = [MPIEXEC, "-n", str(ranks)] if ranks > 1 else []
-        result = subprocess.run([*before, CAROUSEL, "train", DECK, f"run.output={self.folder}/run",
-                                 "train.epochs=2", *words], text=True, capture_output=True,
-                                timeout=100)
+        command = [CAROUSEL, "train", DECK, f"run.output={self.folder}/run", "train.epochs=2",
+                   *words]
+        if ranks > 1:
+            command = [MPIEXEC, "-n", str(ranks), *command]
+        self.carousel(command, code)
+        self.read()
+
+    def carousel(self, command, code=0):
+        result = subprocess.run(command, text=True, capture_output=True, timeout=100)
         self.assertEqual(result.returncode, code, result.stderr)
+
+    def read(self):
         with h5py.File(self.folder / "run/run.h5") as run:
             ranks = [run[f"ranks/{d:04d}"] for d in range(run["plan"].attrs["devices"])]
             self.actions = [self.rows(rank["actions"]) for rank in ranks]
@@ -92,10 +115,30 @@ class Trace(unittest.TestCase):
         return inside[-1]["name"].split()[0]
 
     def test_ring_of_ranks(self):
-        self.train("parallel.placement=replicated", "parallel.transport=mpi", ranks=4)
+        self.train(*RING, ranks=4)
         self.expect_all_actions()
         self.expect_all_messages()
         self.assertGreater(len(self.events["s"]), 20 * 4 * 6)
+
+    def test_nodes_whose_clocks_differ(self):
+        source, library = self.folder / "clock.c", self.folder / "clock.so"
+        source.write_text(OTHER_CLOCK)
+        subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
+        rank = [CAROUSEL, "train", DECK, f"run.output={self.folder}/run", "train.epochs=2", *RING,
+                "--overwrite"]
+        for ahead in (-3, 3):
+            with self.subTest(ahead=ahead):
+                other = ["env", f"LD_PRELOAD={library}", f"SECONDS_AHEAD={ahead}"]
+                self.carousel([MPIEXEC, "-n", "1", *rank, ":", "-n", "1", *other, *rank, ":",
+                               "-n", "2", *rank])
+                self.read()
+                self.expect_all_actions()
+                first, second = (self.actions[device][0]["begin"] for device in (0, 1))
+                self.assertAlmostEqual(second - first, ahead, delta=1)
+                starts = {e["id"]: e["ts"] for e in self.events["s"]}
+                for end in self.events["f"]:
+                    self.assertLessEqual(starts[end["id"]], end["ts"])
+                self.carousel([CAROUSEL, "verify", self.folder / "run"])
 
     def test_devices_in_one_process(self):
         self.train("parallel.placement=replicated")

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What all ranks agree on: errors, and numbers of rank 0.
+// What all ranks agree on: errors, the least number, and bytes of rank 0.
 
 #include <gmock/gmock.h>
 
@@ -50,9 +50,21 @@ TEST(MpiSession, WorksAgainAfterAnError) {
   EXPECT_NO_THROW(session().together([] {}));
 }
 
-TEST(MpiSession, HandsOutTheNumberOfRankZero) {
-  EXPECT_EQ(session().from_first(session().rank() + 7), 7);
+TEST(MpiSession, FindsTheLeastNumberOfAnyRank) {
+  constexpr std::int64_t number = 1'700'000'000'123'456'789;  // no double holds it
+  EXPECT_EQ(session().least(number + session().rank()), number);
+  EXPECT_EQ(session().least(number - session().rank()), number - session().size() + 1);
+}
+
+TEST(MpiSession, HandsOutTheBytesOfRankZero) {
+  int value = session().rank() + 7;
+  session().from_first(std::as_writable_bytes(std::span(&value, 1)));
+  EXPECT_EQ(value, 7);
+}
+
+TEST(MpiSession, CountsTheRanksOfItsNode) {
   EXPECT_GE(session().ranks_on_node(), 1);
+  EXPECT_LE(session().ranks_on_node(), session().size());
 }
 
 }  // namespace
