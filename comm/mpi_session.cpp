@@ -57,9 +57,7 @@ void MpiSession::together(const std::function<void()>& action) const {
     report.code = static_cast<int>(ExitCode::internal);
     std::strncpy(report.text.data(), error.what(), report.text.size() - 1);
   }
-  int mine = report.code == 0 ? size_ : rank_;
-  int lowest = size_;
-  CAROUSEL_MPI(MPI_Allreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, world_));
+  const auto lowest = static_cast<int>(least(report.code == 0 ? size_ : rank_));
   if (lowest == size_) return;
   CAROUSEL_MPI(MPI_Bcast(&report, sizeof(report), MPI_BYTE, lowest, world_));
   const auto code = static_cast<ExitCode>(report.code);
