@@ -42,14 +42,14 @@ class Trace(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def train(self, *words, ranks=1, code=0):
-        command = [CAROUSEL, "train", DECK, f"run.output={self.folder}/run", "train.epochs=2",
-                   *words]
-        if ranks > 1:
-            command = [MPIEXEC, "-n", str(ranks), *command]
-        self.carousel(command, code)
+        before = [MPIEXEC, "-n", str(ranks)] if ranks > 1 else []
+        self.ends([*before, *self.training(*words)], code)
         self.read()
 
-    def carousel(self, command, code=0):
+    def training(self, *words):
+        return [CAROUSEL, "train", DECK, f"run.output={self.folder}/run", "train.epochs=2", *words]
+
+    def ends(self, command, code=0):
         result = subprocess.run(command, text=True, capture_output=True, timeout=100)
         self.assertEqual(result.returncode, code, result.stderr)
 
@@ -124,13 +124,12 @@ class Trace(unittest.TestCase):
         source, library = self.folder / "clock.c", self.folder / "clock.so"
         source.write_text(OTHER_CLOCK)
         subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", library], check=True)
-        rank = [CAROUSEL, "train", DECK, f"run.output={self.folder}/run", "train.epochs=2", *RING,
-                "--overwrite"]
+        rank = self.training(*RING, "--overwrite")
         for ahead in (-3, 3):
             with self.subTest(ahead=ahead):
                 other = ["env", f"LD_PRELOAD={library}", f"SECONDS_AHEAD={ahead}"]
-                self.carousel([MPIEXEC, "-n", "1", *rank, ":", "-n", "1", *other, *rank, ":",
-                               "-n", "2", *rank])
+                self.ends([MPIEXEC, "-n", "1", *rank, ":", "-n", "1", *other, *rank, ":",
+                           "-n", "2", *rank])
                 self.read()
                 self.expect_all_actions()
                 first, second = (self.actions[device][0]["begin"] for device in (0, 1))
@@ -138,7 +137,7 @@ class Trace(unittest.TestCase):
                 starts = {e["id"]: e["ts"] for e in self.events["s"]}
                 for end in self.events["f"]:
                     self.assertLessEqual(starts[end["id"]], end["ts"])
-                self.carousel([CAROUSEL, "verify", self.folder / "run"])
+                self.ends([CAROUSEL, "verify", self.folder / "run"])
 
     def test_devices_in_one_process(self):
         self.train("parallel.placement=replicated")
