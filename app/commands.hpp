@@ -35,7 +35,6 @@ struct PlanArguments {
   bool advise = false;
   bool json = false;
   std::int64_t steps = 2;  // of the actions in JSON
-  std::string emit;        // file to write the schedule to
   std::string svg;         // file to draw it into
   std::string sweep;       // section.key=value,value,...
   std::string measured;    // run folder

@@ -33,7 +33,6 @@ RunConfig evaluation_config(const Checkpoint& checkpoint, const std::string& dat
       [&] { return parse_run_config(checkpoint.info().deck, checkpoint.path() + ", deck", {}); });
   config.data_file = dataset;
   config.parallel = ParallelConfig{.rule = RuleKind::dp};
-  config.schedule_file.clear();
   config.train.optimizer.momentum = 0;
   return config;
 }

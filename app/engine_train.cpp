@@ -189,16 +189,16 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   };
   try {
     // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
-    std::string files;  // what files say that may be of this node: the data, a schedule
+    std::string fingerprint;  // of the data, which may be of this node
     ranks.together([&] {
       dataset.emplace(config.data_file);
       run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
       check_batch_norm(config, *run);
       check_processes(*run, session, local);
       if (ranks.first()) check_run_folder(config.run.output, overwrite);
-      files = fmt::format("{} {}", dataset->fingerprint(), run->basis.schedule);
+      fingerprint = dataset->fingerprint();
     });
-    ranks.check_same(files, 0);
+    ranks.check_same(fingerprint, 0);
 
     // 2. The machine.
     ranks.together([&] {

@@ -108,12 +108,6 @@ void add_commands(CLI::App& app, CommandLine& line) {
   plan->add_option("--steps", line.plan.steps, "Training steps of the actions in JSON (2)")
       ->needs(json)
       ->check(CLI::Range(1, 1000));
-  plan->add_option("--emit", line.plan.emit, "Write the schedule to FILE, for parallel.schedule")
-      ->type_name("FILE")
-      ->excludes(json)
-      ->excludes(compare)
-      ->excludes(advise)
-      ->check(not_empty);
   plan->add_option("--svg", line.plan.svg, "Draw the time grid, messages and memory into FILE")
       ->type_name("FILE")
       ->excludes(json)

@@ -12,7 +12,6 @@
 #include "core/data/dataset.hpp"
 #include "core/io/measured_costs.hpp"
 #include "core/io/plan_json.hpp"
-#include "core/io/schedule_file.hpp"
 #include "core/plan/comparison.hpp"
 #include "core/plan/costs.hpp"
 #include "core/plan/estimate.hpp"
@@ -84,13 +83,11 @@ class Estimator {
 
 void print_comparison(const RunConfig& config, const Estimator& estimate_of) {
   const PreparedRun own = prepare_run(config, Dataset(config.data_file), config.transport);
-  PlanBasis basis = own.basis;
-  basis.schedule.clear();  // a file is of one rule and placement
   std::vector<Estimate> estimates;
   for (const ParallelConfig& parallel : alternatives(config.parallel)) {
     RunConfig other = config;
     other.parallel = parallel;
-    estimates.push_back(estimate_of(other, prepare_run(other, basis)));
+    estimates.push_back(estimate_of(other, prepare_run(other, own.basis)));
   }
   std::int64_t model_bytes = 0;
   for (int j = 0; j < own.schedule.rule().stages(); ++j)
@@ -200,14 +197,12 @@ void plan_command(const PlanArguments& arguments) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (arguments.compare) return print_comparison(config, estimate_of);
   if (arguments.advise) return print_advice(config);
-  if (!arguments.json && arguments.emit.empty() && arguments.svg.empty())
+  if (!arguments.json && arguments.svg.empty())
     return print_plan(config, estimate_of);
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
   check_slow_device(config, run);
   if (!arguments.svg.empty())
     write_new(arguments.svg, draw_svg(run.schedule, {}), "the picture of the schedule");
-  if (!arguments.emit.empty())
-    write_new(arguments.emit, schedule_text(run.schedule), "the schedule");
   if (!arguments.json) return;
   fmt::print("{}", plan_json(run.schedule, run.memory, arguments.steps,
                              estimate_of.forecast_of(config, run)));

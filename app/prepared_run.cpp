@@ -8,10 +8,8 @@
 #include <climits>
 
 #include "core/base/check.hpp"
-#include "core/base/descriptor.hpp"
 #include "core/base/version.hpp"
 #include "core/data/prefetcher.hpp"
-#include "core/io/schedule_file.hpp"
 #include "core/plan/checker.hpp"
 #include "core/plan/costs.hpp"
 #include "core/plan/estimate.hpp"
@@ -40,34 +38,6 @@ const LayerSpec* single_values(const Model& model, int batch) {
   return nullptr;
 }
 
-std::string schedule_text_of(const RunConfig& config) {
-  if (config.schedule_file.empty()) return "";
-  const std::vector<std::byte> bytes = read_file(config.schedule_file);
-  if (bytes.empty()) fail(ExitCode::bad_data, "{}: is empty", config.schedule_file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// The schedule of rule and placement, or that of a file.
-Schedule checked_schedule(const RunConfig& config, const PlanBasis& basis,
-                          const ScheduleSpec& spec) {
-  Schedule own(spec);
-  if (basis.schedule.empty()) {
-    check_schedule(own);
-    return own;
-  }
-  const ScheduleFile file = read_schedule(basis.schedule, config.schedule_file, own);
-  Schedule other(own, file.period);
-  if (const std::optional<Fault> fault = find_fault(other)) {
-    const auto origin = other.origin(fault->device, fault->segment, fault->index);
-    const std::string place = origin
-                                  ? fmt::format("actions[{}]", file.places[fault->device][*origin])
-                                  : fmt::format("device {}", fault->device);
-    fail(ExitCode::usage, "parallel.schedule: {}: {}: {}", config.schedule_file, place,
-         fault->text);
-  }
-  return other;
-}
-
 MemorySpec memory_spec(const RunConfig& config, const PlanBasis& basis, int batch) {
   const auto staging = [&](const SampleShape& sample) {
     return Prefetcher::planned_bytes(sample, basis.train_samples, batch, staged_batches);
@@ -93,7 +63,8 @@ PreparedRun build(const RunConfig& config, const PlanBasis& basis) {
   Partition partition = cut_model(model, config.parallel, batch, config.machine);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
-  Schedule schedule = checked_schedule(config, basis, schedule_spec(config.parallel, stages));
+  Schedule schedule(schedule_spec(config.parallel, stages));
+  check_schedule(schedule);
 
   // Throws when there is not a single training step in the data.
   const TrainingOrder order{basis.train_samples, config.parallel.micro_batches, batch};
@@ -140,7 +111,7 @@ PlanRecord record_of(const PreparedRun& run, const std::vector<Route>& routes) {
   for (int d = 0; d < record.devices; ++d) {
     const Traffic sent = traffic(run.schedule, d);
     record.bytes.push_back(run.memory.devices[d].peak);
-    const std::int64_t shares = run.schedule.program(d).team * run.schedule.period_steps();
+    const std::int64_t shares = run.schedule.program(d).team;
     record.messages_per_step.push_back((sent.messages + shares / 2) / shares);
     record.bytes_per_step.push_back((sent.bytes + shares / 2) / shares);
   }
@@ -171,8 +142,7 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
                .train_samples = dataset.train().samples(),
                .test_samples = dataset.test().samples(),
                .real_bytes = sizeof(real),
-               .staged_messages = transport != TransportKind::local && !build_info().cuda.empty(),
-               .schedule = schedule_text_of(config)});
+               .staged_messages = transport != TransportKind::local && !build_info().cuda.empty()});
   if (transport != TransportKind::local) with_locations(config, [&] { check_message_sizes(run); });
   return run;
 }

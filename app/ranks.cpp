@@ -58,7 +58,7 @@ void Ranks::check_same(const std::string& text, double seconds) const {
   session_->together([&] {
     if (mine != of_first)
       fail(ExitCode::usage,
-           "this rank was given another deck, override, schedule, data set or program than rank 0; "
+           "this rank was given another deck, override, data set or program than rank 0; "
            "start all with the same, in the same places");
   });
 }

@@ -263,7 +263,6 @@ RunConfig make_run_config(const Deck& text) {
                 .watchdog_seconds = deck.number("run.watchdog_seconds")};
   config.model = model(deck);
   config.data_file = file_named(deck, "data.file");
-  if (deck.has("parallel.schedule")) config.schedule_file = file_named(deck, "parallel.schedule");
   config.parallel = parallel(deck);
   config.transport = choice(deck, "parallel.transport",
                             {TransportKind::automatic, TransportKind::local, TransportKind::mpi});
@@ -310,8 +309,6 @@ std::string resolved_deck(const RunConfig& config, bool origins) {
   // The resolved deck lies in other folders than the deck.
   ResolvedDeck deck = config.deck;
   deck.set_text("data.file", std::filesystem::absolute(config.data_file).string());
-  if (!config.schedule_file.empty())
-    deck.set_text("parallel.schedule", std::filesystem::absolute(config.schedule_file).string());
   return deck.to_toml(origins);
 }
 

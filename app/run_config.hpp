@@ -41,7 +41,6 @@ struct RunConfig {
   ModelConfig model;
   std::string data_file;  // can be opened from where the command runs
   ParallelConfig parallel;
-  std::string schedule_file;  // replaces the lists of rule and placement; empty: none
   TransportKind transport = TransportKind::automatic;
   TrainConfig train;
   EngineConfig engine;

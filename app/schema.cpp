@@ -138,9 +138,6 @@ std::vector<KeySpec> parallel_keys() {
            "backward (dp replicated), or first within a device (cyclic model).",
        .standard = text("ordered"),
        .choices = {"ordered", "fast", "overlapped", "local"}},
-      {.name = "schedule",
-       .doc = "File with another schedule for rule and placement, as carousel plan --emit writes "
-              "one; relative to the deck, as data.file is."},
       {.name = "transport",
        .doc = "How devices exchange messages; auto is mpi under a launcher, local without.",
        .standard = text("auto"),

@@ -76,7 +76,6 @@ struct PlanBasis {
   std::int64_t test_samples = 0;
   int real_bytes = 0;            // of one number, by the build
   bool staged_messages = false;  // messages pass through host memory
-  std::string schedule = {};     // text of the file that the deck names, if any
 
   bool operator==(const PlanBasis&) const = default;
 };

@@ -37,7 +37,6 @@ void write_basis(hdf5::File& file, const PlanBasis& basis) {
   file.set(group, "test_samples", basis.test_samples);
   file.set(group, "real_bytes", std::int64_t{basis.real_bytes});
   file.set(group, "staged_messages", std::int64_t{basis.staged_messages});
-  if (!basis.schedule.empty()) file.write_strings(group + "/schedule", {basis.schedule});
 }
 
 void append_steps(hdf5::File& file, std::span<const StepRecord> steps) {

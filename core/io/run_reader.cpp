@@ -26,8 +26,6 @@ int count(const hdf5::File& file, const std::string& group, const char* name) {
 }
 
 PlanBasis read_basis(const hdf5::File& file) {
-  std::vector<std::string> schedule;
-  if (file.contains("/plan/basis/schedule")) schedule = file.read_strings("/plan/basis/schedule");
   const auto number = [&](const char* name) { return file.integer("/plan/basis", name); };
   const auto small = [&](const char* name) { return count(file, "/plan/basis", name); };
   return {
@@ -36,8 +34,7 @@ PlanBasis read_basis(const hdf5::File& file) {
       .train_samples = number("train_samples"),
       .test_samples = number("test_samples"),
       .real_bytes = small("real_bytes"),
-      .staged_messages = number("staged_messages") != 0,
-      .schedule = schedule.empty() ? "" : schedule.front()};
+      .staged_messages = number("staged_messages") != 0};
 }
 
 PlanRecord read_plan(const hdf5::File& file) {

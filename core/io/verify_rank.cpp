@@ -164,10 +164,9 @@ void verify_totals(const JudgedFile& file, const Expectation& expected, int devi
     if (segments.empty()) return;
     file.wrong("/measured is missing");
   }
-  // Segments of one length that begin with the same turn of a team, in the same step of a period,
-  // have the same peak.
+  // Segments of one length that begin with the same turn of a team have the same peak.
   const Schedule& schedule = expected.schedule;
-  const std::int64_t turns = schedule.period_steps() * schedule.program(device).team;
+  const std::int64_t turns = schedule.program(device).team;
   std::set<std::pair<std::int64_t, std::int64_t>> kinds;  // first step, steps
   for (const Segment& segment : segments)
     kinds.emplace(segment.first % turns, segment.last - segment.first);

@@ -51,7 +51,7 @@ std::vector<AccountedAction> account(const Schedule& schedule, std::span<const S
 
 Traffic sent_in(const Schedule& schedule, int device, const Segment& segment) {
   Traffic sum = traffic(schedule, device);
-  if (schedule.program(device).team == 1 && schedule.period_steps() == 1) {
+  if (schedule.program(device).team == 1) {
     sum.messages *= segment.last - segment.first;
     sum.bytes *= segment.last - segment.first;
     return sum;

@@ -91,7 +91,7 @@ class Machine {
                                    ? to_string(lists_[d][at])
                                    : fmt::format("end of the segment of steps {} .. {}",
                                                  segment_.first, segment_.last - 1);
-    return {d, at, fmt::format("device {}, action {}: {}: {}", d, at, action, why), segment_};
+    return {d, at, fmt::format("device {}, action {}: {}: {}", d, at, action, why)};
   }
 
   [[nodiscard]] static std::vector<Request>::iterator under_way(Place& place,
@@ -182,29 +182,6 @@ class Machine {
   std::vector<std::vector<Collective>> collectives_;  // [group]
 };
 
-using Lists = std::vector<std::vector<Action>>;  // [device]
-
-/// [step] what schedule.lists gives for each training step of a period by itself, in one pass over
-/// the actions: a period that anybody has written may be long.
-std::vector<Lists> lists_of_steps(const Schedule& schedule) {
-  const std::int64_t steps = schedule.period_steps();
-  const Segment period{0, steps};
-  if (steps == 1) return {schedule.lists(period)};
-  std::vector<Lists> lists(static_cast<std::size_t>(steps),
-                           Lists(static_cast<std::size_t>(schedule.devices())));
-  for (int d = 0; d < schedule.devices(); ++d) {
-    for (std::int64_t p = schedule.first_period(period); p < schedule.end_period(period); ++p) {
-      for (const ProgramAction& what : schedule.program(d).actions) {
-        const std::int64_t t = what.action.step + p * steps;
-        if (t < 0 || t >= steps) continue;
-        if (const auto action = schedule.instantiate(d, what, p, {t, t + 1}))
-          lists[static_cast<std::size_t>(t)][static_cast<std::size_t>(d)].push_back(*action);
-      }
-    }
-  }
-  return lists;
-}
-
 }  // namespace
 
 std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
@@ -215,12 +192,8 @@ std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segm
 std::optional<Fault> find_fault(const Schedule& schedule) {
   const Segment window = schedule.window();
   if (auto fault = check_actions(schedule, window, schedule.lists(window))) return fault;
-  const std::vector<Lists> alone = lists_of_steps(schedule);
-  for (std::int64_t t = 0; t < std::ssize(alone); ++t) {
-    if (auto fault = check_actions(schedule, {t, t + 1}, alone[static_cast<std::size_t>(t)]))
-      return fault;
-  }
-  return std::nullopt;
+  const Segment step{0, 1};
+  return check_actions(schedule, step, schedule.lists(step));
 }
 
 void check_schedule(const Schedule& schedule) {

@@ -19,7 +19,6 @@ struct Fault {
   int device = 0;
   std::size_t index = 0;  // into the device's list
   std::string text;       // names the action and what is wrong with it
-  Segment segment = {};   // of the list
 };
 
 /// Executes the lists of all devices for one segment, sends completing only once their receive is
@@ -37,8 +36,8 @@ struct Fault {
                                                  const std::vector<std::vector<Action>>& lists);
 
 /// Checks segments that stand for all, since lists repeat by construction: the window() of the
-/// schedule, and each step of a period by itself. From these follows every other begin and end:
-/// what a step leaves behind, its own actions alone have then been proven to complete.
+/// schedule, and one step by itself. From these follows every other begin and end: what a step
+/// leaves behind, its own actions alone have then been proven to complete.
 [[nodiscard]] std::optional<Fault> find_fault(const Schedule& schedule);
 
 /// Checks a schedule that Carousel made. Throws Error(internal) on a fault.

@@ -3,7 +3,6 @@
 #include "core/plan/schedule.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "core/base/check.hpp"
@@ -70,11 +69,6 @@ struct LiveBuffers {
   int first_stage;
 };
 
-/// Rounds down.
-std::int64_t quotient(std::int64_t a, std::int64_t b) {
-  return (a >= 0 ? a : a - b + 1) / b;
-}
-
 placements::Layout layout_of(const Rule& rule, const ScheduleSpec& spec) {
   switch (spec.parallel.placement) {
     case Placement::single:
@@ -107,20 +101,6 @@ Schedule::Schedule(const ScheduleSpec& spec)
   for (const Program& program : layout_.programs) teams_.push_back(program.first_device);
 }
 
-Schedule::Schedule(Schedule base, const Period& period) : Schedule(std::move(base)) {
-  CAROUSEL_CHECK(std::ssize(period.lists) == devices(), "{} lists for {} devices",
-                 period.lists.size(), devices());
-  std::vector<Program> programs;
-  for (int d = 0; d < devices(); ++d) {
-    programs.push_back({.first_device = d, .buffers = buffers(d)});
-    for (const Action& action : period.lists[d]) programs.back().actions.push_back({action, {}});
-  }
-  layout_.programs = std::move(programs);
-  program_of_.clear();
-  period_steps_ = period.steps;
-  adopt_programs();
-}
-
 void Schedule::adopt_programs() {
   std::optional<std::int64_t> first, last;  // periods that an action may be off that of its step
   for (std::size_t p = 0; p < layout_.programs.size(); ++p) {
@@ -128,9 +108,9 @@ void Schedule::adopt_programs() {
     CAROUSEL_CHECK(program.first_device == devices(), "program {} begins elsewhere", p);
     program_of_.insert(program_of_.end(), program.team, static_cast<int>(p));
     for (const ProgramAction& what : program.actions) {
-      const std::int64_t later = quotient(what.action.step, period_steps_);
-      first = std::min(first.value_or(later), later);
-      last = std::max(last.value_or(later), later);
+      const std::int64_t step = what.action.step;
+      first = std::min(first.value_or(step), step);
+      last = std::max(last.value_or(step), step);
     }
   }
   leading_periods_ = last.value_or(0);
@@ -156,7 +136,6 @@ void Schedule::count_buffers() {
     // Outside training, device 0 receives from all others at once.
     most.requests.include(devices());
     program.buffers.requests = most.requests.most();
-    // Lists from elsewhere may leave out what every device has.
     BufferCounts& counts = program.buffers;
     counts.inputs = std::max(1, most.inputs.most());
     for (int j = 0; j < rule_.stages(); ++j) {
@@ -172,7 +151,7 @@ void Schedule::count_buffers() {
 int Schedule::round_robin(std::int64_t steps, int micro_batch, int count) const {
   const bool all = spec_.parallel.placement == Placement::single ||
                    spec_.parallel.placement == Placement::pipeline;
-  if (count == 0) return -1;  // lists from elsewhere may ask for what there is none of
+  if (count == 0) return -1;  // a faulty list may ask for what there is none of
   return static_cast<int>((all ? steps * rule_.micro_batches() + micro_batch : steps) % count);
 }
 
@@ -199,10 +178,9 @@ void Schedule::name_devices(int device, const Turns& turns, Action& action) cons
 Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t period,
                           std::int64_t first_step) const {
   Action result = what.action;
-  const std::int64_t steps_before = period * period_steps_;
-  result.step += steps_before;
-  result.version = names_version(what.action) ? what.action.version + steps_before : -1;
-  result.time += (steps_before - first_step) * layout_.period_time;
+  result.step += period;
+  result.version = names_version(what.action) ? what.action.version + period : -1;
+  result.time += (period - first_step) * layout_.period_time;
   name_devices(device, what.turns, result);
   const BufferCounts& counts = buffers(device);
   const std::int64_t steps = result.step - first_step;
@@ -224,7 +202,7 @@ Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t pe
 
 std::optional<Action> Schedule::instantiate(int device, const ProgramAction& what,
                                             std::int64_t period, const Segment& segment) const {
-  const std::int64_t step = what.action.step + period * period_steps_;
+  const std::int64_t step = what.action.step + period;
   if (step < segment.first || step >= segment.last) return std::nullopt;
   if (device_in_turn(program(device), step, what.turns.here) != device) return std::nullopt;
   return absolute(device, what, period, segment.first);
@@ -236,56 +214,15 @@ std::vector<Action> Schedule::actions(int device, const Segment& segment) const 
   return result;
 }
 
-std::optional<std::size_t> Schedule::origin(int device, const Segment& segment,
-                                            std::size_t index) const {
-  const std::vector<ProgramAction>& all = program(device).actions;
-  for (std::int64_t p = first_period(segment); p < end_period(segment); ++p) {
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      if (instantiate(device, all[k], p, segment) && index-- == 0) return k;
-    }
-  }
-  return std::nullopt;
-}
-
 std::vector<std::vector<Action>> Schedule::lists(const Segment& segment) const {
   std::vector<std::vector<Action>> result(devices());
   for (const Program& program : layout_.programs) {
     for (std::int64_t p = first_period(segment); p < end_period(segment); ++p) {
       for (const ProgramAction& what : program.actions) {
-        const std::int64_t step = what.action.step + p * period_steps_;
+        const std::int64_t step = what.action.step + p;
         if (step < segment.first || step >= segment.last) continue;
         const int device = device_in_turn(program, step, what.turns.here);
         result[device].push_back(absolute(device, what, p, segment.first));
-      }
-    }
-  }
-  return result;
-}
-
-std::int64_t Schedule::repeats_after(std::int64_t most) const {
-  std::int64_t steps = period_steps_;
-  for (const Program& program : layout_.programs) {
-    steps = std::lcm(steps, program.team / std::gcd(program.team, layout_.turns));
-    if (steps > most) return most + 1;
-  }
-  return steps;
-}
-
-Period Schedule::period() const {
-  Period result{.steps = repeats_after(INT32_MAX), .lists{}};
-  result.lists.resize(devices());
-  for (int d = 0; d < devices(); ++d) {
-    const Program& own = program(d);
-    for (std::int64_t p = 0; p < result.steps / period_steps_; ++p) {
-      for (const ProgramAction& what : own.actions) {
-        const std::int64_t before = p * period_steps_;
-        if (device_in_turn(own, what.action.step + before, what.turns.here) != d) continue;
-        Action action = what.action;
-        action.step += before;
-        action.version += before;
-        action.time += before * layout_.period_time;
-        name_devices(d, what.turns, action);
-        result.lists[d].push_back(action);
       }
     }
   }

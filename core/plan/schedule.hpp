@@ -18,21 +18,11 @@
 
 namespace carousel {
 
-/// Lists of actions that repeat, written by anybody. Steps, versions and times are relative to the
-/// first of the `steps` training steps that a period holds; actions may belong to steps before or
-/// behind it. Buffers that are taken in turn are left open.
-struct Period {
-  std::int64_t steps = 1;
-  std::vector<std::vector<Action>> lists;  // [device]
-};
-
 /// The actions of a device repeat with the training step. They are kept once, as the program of
-/// its team, for a period of `period_time` time steps.
+/// its team, for a period of `period_time` time steps, which is one training step.
 class Schedule {
  public:
   explicit Schedule(const ScheduleSpec& spec);
-  /// Devices, buffers and messages of another one, with lists of its own.
-  Schedule(Schedule base, const Period& period);
 
   [[nodiscard]] const Rule& rule() const { return rule_; }
   [[nodiscard]] const ParallelConfig& parallel() const { return spec_.parallel; }
@@ -46,7 +36,7 @@ class Schedule {
   /// holds the optimizer state, except in `model`: the first micro-batch that v2 lets read fresh
   /// parameters (N-1-j for N = S).
   [[nodiscard]] int owner(int stage) const { return layout_.owner[stage]; }
-  /// The first device of every team of the placement, whoever wrote the lists.
+  /// The first device of every team of the placement.
   [[nodiscard]] const std::vector<int>& teams() const { return teams_; }
   /// [group] devices that take part in its collectives.
   [[nodiscard]] const std::vector<std::vector<int>>& groups() const { return layout_.groups; }
@@ -59,22 +49,20 @@ class Schedule {
   [[nodiscard]] const Program& program(int device) const {
     return layout_.programs[program_of_[device]];
   }
-  /// Training steps of a period.
-  [[nodiscard]] std::int64_t period_steps() const { return period_steps_; }
   /// Whole periods from the first action of a step to its last one.
   [[nodiscard]] std::int64_t reach() const { return leading_periods_ + trailing_periods_; }
   /// A segment long enough to show whatever a longer one would: between beginning and end it has
-  /// three whole periods, since what an action meets is of its own period or of one beside it, and
-  /// every step of a period three steps behind another, whose outcome it must know.
+  /// three whole periods, since what an action meets is of its own period or of one beside it, and a
+  /// step three steps behind another, whose outcome it must know.
   [[nodiscard]] Segment window() const {
-    return {0, std::max((reach() + 3) * period_steps_, period_steps_ + 3)};
+    return {0, std::max<std::int64_t>(reach() + 3, 4)};
   }
   /// Periods first .. end - 1 have actions of a segment.
   [[nodiscard]] std::int64_t first_period(const Segment& segment) const {
-    return segment.first / period_steps_ - leading_periods_;
+    return segment.first - leading_periods_;
   }
   [[nodiscard]] std::int64_t end_period(const Segment& segment) const {
-    return (segment.last - 1) / period_steps_ + trailing_periods_ + 1;
+    return segment.last + trailing_periods_;
   }
   /// One action of program(device) made absolute, in a period of a segment. None when it belongs to
   /// another segment or is the turn of another device of the team.
@@ -92,17 +80,8 @@ class Schedule {
     }
   }
   [[nodiscard]] std::vector<Action> actions(int device, const Segment& segment) const;
-  /// Which of program(device).actions the `index`-th action of actions(device, segment) is; none
-  /// behind the last one.
-  [[nodiscard]] std::optional<std::size_t> origin(int device, const Segment& segment,
-                                                  std::size_t index) const;
   /// [device] the same for all devices at once, which is faster where teams are large.
   [[nodiscard]] std::vector<std::vector<Action>> lists(const Segment& segment) const;
-  /// Training steps after which the lists of all devices repeat, or most + 1 when there are more.
-  [[nodiscard]] std::int64_t repeats_after(std::int64_t most) const;
-  /// The same as lists that repeat on every device by itself: where teams take turns, after as many
-  /// training steps as all of them need together.
-  [[nodiscard]] Period period() const;
 
  private:
   [[nodiscard]] int device_in_turn(const Program& program, std::int64_t step, int turn) const;
@@ -118,7 +97,6 @@ class Schedule {
   placements::Layout layout_;
   std::vector<int> program_of_;  // [device]
   std::vector<int> teams_;
-  std::int64_t period_steps_ = 1;
   // Of actions of a step, how many periods the first comes before it and the last behind it;
   // negative when all come behind, or before.
   std::int64_t leading_periods_ = 0;

@@ -150,34 +150,13 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(tight.stderr,
                          r"machine.memory = 1000 bytes: no plan fits; the smallest needs \d{5,}")
 
-    def test_takes_a_schedule_from_a_file(self):
-        deck = f"{INPUTS}/digits.toml"
-        ring = "parallel.placement=replicated"
-        said = self.run_carousel("plan", deck, ring, "--emit", "s.json").stdout
-        self.assertEqual(said, "s.json: the schedule\n")
-        said = self.run_carousel("plan", deck, ring, "--svg", "s.svg").stdout
+    def test_draws_a_plan(self):
+        words = (f"{INPUTS}/digits.toml", "parallel.placement=replicated", "--svg", "s.svg")
+        said = self.run_carousel("plan", *words).stdout
         self.assertEqual(said, "s.svg: the picture of the schedule\n")
         self.assertTrue((self.folder / "s.svg").read_text().startswith("<"))
-        self.assertIn("exists already", self.refused("plan", deck, ring, "--emit", "s.json"))
-        own = self.run_carousel("plan", deck, ring).stdout
-        self.assertEqual(self.run_carousel("plan", deck, ring, "parallel.schedule=s.json").stdout,
-                         own)
-        text = (self.folder / "s.json").read_text()
-        (self.folder / "t.json").write_text(text)
-        faulty = text.replace('"kind":"update"', '"kind":"accumulate"', 1)
-        (self.folder / "s.json").write_text(faulty)
-        self.assertRegex(self.refused("plan", deck, ring, "parallel.schedule=s.json"),
-                         r"parallel.schedule: s.json: actions\[\d+\]: device \d, .* accumulate ")
-        self.assertIn("deck asks for",
-                      self.refused("plan", deck, "parallel.schedule=s.json", code=65))
-        self.assertIn("model", self.run_carousel("plan", deck, ring, "parallel.schedule=t.json",
-                                                 "--compare").stdout)
-        (self.folder / "empty.json").write_text("")
-        self.assertIn("is empty", self.refused("plan", deck, ring, "parallel.schedule=empty.json",
-                                               code=65))
-        self.assertIn("not empty", self.refused("plan", deck, "--svg", ""))
-        self.assertIn("none.json", self.refused("plan", deck, ring, "parallel.schedule=none.json",
-                                                code=74))
+        self.assertIn("exists already", self.refused("plan", *words))
+        self.assertIn("not empty", self.refused("plan", words[0], "--svg", ""))
 
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["help", "plan"],

@@ -289,31 +289,6 @@ class Refusals(Run):
         self.assertEqual(result.stdout, "0\n")
         self.assertIn("done after 66 steps", self.carousel("inspect", "run").stdout)
 
-    def test_runs_a_schedule_from_a_file(self):
-        ring = "parallel.placement=replicated"
-        self.train("own", "train.epochs=1", ring)
-        self.carousel("plan", DECK, ring, "--emit", "s.json")
-        lines = (self.folder / "s.json").read_text().splitlines()
-        # Device 0 loads its images before it waits for parameters and hands them on.
-        load = next(k for k, line in enumerate(lines) if '"kind":"load"' in line)
-        lines.insert(lines.index('"actions": [') + 1, lines.pop(load))
-        (self.folder / "s.json").write_text("\n".join(lines))
-        self.train("other", "train.epochs=1", ring, "parallel.schedule=s.json")
-        self.assertIn("bit for bit", self.carousel("diff", "own", "other").stdout)
-        (self.folder / "s.json").unlink()
-        self.assertIn("All as it must be", self.carousel("verify", "other").stdout)
-
-    def test_runs_its_own_schedule_from_a_file_in_every_placement(self):
-        for placement in ("single", "replicated", "model", "pipeline", "sharded"):
-            words = (f"parallel.placement={placement}", "parallel.transport=local",
-                     "train.epochs=2")
-            self.train("own", *words, "--overwrite")
-            self.carousel("plan", DECK, *words, "--emit", "s.json")
-            self.train("other", *words, "--overwrite", "parallel.schedule=s.json")
-            self.assertIn("bit for bit", self.carousel("diff", "own", "other").stdout)
-            self.assertIn("All as it must be", self.carousel("verify", "other").stdout)
-            (self.folder / "s.json").unlink()
-
     def test_a_run_that_cannot_start_leaves_the_former_one(self):
         self.train("run", "train.epochs=1")
         before = self.parameters("run")

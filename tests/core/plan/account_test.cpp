@@ -74,32 +74,6 @@ TEST(Account, ActivationsRiseToThePlanAndFallToNothing) {
   }
 }
 
-// A file in which one step holds the activations of a micro-batch, and the next those of two.
-TEST(Account, PeaksAreThoseOfTheStepsInASegment) {
-  ParallelConfig config = testing::parallel(RuleKind::dp, Placement::single, 2, 2);
-  config.order = Order::accumulate;
-  const Planned sparing = plan_perceptron(config);
-  config.order = Order::together;
-  const Planned planned = plan_perceptron(config);
-  Period period{.steps = 2, .lists = sparing.schedule.lists({0, 1})};
-  for (Action action : planned.schedule.actions(0, {1, 2})) {
-    action.time += planned.schedule.period_time();
-    period.lists[0].push_back(action);
-  }
-  const Schedule mixed(planned.schedule, period);
-  const auto peak = [&](const Schedule& schedule, const Segment& segment) {
-    return peak_activations(schedule, planned.memory.stages, 0, segment);
-  };
-  const std::int64_t low = peak(sparing.schedule, {0, 1});
-  const std::int64_t high = peak(planned.schedule, {0, 1});
-  EXPECT_LT(low, high);
-  for (const std::int64_t first : {0, 6}) {
-    EXPECT_EQ(peak(mixed, {first, first + 1}), low);
-    EXPECT_EQ(peak(mixed, {first + 1, first + 2}), high);
-    EXPECT_EQ(peak(mixed, {first, first + 9}), high);
-  }
-}
-
 TEST(Account, OfWhatATeamSendsIsSharedByItsDevices) {
   for (int n = 1; n <= 6; ++n) {
     for (int stages = 1; stages <= 6; ++stages) {

@@ -542,19 +542,24 @@ TEST(Checker, LetsOverlappedSumsBeOfOneStage) {
   EXPECT_THAT(fault_in(schedule_of(config), segment, lists), ::testing::HasSubstr("sums no stage"));
 }
 
-/// Everything that a device does about two micro-batches by itself: the gradient of micro-batch i
-/// of stage j goes to buffer S i + j, and their sum is in the latter ones.
-std::vector<Action> alone(const Schedule& schedule) {
+/// Everything that a device does about two micro-batches of a step by itself: the gradient of
+/// micro-batch i of stage j goes to buffer S i + j, and their sum is in the latter ones.
+std::vector<Action> alone(const Schedule& schedule, std::int64_t step) {
   std::vector<Action> list;
   const int stages = schedule.rule().stages();
   const auto add = [&](ActionKind kind, int i, int j, int buffer, int source) {
-    list.push_back(
-        {.kind = kind, .micro_batch = i, .stage = j, .buffer = buffer, .source = source});
-    if (is_pass(list.back())) list.back().version = 0;
+    list.push_back({.kind = kind,
+                    .time = step * schedule.period_time(),
+                    .step = step,
+                    .micro_batch = i,
+                    .stage = j,
+                    .buffer = buffer,
+                    .source = source});
+    if (is_pass(list.back())) list.back().version = step;
   };
   for (int i = 0; i < 2; ++i) {
-    const int turn = schedule.round_robin(0, i, schedule.buffers(1).frames[0]);
-    add(ActionKind::load, i, 0, schedule.round_robin(0, i, schedule.buffers(1).inputs), -1);
+    const int turn = schedule.round_robin(step, i, schedule.buffers(1).frames[0]);
+    add(ActionKind::load, i, 0, schedule.round_robin(step, i, schedule.buffers(1).inputs), -1);
     for (int j = 0; j < stages; ++j) add(ActionKind::forward, i, j, turn, -1);
     for (int j = stages - 1; j >= 0; --j) add(ActionKind::backward, i, j, stages * i + j, turn);
     for (int j = stages - 1; j >= 0; --j) add(ActionKind::release, i, j, turn, -1);
@@ -563,20 +568,25 @@ std::vector<Action> alone(const Schedule& schedule) {
   return list;
 }
 
-Action update(int stage, int source) {
-  return {.kind = ActionKind::update, .stage = stage, .version = 1, .source = source};
+Action update(std::int64_t step, int stage, int source) {
+  return {.kind = ActionKind::update,
+          .step = step,
+          .stage = stage,
+          .version = step + 1,
+          .source = source};
 }
 
-Action message(const Schedule& schedule, Payload payload, int peer, int buffer) {
+Action message(const Schedule& schedule, std::int64_t step, Payload payload, int peer, int buffer) {
   Action action{.kind = ActionKind::send,
                 .payload = payload,
                 .direction = Direction::send,
+                .step = step,
                 .micro_batch = 1,
                 .stage = 1,
                 .peer = peer,
                 .bytes = schedule.message_bytes(1),
                 .buffer = buffer};
-  if (payload != Payload::total) action.version = 0;
+  if (payload != Payload::total) action.version = step;
   return action;
 }
 
@@ -588,36 +598,47 @@ Action received(Action action, int peer, int buffer) {
   return action;
 }
 
+constexpr std::int64_t steps_without_news = 5;
+
+void append(std::vector<Action>& list, const std::vector<Action>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
 // Device 0 hands out stage 1 and updates it, and never has anything of stage 0, with which comes
 // word of a step that diverged.
 TEST(Checker, LetsNoDeviceGoOnForEverWithoutNews) {
   const Schedule own = schedule_of(testing::parallel(RuleKind::dp, Placement::sharded, 2, 2));
-  Period period{.lists = {{}, alone(own)}};
-  std::vector<Action>& keeper = period.lists[0];
-  std::vector<Action>& worker = period.lists[1];
-  const Action total = message(own, Payload::total, 0, 3);
-  for (const Payload copy : {Payload::backward_copy, Payload::forward_copy}) {
-    const Action send = message(own, copy, 1, -1);
-    insert(keeper, keeper.begin(), {send});
-    insert(worker, worker.begin(), {received(send, 0, own.travelling(1, 0, copy, 1))});
+  Lists lists(2);
+  for (std::int64_t t = 0; t < steps_without_news; ++t) {
+    std::vector<Action> keeper;
+    std::vector<Action> worker = alone(own, t);
+    const Action total = message(own, t, Payload::total, 0, 3);
+    for (const Payload copy : {Payload::backward_copy, Payload::forward_copy}) {
+      const Action send = message(own, t, copy, 1, -1);
+      insert(keeper, keeper.begin(), {send});
+      insert(worker, worker.begin(), {received(send, 0, own.travelling(1, t, copy, 1))});
+    }
+    insert(keeper, keeper.end(), {received(total, 1, 2)});
+    keeper.push_back(update(t, 1, 2));
+    insert(worker, worker.end(), {total});
+    worker.push_back(update(t, 0, 2));
+    append(lists[0], keeper);
+    append(lists[1], worker);
   }
-  insert(keeper, keeper.end(), {received(total, 1, 2)});
-  keeper.push_back(update(1, 2));
-  insert(worker, worker.end(), {total});
-  worker.push_back(update(0, 2));
-  const auto fault = find_fault(Schedule(own, period));
-  ASSERT_TRUE(fault);
-  EXPECT_THAT(fault->text, ::testing::HasSubstr("runs before step - 3 is known to be complete"));
+  EXPECT_THAT(fault_in(own, {0, steps_without_news}, lists),
+              ::testing::HasSubstr("runs before step - 3 is known to be complete"));
 }
 
 TEST(Checker, LetsNoIdleDeviceGoOnForEverWithoutNews) {
   const Schedule own = schedule_of(testing::parallel(RuleKind::dp, Placement::sharded, 2, 1));
   ASSERT_TRUE(own.buffers(0).owns(0));
-  Period period{.lists = {alone(own), {}}};
-  period.lists[0].push_back(update(0, 1));
-  const auto fault = find_fault(Schedule(own, period));
-  ASSERT_TRUE(fault);
-  EXPECT_THAT(fault->text, ::testing::HasSubstr("ends before step - 3 is known to be complete"));
+  Lists lists(2);
+  for (std::int64_t t = 0; t < steps_without_news; ++t) {
+    append(lists[0], alone(own, t));
+    lists[0].push_back(update(t, 0, 1));
+  }
+  EXPECT_THAT(fault_in(own, {0, steps_without_news}, lists),
+              ::testing::HasSubstr("ends before step - 3 is known to be complete"));
 }
 
 }  // namespace
