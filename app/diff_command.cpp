@@ -10,8 +10,8 @@
 #include <string>
 
 #include "app/commands.hpp"
+#include "core/audit/receipts.hpp"
 #include "core/base/check.hpp"
-#include "core/io/receipts.hpp"
 
 namespace carousel {
 namespace {

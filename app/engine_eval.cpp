@@ -9,9 +9,9 @@
 #include <cmath>
 
 #include "app/engine.hpp"
-#include "app/prepared_run.hpp"
+#include "app/requested_run.hpp"
 #include "comm/local_transport.hpp"
-#include "core/io/checkpoint.hpp"
+#include "core/state/checkpoint.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
 

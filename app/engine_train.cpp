@@ -16,15 +16,15 @@
 
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
-#include "app/prepared_run.hpp"
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
+#include "app/requested_run.hpp"
 #include "app/run_observer.hpp"
 #include "comm/deadline.hpp"
 #include "comm/local_transport.hpp"
 #include "core/base/version.hpp"
-#include "core/io/checkpoint.hpp"
-#include "core/io/trace.hpp"
+#include "core/record/trace.hpp"
+#include "core/state/checkpoint.hpp"
 #include "layers/factory.hpp"
 
 namespace carousel {
@@ -94,7 +94,8 @@ void save(const RunConfig& config, const PreparedRun& run, const Ranks& ranks, T
                               .micro_batches = config.parallel.micro_batches,
                               .micro_batch_size = config.train.micro_batch_size};
   ranks.at_files([&] {
-    if (ranks.first()) checkpoint.emplace(provenance(config), place, checkpoint_size(run));
+    if (ranks.first())
+      checkpoint.emplace(provenance(config), place, checkpoint_size(run.model, saved_copies(run)));
   });
   std::optional<Error> error;
   trainer.collect([&](const StateTensor& tensor) {

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "app/commands.hpp"
-#include "core/io/inspect.hpp"
+#include "core/audit/inspect.hpp"
 
 namespace carousel {
 

@@ -6,16 +6,20 @@
 #include <span>
 
 #include "app/commands.hpp"
-#include "app/prepared_run.hpp"
+#include "app/plan_text.hpp"
+#include "app/requested_run.hpp"
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
 #include "core/data/dataset.hpp"
-#include "core/io/measured_costs.hpp"
-#include "core/io/plan_json.hpp"
-#include "core/plan/comparison.hpp"
+#include "core/draw/comparison.hpp"
+#include "core/draw/picture.hpp"
+#include "core/draw/plan_json.hpp"
+#include "core/forecast/estimate.hpp"
+#include "core/forecast/measured_costs.hpp"
 #include "core/plan/costs.hpp"
-#include "core/plan/estimate.hpp"
-#include "core/plan/picture.hpp"
+#include "core/record/plan_record.hpp"
+#include "core/record/profile.hpp"
+#include "core/record/run_reader.hpp"
 
 namespace carousel {
 namespace {
@@ -47,7 +51,13 @@ std::vector<StageSeconds> seconds_by_run(const RunConfig& config, const Prepared
            "train.micro_batch_size differ",
            measured.folder, j, theirs.stage_activations[j], ours.stage_activations[j]);
   }
-  return measured_seconds(measured, seconds_by_machine(config, run));
+  std::vector<DeviceProfile> profiles;  // what they read outlives the rows, which point at it
+  std::vector<std::vector<ActionRecord>> actions;
+  for (int d = 0; d < theirs.devices; ++d) {
+    profiles.push_back(read_profile(measured.folder, d));
+    actions.push_back(std::move(profiles.back().actions));
+  }
+  return measured_seconds(measured.folder, actions, seconds_by_machine(config, run));
 }
 
 /// Estimates plans, with seconds where a machine or a run says what actions take.
@@ -152,7 +162,8 @@ void print_advice(const RunConfig& config) {
          config.deck.path());
   const PreparedRun own = prepare_run(config, Dataset(config.data_file), config.transport);
   check_batch_norm(config, own);
-  const AdviceQuestion question = advice_question(config, own);
+  const PlanRequest request = request_of(config, config.transport);
+  const AdviceQuestion question = advice_question(request, own);
   const Advice advice = advise(own.model, question);
   fmt::print("{}", to_string(advice, question));
   CAROUSEL_CHECK(!advice.best.empty(), "no plan for {} samples", question.samples);
@@ -197,8 +208,7 @@ void plan_command(const PlanArguments& arguments) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (arguments.compare) return print_comparison(config, estimate_of);
   if (arguments.advise) return print_advice(config);
-  if (!arguments.json && arguments.svg.empty())
-    return print_plan(config, estimate_of);
+  if (!arguments.json && arguments.svg.empty()) return print_plan(config, estimate_of);
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
   check_slow_device(config, run);
   if (!arguments.svg.empty())

@@ -3,7 +3,7 @@
 #include "app/provenance.hpp"
 
 #include "core/base/version.hpp"
-#include "core/io/run_folder.hpp"
+#include "core/record/run_folder.hpp"
 
 namespace carousel {
 

@@ -5,7 +5,7 @@
 // What every file that this program writes says about where it comes from. It writes none itself.
 
 #include "app/run_config.hpp"
-#include "core/io/run_file.hpp"
+#include "core/record/run_file.hpp"
 
 namespace carousel {
 

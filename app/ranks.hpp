@@ -14,7 +14,7 @@
 
 #include "comm/mpi_session.hpp"
 #include "comm/watchdog.hpp"
-#include "core/io/run_folder.hpp"
+#include "core/record/run_folder.hpp"
 #include "core/train/activity.hpp"
 
 namespace carousel {

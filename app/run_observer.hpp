@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "app/prepared_run.hpp"
 #include "app/ranks.hpp"
+#include "app/requested_run.hpp"
 #include "app/run_config.hpp"
 #include "app/terminal.hpp"
 #include "core/data/sampler.hpp"
-#include "core/io/run_file.hpp"
-#include "core/io/run_folder.hpp"
+#include "core/record/run_file.hpp"
+#include "core/record/run_folder.hpp"
 #include "core/train/trainer.hpp"
 
 namespace carousel {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/io/records.hpp"
+#include "core/train/records.hpp"
 
 namespace carousel {
 

@@ -4,8 +4,8 @@
 
 #include "app/commands.hpp"
 #include "app/engine_process.hpp"
-#include "app/prepared_run.hpp"
-#include "core/io/run_folder.hpp"
+#include "app/requested_run.hpp"
+#include "core/record/run_folder.hpp"
 
 namespace carousel {
 

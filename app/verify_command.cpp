@@ -7,10 +7,10 @@
 #include <fmt/core.h>
 
 #include "app/commands.hpp"
-#include "app/prepared_run.hpp"
+#include "app/requested_run.hpp"
+#include "core/audit/verify.hpp"
 #include "core/base/real.hpp"
 #include "core/data/sampler.hpp"
-#include "core/io/verify.hpp"
 #include "core/train/learning_rate.hpp"
 #include "core/train/slices.hpp"
 

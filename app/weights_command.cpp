@@ -9,10 +9,10 @@
 #include <filesystem>
 
 #include "app/commands.hpp"
-#include "app/prepared_run.hpp"
 #include "app/provenance.hpp"
-#include "core/io/checkpoint.hpp"
-#include "core/io/weights.hpp"
+#include "app/requested_run.hpp"
+#include "core/state/checkpoint.hpp"
+#include "core/state/weights.hpp"
 
 namespace carousel {
 namespace {
@@ -60,7 +60,7 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
   CheckpointWriter checkpoint(provenance(config),
                               {.micro_batches = config.parallel.micro_batches,
                                .micro_batch_size = config.train.micro_batch_size},
-                              checkpoint_size(run));
+                              checkpoint_size(run.model, saved_copies(run)));
   for (const NamedTensor& tensor : first_checkpoint(config, weights, zeros)) checkpoint.add(tensor);
   checkpoint.write(arguments.checkpoint);
   fmt::print("{}: {} with {} tensors of {}, before the first step\n", arguments.checkpoint,

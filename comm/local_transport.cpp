@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/add.hpp"
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
-#include "core/train/kernels.hpp"
 
 namespace carousel {
 

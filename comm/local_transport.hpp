@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/view.hpp"
-#include "core/train/transport.hpp"
+#include "core/engine/transport.hpp"
 
 namespace carousel {
 

@@ -15,7 +15,7 @@
 
 #include "comm/mpi_groups.hpp"
 #include "core/base/view.hpp"
-#include "core/train/transport.hpp"
+#include "core/engine/transport.hpp"
 
 namespace carousel {
 

@@ -5,7 +5,7 @@
 // The residual addition, in the place of its first term. Where the gradient of the sum serves both
 // terms as it is, the planner lets them share it and backward has nothing to do.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

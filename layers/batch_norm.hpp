@@ -5,7 +5,7 @@
 // Batch normalisation, torch.nn.BatchNorm2d (Ioffe & Szegedy 2015): in training with the statistics
 // of the micro-batch, in evaluation with running ones, which the update keeps, not this layer.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

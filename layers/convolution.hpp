@@ -5,7 +5,7 @@
 // 2-D convolution, torch.nn.Conv2d with square windows and groups = 1, as products of the weights
 // and the windows of the image (implicit im2col). Vendor libraries are not used here.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

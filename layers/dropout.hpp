@@ -5,7 +5,7 @@
 // Dropout, torch.nn.Dropout (Srivastava et al. 2014), in place. Which numbers it drops is a pure
 // function of seed, epoch, sample and layer, so that backward draws them again and nothing is kept.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

@@ -4,7 +4,7 @@
 
 // From the description of a layer to its kernels. The only place that knows all layers.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

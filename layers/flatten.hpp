@@ -5,7 +5,7 @@
 // Turns [c, h, w] into features, torch.nn.Flatten. In NCHW the memory stays as it is: in place
 // there is no kernel at all, otherwise one copy.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

@@ -5,7 +5,7 @@
 // Fully connected layer, torch.nn.Linear: Y = X W^T + b on the rows of a micro-batch. Products are
 // those of layers/gemm.hpp; vendor libraries are not used here.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

@@ -5,7 +5,7 @@
 // Maximum and average over windows, torch.nn.MaxPool2d and AvgPool2d. Backward gathers: every pixel
 // of the input looks at the windows it lies in, so that no two threads write to one place.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

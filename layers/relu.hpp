@@ -4,7 +4,7 @@
 
 // Rectified linear unit, torch.nn.ReLU. Usually in place: backward needs the output alone.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

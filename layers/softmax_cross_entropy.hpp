@@ -5,7 +5,7 @@
 // The loss of a classifier, torch.nn.CrossEntropyLoss (mean): turns logits into probabilities and
 // fills the metrics of the micro-batch. It knows class indices, not class weights.
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

@@ -23,6 +23,8 @@ enum class Balance : std::uint8_t { flops, activations, parameters, layers, time
 
 /// Micro-batches, and stages, that a deck may ask for.
 inline constexpr int most_parallel = 4096;
+/// Samples that a micro-batch may have.
+inline constexpr int most_micro_batch_size = 65536;
 
 /// The `[parallel]` table of a deck, less the transport.
 struct ParallelConfig {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/check.hpp"
-#include "core/plan/placements.hpp"
+#include "core/plan/placements/placements.hpp"
 
 namespace carousel {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "core/plan/action.hpp"
 #include "core/plan/agenda.hpp"
-#include "core/plan/placements.hpp"
+#include "core/plan/placements/placements.hpp"
 #include "core/plan/program.hpp"
 #include "core/plan/rule.hpp"
 
@@ -52,11 +52,9 @@ class Schedule {
   /// Whole periods from the first action of a step to its last one.
   [[nodiscard]] std::int64_t reach() const { return leading_periods_ + trailing_periods_; }
   /// A segment long enough to show whatever a longer one would: between beginning and end it has
-  /// three whole periods, since what an action meets is of its own period or of one beside it, and a
-  /// step three steps behind another, whose outcome it must know.
-  [[nodiscard]] Segment window() const {
-    return {0, std::max<std::int64_t>(reach() + 3, 4)};
-  }
+  /// three whole periods, since what an action meets is of its own period or of one beside it, and
+  /// a step three steps behind another, whose outcome it must know.
+  [[nodiscard]] Segment window() const { return {0, std::max<std::int64_t>(reach() + 3, 4)}; }
   /// Periods first .. end - 1 have actions of a segment.
   [[nodiscard]] std::int64_t first_period(const Segment& segment) const {
     return segment.first - leading_periods_;

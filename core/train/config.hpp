@@ -40,9 +40,6 @@ struct LearningRateConfig {
   bool per_epoch = false;          // the rate changes only between epochs
 };
 
-/// Samples that a micro-batch may have.
-inline constexpr int most_micro_batch_size = 65536;
-
 /// `[train]`.
 struct TrainConfig {
   int micro_batch_size = 1;

@@ -10,8 +10,8 @@
 
 #include "core/base/category.hpp"
 #include "core/base/view.hpp"
+#include "core/engine/layer.hpp"
 #include "core/plan/memory_plan.hpp"
-#include "core/train/layer.hpp"
 
 namespace carousel {
 

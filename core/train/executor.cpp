@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 
+#include "core/base/add.hpp"
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
 #include "core/train/kernels.hpp"

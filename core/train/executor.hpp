@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "core/data/prefetcher.hpp"
+#include "core/engine/transport.hpp"
 #include "core/plan/schedule.hpp"
 #include "core/train/activity.hpp"
 #include "core/train/config.hpp"
 #include "core/train/device_memory.hpp"
 #include "core/train/recorder.hpp"
 #include "core/train/stage.hpp"
-#include "core/train/transport.hpp"
 
 namespace carousel {
 

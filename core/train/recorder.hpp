@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/io/records.hpp"
 #include "core/plan/schedule.hpp"
+#include "core/train/records.hpp"
 #include "core/train/slices.hpp"
 
 namespace carousel {

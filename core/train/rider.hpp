@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "core/train/layer.hpp"
+#include "core/engine/layer.hpp"
 
 namespace carousel {
 

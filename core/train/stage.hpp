@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "core/engine/layer.hpp"
 #include "core/plan/program.hpp"
 #include "core/plan/stage_memory.hpp"
-#include "core/train/layer.hpp"
 
 namespace carousel {
 

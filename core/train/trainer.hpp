@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "core/data/dataset.hpp"
-#include "core/io/records.hpp"
+#include "core/engine/layer.hpp"
+#include "core/engine/transport.hpp"
 #include "core/plan/memory_plan.hpp"
 #include "core/plan/partition.hpp"
 #include "core/train/config.hpp"
 #include "core/train/device.hpp"
-#include "core/train/layer.hpp"
-#include "core/train/transport.hpp"
+#include "core/train/records.hpp"
 
 namespace carousel {
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/base/check.hpp"
-#include "core/train/transport.hpp"
+#include "core/engine/transport.hpp"
 #include "tests/layers/device.hpp"
 
 namespace carousel::test {

@@ -4,6 +4,7 @@
 // What a profiler would see of the engine's kernels: labels, the execution space they run on, and
 // that nothing is allocated once every kernel has run. Uses the callbacks of Kokkos Tools.
 
+#include "core/base/add.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/optimizer.hpp"
 #include "tests/layers/every_layer.hpp"

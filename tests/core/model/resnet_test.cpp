@@ -16,10 +16,10 @@
 #include "core/base/real.hpp"
 #include "core/model/builder.hpp"
 #include "core/model/model.hpp"
-#include "core/plan/checker.hpp"
 #include "core/plan/memory_plan.hpp"
 #include "core/plan/partition.hpp"
 #include "core/plan/stage_memory.hpp"
+#include "core/proof/checker.hpp"
 #include "tests/core/support.hpp"
 
 namespace carousel {

@@ -13,7 +13,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/plan/checker.hpp"
+#include "core/proof/checker.hpp"
 #include "tests/core/plan/schedules.hpp"
 
 namespace carousel {

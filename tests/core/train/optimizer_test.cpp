@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/optimizer.hpp"
 
+#include "core/base/add.hpp"
 #include "core/base/digest.hpp"
 #include "core/train/kernels.hpp"
 #include "tests/layers/device.hpp"

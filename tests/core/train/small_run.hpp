@@ -10,7 +10,7 @@
 
 #include "comm/local_transport.hpp"
 #include "core/data/prefetcher.hpp"
-#include "core/plan/checker.hpp"
+#include "core/proof/checker.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
 

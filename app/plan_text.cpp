@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/plan_text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/draw/grid.hpp"
+#include "core/forecast/estimate.hpp"
+#include "core/forecast/routes.hpp"
+#include "core/state/checkpoint.hpp"
+
+namespace carousel {
+
+std::string describe(const PreparedRun& run) {
+  const ParallelConfig& parallel = run.schedule.parallel();
+  const std::vector<Route> routes = routes_of(run.schedule);
+  const Baselines baselines = activation_baselines(run.memory.stages, parallel.micro_batches);
+  std::string text = fmt::format(
+      "{}, {}: N = {} micro-batches, S = {} stages{} on {} device{}\n\n", to_string(parallel.rule),
+      to_string(parallel.placement), parallel.micro_batches, parallel.stages,
+      parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : "", run.schedule.devices(),
+      run.schedule.devices() == 1 ? "" : "s");
+  text += to_string(run.model) + "\n";
+  text += to_string(run.partition, run.model) + "\n";
+  text += draw_grid(run.schedule) + "\n";
+  text += to_string(run.memory) + "\n";
+  if (!routes.empty()) text += to_string(routes, run.schedule) + "\n";
+
+  text += fmt::format("{:<20}{:<20}{:>18}\n", "activations at once", "this plan",
+                      held_at_once(run.schedule, run.memory.stages));
+  text += fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, all at once", baselines.together);
+  text += fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, accumulating", baselines.accumulate);
+  const Traffic sent = sum_of(routes);
+  text +=
+      fmt::format("sent per step       {} messages, {} bytes in all\n", sent.messages, sent.bytes);
+  const CheckpointSize saved = checkpoint_size(run.model, saved_copies(run));
+  const std::int64_t part = std::ranges::max(run.schedule.spec().message_bytes);
+  text += fmt::format("checkpoint          {} bytes; device 0 makes it in {} on its host\n",
+                      saved.bytes, CheckpointWriter::host_bytes(saved, part));
+  return text;
+}
+
+}  // namespace carousel

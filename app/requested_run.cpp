@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/requested_run.hpp"
+
+#include <climits>
+
+#include "core/base/real.hpp"
+#include "core/base/version.hpp"
+
+namespace carousel {
+
+PlanRequest request_of(const RunConfig& config, TransportKind transport) {
+  return {.model = config.model,
+          .parallel = config.parallel,
+          .micro_batch_size = config.train.micro_batch_size,
+          .label_smoothing = config.train.label_smoothing,
+          .momentum = config.train.optimizer.momentum != 0,
+          .largest_message = transport == TransportKind::local ? 0 : INT_MAX,  // counts of MPI
+          .machine = config.machine};
+}
+
+PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
+  const bool staged = transport != TransportKind::local && !build_info().cuda.empty();
+  const PlanBasis basis{.sample = dataset.shape(),
+                        .classes = dataset.classes(),
+                        .train_samples = dataset.train().samples(),
+                        .test_samples = dataset.test().samples(),
+                        .real_bytes = sizeof(real),
+                        .staged_messages = staged};
+  return with_locations(config, [&] { return prepare_run(request_of(config, transport), basis); });
+}
+
+PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {
+  // Whether messages are too large for MPI matters to who sends them.
+  return with_locations(
+      config, [&] { return prepare_run(request_of(config, TransportKind::local), basis); });
+}
+
+void check_batch_norm(const RunConfig& config, const PreparedRun& run) {
+  with_locations(config, [&] { check_batch_norm(request_of(config, TransportKind::local), run); });
+}
+
+}  // namespace carousel

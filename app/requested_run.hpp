@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// From a deck to core/prepare and back: the request that a deck makes, and where in the deck a
+// mistake was made. It decides nothing.
+
+#include "app/run_config.hpp"
+#include "core/data/dataset.hpp"
+#include "core/prepare/prepare.hpp"
+
+namespace carousel {
+
+/// What the deck asks core/prepare for; messages go by `transport`, where `automatic` is taken for
+/// MPI.
+[[nodiscard]] PlanRequest request_of(const RunConfig& config, TransportKind transport);
+
+/// Plans the run. Throws Error(usage) with the place in the deck. A build for GPUs stages messages
+/// of MPI in host memory, so that memory depends on the transport.
+[[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset,
+                                      TransportKind transport);
+/// The same for data that may be gone, from what the run file kept of it.
+[[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis);
+
+/// As in core/prepare, with the place in the deck.
+void check_batch_norm(const RunConfig& config, const PreparedRun& run);
+
+}  // namespace carousel

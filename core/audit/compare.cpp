@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The table that sets runs side by side; declared in inspect.hpp.
+
+#include <algorithm>
+#include <vector>
+
+#include "core/audit/inspect.hpp"
+#include "core/audit/receipts.hpp"
+#include "core/base/text.hpp"
+#include "core/record/run_reader.hpp"
+
+namespace carousel {
+namespace {
+
+/// Rows of text in columns as wide as they need.
+class Table {
+ public:
+  void row(std::string title, std::vector<std::string> cells) {
+    cells.insert(cells.begin(), std::move(title));
+    widths_.resize(std::max(widths_.size(), cells.size()), 0);
+    for (std::size_t k = 0; k < cells.size(); ++k)
+      widths_[k] = std::max(widths_[k], cells[k].size());
+    rows_.push_back(std::move(cells));
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    for (const std::vector<std::string>& cells : rows_) {
+      std::string line = fmt::format("{:<{}}", cells[0], widths_[0]);
+      for (std::size_t k = 1; k < cells.size(); ++k)
+        line += fmt::format("  {:>{}}", cells[k], widths_[k]);
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::size_t> widths_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// One cell per run, "-" for runs that do not say.
+template <class Function>
+std::vector<std::string> cells(const std::vector<RunSummary>& runs, Function&& cell) {
+  std::vector<std::string> row;
+  for (const RunSummary& run : runs) row.push_back(cell(run));
+  return row;
+}
+
+template <class Function>
+std::vector<std::string> plan_cells(const std::vector<RunSummary>& runs, Function&& cell) {
+  return cells(runs, [&](const RunSummary& run) { return run.plan ? cell(*run.plan) : "-"; });
+}
+
+std::string short_name(const std::string& folder) {
+  const std::size_t end = folder.find_last_not_of('/');
+  const std::size_t slash = folder.rfind('/', end);
+  return folder.substr(slash + 1, end - slash);
+}
+
+std::string rule_of(const PlanRecord& plan) {
+  return plan.rule == "dp" && plan.devices == 1 ? plan.rule + " " + plan.order : plan.rule;
+}
+
+std::string accuracy_of(const RunSummary& run) {
+  return run.evaluations.empty() ? "-" : fmt::format("{:.4f}", run.evaluations.back().accuracy);
+}
+
+/// What all ranks measured together, where all of them tell.
+template <class Function>
+std::vector<std::string> measured_cells(const std::vector<RunSummary>& runs, Function&& cell) {
+  return cells(runs, [&](const RunSummary& run) {
+    if (!run.missing.empty()) return std::string("?");
+    return run.measured.empty() ? std::string("-") : cell(run);
+  });
+}
+
+/// A total over all ranks and the whole run, per training step.
+double per_step(const RunSummary& run, std::int64_t MeasuredRecord::*total) {
+  std::int64_t sum = 0;
+  for (const MeasuredRecord& rank : run.measured) sum += rank.*total;
+  return run.steps == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(run.steps);
+}
+
+bool comparable(const RunSummary& a, const RunSummary& b) {
+  return a.plan && b.plan && a.plan->rule == b.plan->rule && !a.receipts.empty() &&
+         a.missing.empty() && b.missing.empty() && a.plan->micro_batches == b.plan->micro_batches &&
+         a.plan->stages == b.plan->stages && a.info.seed == b.info.seed;
+}
+
+/// Which earlier run of the same rule, N, S and seed a run repeats bit by bit.
+std::string same_bits(const std::vector<RunSummary>& runs, std::size_t k) {
+  for (std::size_t earlier = 0; earlier < k; ++earlier) {
+    if (!comparable(runs[earlier], runs[k])) continue;
+    const Agreement agreement = compare_receipts(runs[earlier], runs[k]);
+    if (agreement.steps == 0 && !agreement.differ()) continue;  // no update to compare
+    if (agreement.differ())
+      return fmt::format("no: step {} stage {}", agreement.steps, agreement.stage);
+    if (agreement.equal()) return "yes, as " + short_name(runs[earlier].folder);
+    return fmt::format("same for {} steps", agreement.steps);
+  }
+  return "-";
+}
+
+}  // namespace
+
+std::string compare_runs(std::span<const std::string> paths) {
+  std::vector<RunSummary> runs;
+  for (const std::string& path : paths) runs.push_back(read_run(path));
+  const auto category = Category::activations;
+  std::vector<std::string> bits;
+  for (std::size_t k = 0; k < runs.size(); ++k) bits.push_back(same_bits(runs, k));
+
+  Table table;
+  table.row("", cells(runs, [](const RunSummary& run) { return short_name(run.folder); }));
+  table.row("rule", plan_cells(runs, rule_of));
+  table.row("placement", plan_cells(runs, [](const PlanRecord& p) { return p.placement; }));
+  table.row("devices",
+            plan_cells(runs, [](const PlanRecord& p) { return fmt::format("{}", p.devices); }));
+  table.row("test accuracy", cells(runs, accuracy_of));
+  table.row("peak activations, all devices", {});
+  table.row("  measured", measured_cells(runs, [&](const RunSummary& run) {
+              return human_bytes(measured_bytes(run, category));
+            }));
+  table.row("  planned", plan_cells(runs, [&](const PlanRecord& plan) {
+              return human_bytes(planned_bytes(plan, category));
+            }));
+  table.row("  dp, all at once (N A)", plan_cells(runs, [](const PlanRecord& plan) {
+              return human_bytes(plan.activation_bytes_together);
+            }));
+  table.row("  dp, accumulating (A)", plan_cells(runs, [](const PlanRecord& plan) {
+              return human_bytes(plan.activation_bytes_accumulate);
+            }));
+  table.row("messages sent per step", measured_cells(runs, [](const RunSummary& run) {
+              return fmt::format("{:.1f}", per_step(run, &MeasuredRecord::messages_sent));
+            }));
+  table.row("bytes sent per step", measured_cells(runs, [](const RunSummary& run) {
+              return human_bytes(per_step(run, &MeasuredRecord::bytes_sent));
+            }));
+  if (std::ranges::any_of(runs, [](const RunSummary& run) {
+        return run.plan && run.plan->collective_bytes_per_step.value_or(0) > 0;
+      })) {
+    table.row("  more by collectives, as rings", plan_cells(runs, [](const PlanRecord& plan) {
+                return plan.collective_bytes_per_step ? human_bytes(*plan.collective_bytes_per_step)
+                                                      : "-";
+              }));
+  }
+  table.row("same bits after every update", bits);
+  std::string text = table.text();
+  for (const RunSummary& run : runs) {
+    if (!run.missing.empty())
+      text += fmt::format("{}: {}; copy the whole folder\n", run.folder, missing_files(run));
+  }
+  return text;
+}
+
+}  // namespace carousel

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/audit/inspect.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "core/base/check.hpp"
+#include "core/base/text.hpp"
+#include "core/data/dataset.hpp"
+#include "core/record/run_reader.hpp"
+#include "core/state/checkpoint.hpp"
+
+namespace carousel {
+namespace {
+
+constexpr std::size_t columns = 80;
+constexpr std::size_t indent = 16;
+
+/// Adds "  name  text", the text broken between words into lines that fit a terminal.
+void add(std::string& report, std::string_view name, std::string text) {
+  while (text.size() > columns - indent) {
+    const std::size_t space = text.rfind(' ', columns - indent);
+    if (space == std::string::npos) break;
+    report += fmt::format("  {:<13} {}\n", name, text.substr(0, space));
+    text.erase(0, space + 1);
+    name = "";
+  }
+  report += fmt::format("  {:<13} {}\n", name, text);
+}
+
+template <class... Args>
+void line(std::string& report, const char* name, fmt::format_string<Args...> format,
+          Args&&... args) {
+  add(report, name, fmt::format(format, std::forward<Args>(args)...));
+}
+
+void tell_info(std::string& text, const RunInfo& info) {
+  line(text, "started", "{}", info.start_time);
+  line(text, "program", "Carousel {} ({})", info.program_version, info.git_hash);
+  line(text, "libraries", "{}", info.libraries);
+  line(text, "seed", "{}", info.seed);
+}
+
+void tell_plan(std::string& text, const PlanRecord& plan) {
+  line(text, "rule", "{}, N = {} micro-batches, S = {} stages", plan.rule, plan.micro_batches,
+       plan.stages);
+  line(text, "placement", "{} on {} device{}", plan.placement, plan.devices,
+       plan.devices == 1 ? "" : "s");
+  for (std::size_t s = 0; s < plan.stage_layers.size(); ++s)
+    line(text, s == 0 ? "stages" : "", "{}: {}", s, plan.stage_layers[s]);
+}
+
+/// The memory of all devices together, category by category, measured beside planned.
+void tell_memory(std::string& text, const RunSummary& run) {
+  text += fmt::format("  {:<22}{:>12}{:>12}\n", "peak bytes", "measured", "planned");
+  for (int c = 0; c < category_count; ++c) {
+    const auto category = static_cast<Category>(c);
+    const std::int64_t measured = measured_bytes(run, category);
+    const std::int64_t planned = run.plan ? planned_bytes(*run.plan, category) : 0;
+    if (measured == 0 && planned == 0) continue;
+    text += fmt::format("    {:<20}{:>12}{:>12}\n", to_string(category), human_bytes(measured),
+                        run.plan ? human_bytes(planned) : "?");
+  }
+}
+
+void tell_results(std::string& text, const RunSummary& run) {
+  if (run.steps > 0)
+    line(text, "training", "{} steps, last loss {:.4g}, {:.0f} images/s (median)", run.steps,
+         unsigned_nan(run.losses.back()), run.images_per_second);
+  if (!run.evaluations.empty()) {
+    const EvaluationRecord& last = run.evaluations.back();
+    line(text, "evaluations", "{}; the last, after {} steps: accuracy {:.4f}, loss {:.4g}",
+         run.evaluations.size(), last.step, last.accuracy, unsigned_nan(last.loss));
+  }
+  if (!run.receipts.empty() && !run.receipts.front().empty())
+    line(text, "receipts", "{} stages, {} updates; stage 0 ends with {:016x}", run.receipts.size(),
+         run.receipts.front().size(), run.receipts.front().back());
+}
+
+void tell_checkpoints(std::string& text, const std::string& folder) {
+  std::error_code unknown;  // a run that was copied in part
+  if (!std::filesystem::is_directory(std::filesystem::path(folder) / "checkpoints", unknown))
+    return;
+  const std::vector<std::filesystem::path> files = checkpoints_of(folder);
+  if (!files.empty())
+    line(text, "checkpoints", "{}; the newest is {}", files.size(),
+         files.front().filename().string());
+}
+
+std::string tell_state(const RunStatus& status) {
+  if (status.state != RunState::running)
+    return fmt::format("{} after {} steps", to_string(status.state), status.step);
+  switch (life_of(status)) {
+    case Life::alive:
+      return fmt::format("running, {} steps done", status.step);
+    case Life::gone:
+      return fmt::format("ended without a word, killed perhaps, after {} steps or more",
+                         status.step);
+    case Life::unknown:
+      break;
+  }
+  return fmt::format("running on {}, {} steps done at {}", status.host, status.step,
+                     status.updated);
+}
+
+std::string inspect_run(const std::string& path) {
+  const RunSummary run = read_run(path);
+  std::string text = fmt::format("Run {}", run.folder);
+  if (run.status) {
+    text += ": " + tell_state(*run.status);
+    if (!run.status->cause.empty())
+      text += fmt::format("\n  exit code {}: {}", run.status->exit_code, run.status->cause);
+  }
+  text += "\n";
+  if (run.plan) tell_plan(text, *run.plan);
+  tell_results(text, run);
+  tell_checkpoints(text, run.folder);
+  if (!run.missing.empty())
+    line(text, "incomplete", "{}; copy the whole folder to see what all devices measured",
+         missing_files(run));
+  if (!run.measured.empty()) tell_memory(text, run);
+  tell_info(text, run.info);
+  return text;
+}
+
+std::string inspect_dataset(const std::string& path) {
+  const Dataset dataset(path);
+  std::string text = fmt::format("Data set {}\n", path);
+  line(text, "samples", "{} train, {} test", dataset.train().samples(), dataset.test().samples());
+  line(text, "images", "uint8 {} [c, h, w]", to_string(dataset.shape()));
+  const std::vector<std::string>& names = dataset.class_names();
+  const std::size_t shown = std::min<std::size_t>(names.size(), 10);
+  line(text, "classes", "{}: {}{}", names.size(),
+       fmt::join(names.begin(), names.begin() + shown, ", "), shown < names.size() ? ", ..." : "");
+  line(text, "mean", "{:.4f}", fmt::join(dataset.mean(), ", "));
+  line(text, "std", "{:.4f}", fmt::join(dataset.std(), ", "));
+  line(text, "source", "{}", dataset.source());
+  line(text, "licence", "{}", dataset.licence());
+  return text;
+}
+
+template <class Shape>
+void tell_tensor(std::string& text, const std::string& name, const Shape& shape) {
+  text += fmt::format("    {:<44} [{}]\n", name, fmt::join(shape, ", "));
+}
+
+std::string inspect_checkpoint(const std::string& path) {
+  const Checkpoint checkpoint(path);
+  const CheckpointPlace& place = checkpoint.place();
+  std::string text = fmt::format("Checkpoint {}: whole, every checksum is right\n", path);
+  line(text, "place", "{} steps done, epoch {}, {} micro-batches of {} samples", place.step,
+       place.epoch, place.micro_batches, place.micro_batch_size);
+  tell_info(text, checkpoint.info());
+  text += "  tensors\n";
+  for (const NamedTensor& tensor : checkpoint.tensors())
+    tell_tensor(text, tensor.name, tensor.shape);
+  return text;
+}
+
+std::string inspect_weights(const std::string& path) {
+  const hdf5::File file = hdf5::File::open(path);
+  std::string text = fmt::format("Weights {}: by PyTorch's names\n", path);
+  line(text, "place", "{} steps done", file.integer("/", "step"));
+  text += "  tensors\n";
+  for (const std::string& name : file.children("/")) tell_tensor(text, name, file.info(name).shape);
+  return text;
+}
+
+/// What a file says it is.
+std::string format_of(const std::string& path) {
+  const Descriptor readable = Descriptor::open(path);
+  const hdf5::File file = hdf5::File::open(path);
+  for (const char* place : {"/info", "/"}) {
+    if (file.contains(place) && file.has(place, "format")) return file.string(place, "format");
+  }
+  fail(ExitCode::bad_data, "{}: an HDF5 file, but not one of Carousel's", path);
+}
+
+}  // namespace
+
+std::string inspect(const std::string& path) {
+  std::error_code unknown;  // the file itself will tell
+  if (std::filesystem::is_directory(path, unknown)) return inspect_run(path);
+  const std::string format = format_of(path);
+  if (format == "carousel run") return inspect_run(path);
+  if (format == "carousel dataset") return inspect_dataset(path);
+  if (format == "carousel checkpoint") return inspect_checkpoint(path);
+  if (format == "carousel weights") return inspect_weights(path);
+  if (format == "carousel rank")
+    fail(ExitCode::bad_data, "{}: the part of one rank; inspect the run folder it lies in", path);
+  fail(ExitCode::bad_data, "{}: '{}' is not a format this program knows", path, format);
+}
+
+}  // namespace carousel

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Checks a run on disk against what it must have recorded, as that follows from its deck. It reads
+// and compares; how deck and plan hang together is the caller's knowledge.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/plan/memory_plan.hpp"
+#include "core/plan/schedule.hpp"
+#include "core/record/run_reader.hpp"
+#include "core/train/records.hpp"
+
+namespace carousel {
+
+/// What follows from the deck; borrowed parts outlive the check.
+struct Expectation {
+  const Model& model;
+  const Schedule& schedule;
+  const MemoryPlan& memory;
+  PlanRecord plan;
+  std::uint64_t seed = 0;
+  int micro_batch_size = 1;
+  bool momentum = false;  // the optimizer has one
+  Agenda agenda;
+  std::function<bool(std::int64_t)> profiled;         // this step
+  std::function<double(std::int64_t)> learning_rate;  // of this update
+};
+
+/// How much was looked at and found right.
+struct Verified {
+  std::int64_t steps = 0;
+  std::int64_t evaluations = 0;
+  std::int64_t profiled_steps = 0;
+  std::int64_t actions = 0;   // rows, and as many of memory
+  std::int64_t messages = 0;  // pairs of send and receive
+  std::int64_t receipts = 0;
+  std::int64_t checkpoint_step = -1;  // whose parameters have these receipts; -1: there is none
+};
+
+/// Throws Error(bad_data) naming file, dataset and row of the first thing that is wrong. A run that
+/// diverged must end where the rule says; of one that was killed or failed, every file is checked
+/// as far as it goes, whole epochs.
+[[nodiscard]] Verified verify_run(const RunSummary& run, const Expectation& expected);
+
+}  // namespace carousel

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/draw/comparison.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+namespace carousel {
+namespace {
+
+constexpr std::array placements_in_order = {Placement::single, Placement::replicated,
+                                            Placement::model, Placement::pipeline,
+                                            Placement::sharded};
+
+constexpr std::size_t index_of(Category category) {
+  return static_cast<std::size_t>(category);
+}
+
+struct Formulas {
+  const char* dp = "";
+  const char* cyclic = "";
+};
+
+/// A number that plans are compared by, and what it is in each placement. N = R S; a_j, p_j and c_j
+/// are the bytes of activations, parameters and both ways over the cut behind stage j.
+struct Quantity {
+  const char* name;
+  std::function<std::string(const Estimate&)> number;
+  std::array<Formulas, 5> formulas = {};  // in the order above
+};
+
+std::string seconds_of(const std::optional<Exposure>& seconds, double Exposure::*member) {
+  return seconds ? fmt::format("{:.4g}", (*seconds).*member) : std::string("-");
+}
+
+std::string bytes_of(const CategoryBytes& bytes, Category category) {
+  return fmt::format("{}", bytes[index_of(category)]);
+}
+
+std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
+  const auto copies = [model_bytes](const Estimate& e) {
+    const std::int64_t bytes =
+        e.all[index_of(Category::parameters)] + e.all[index_of(Category::previous_parameters)];
+    return fmt::format("{:.2f}", static_cast<double>(bytes) / static_cast<double>(model_bytes));
+  };
+  std::vector<Quantity> all = {
+      {"devices",
+       [](const Estimate& e) { return fmt::format("{}", e.devices); },
+       {{{"1", "1"}, {"N", "N"}, {"N S", "R S (S + 1) / 2"}, {"S", "S"}, {"N", "N"}}}},
+      {"fraction of time steps in which a device computes",
+       [](const Estimate& e) { return fmt::format("{:.3f}", e.busy); },
+       {{{"1", "1"}, {"1", "1"}, {"1 / S", "2 / (S + 1)"}, {"N / (N + S - 1)", "1"}, {"1", "1"}}}},
+      {"bytes of activations on the device that has most",
+       [](const Estimate& e) { return bytes_of(e.largest, Category::activations); },
+       {{{"N A", "sum R (S - j) a_j"},
+         {"A", "A"},
+         {"max a_j", "max a_j"},
+         {"max min(N,S-j) a_j", "max (S - j) a_j"},
+         {"A", "A"}}}},
+      {"bytes of activations in use at once on all devices",
+       [](const Estimate& e) { return fmt::format("{}", e.held); },
+       {{{"N A", "sum R (S - j) a_j"},
+         {"N A", "sum R (S - j) a_j"},
+         {"N A", "sum R (S - j) a_j"},
+         {"sum min(N,S-j) a_j", "sum (S - j) a_j"},
+         {"N A", "sum R (S - j) a_j"}}}},
+      {"copies of all parameters, on all devices",
+       copies,
+       {{{"1", "2"},
+         {"N", "2 N"},
+         {"N", "2 R sum (S-j) p_j/P"},
+         {"1", "2"},
+         {"1 + 2 N max p_j/P", "2 R + 3 N max p_j/P"}}}},
+      {"bytes of optimizer state on all devices (P without what rides along)",
+       [](const Estimate& e) { return bytes_of(e.all, Category::optimizer); },
+       {{{"P", "P"}, {"N P", "P"}, {"N P", "sum R (S - j) p_j"}, {"P", "P"}, {"P", "R P"}}}},
+      {"bytes sent per training step by all devices",
+       [](const Estimate& e) { return fmt::format("{}", e.sent.bytes); },
+       {{{"0", "0"},
+         {"2 (N - 1) P", "(2 N - 1) P - L"},
+         {"2 (N-1) P + N C", "sums, totals, N C"},
+         {"N C", "N C"},
+         {"3 (N - 1) P", "(3 N - R - 1) P - L"}}}},
+      {"messages one after the other between two computing time steps, at most",
+       [](const Estimate& e) { return fmt::format("{}", e.longest); },
+       {{{"0", "0"},
+         {"2 (N - 1)", "0 or 1 for N = S"},
+         {"2 (N - 1)", "0 or 1 for N = S"},
+         {"1", "1"},
+         {"2 (N - 1)", "0 or 1 for N = S"}}}},
+      {"bytes on their way in a time step, largest over mean",
+       [](const Estimate& e) { return fmt::format("{:.2f}", e.unevenness); }},
+  };
+  if (!seconds) return all;
+  all.push_back({"seconds per training step, simulated",
+                 [](const Estimate& e) { return seconds_of(e.seconds, &Exposure::step); }});
+  all.push_back({"the same on links that cost nothing",
+                 [](const Estimate& e) { return seconds_of(e.seconds, &Exposure::ideal_step); }});
+  return all;
+}
+
+}  // namespace
+
+std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
+  std::vector<ParallelConfig> all;
+  for (const Placement placement : placements_in_order) {
+    ParallelConfig dp = parallel;
+    dp.rule = RuleKind::dp;
+    dp.placement = placement;
+    dp.order = Order::together;
+    dp.slack = 0;
+    const bool collective = placement != Placement::single && placement != Placement::pipeline;
+    dp.reduction = collective ? Reduction::fast : Reduction::ordered;
+    all.push_back(dp);
+    ParallelConfig cyclic = parallel;
+    if (parallel.rule == RuleKind::dp) cyclic.rule = RuleKind::cdp_v2;
+    cyclic.placement = placement;
+    cyclic.order = Order::together;
+    const bool local = cyclic.reduction == Reduction::local && placement == Placement::model;
+    const bool fast = parallel.rule != RuleKind::dp && cyclic.reduction == Reduction::fast &&
+                      has_fast_sums(cyclic);
+    if (!local && !fast) cyclic.reduction = Reduction::ordered;
+    const bool slots = needs_whole_slots(cyclic.rule, placement);
+    if (!slots || parallel.micro_batches % parallel.stages == 0) all.push_back(cyclic);
+  }
+  return all;
+}
+
+std::string compare(std::span<const Estimate> estimates, std::int64_t model_bytes,
+                    std::int64_t micro_batch_bytes) {
+  const auto find = [&](Placement placement, bool cyclic) -> const Estimate* {
+    const auto found = std::ranges::find_if(estimates, [&](const Estimate& e) {
+      return e.parallel.placement == placement && (e.parallel.rule != RuleKind::dp) == cyclic;
+    });
+    return found == estimates.end() ? nullptr : &*found;
+  };
+  const auto cyclic = std::ranges::find_if(
+      estimates, [](const Estimate& e) { return e.parallel.rule != RuleKind::dp; });
+  const char* rule = cyclic == estimates.end() ? "" : to_string(cyclic->parallel.rule);
+  const ParallelConfig& parallel = estimates.front().parallel;
+  std::string text =
+      fmt::format("N = {} micro-batches, S = {} stages", parallel.micro_batches, parallel.stages);
+  if (parallel.micro_batches % parallel.stages == 0)
+    text += fmt::format(", R = N / S = {}", parallel.micro_batches / parallel.stages);
+  text += fmt::format(
+      "\nP = {} bytes of parameters, p_j of stage j\n"
+      "A = {} bytes of activations of a micro-batch, a_j of stage j, and\n"
+      "    a few more where the next stage is on another device\n"
+      "C   bytes of a micro-batch that cross all cuts, both ways\n"
+      "L   bytes of the stages that the last device updates\n",
+      model_bytes, micro_batch_bytes);
+  // Formulas are of steps in which something is parted, and cyclic ones of whole slots.
+  const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
+  const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
+  const auto row = [&](const Quantity& quantity, std::size_t k) {
+    const Estimate* dp = find(placements_in_order[k], false);
+    const Estimate* other = find(placements_in_order[k], true);
+    text += fmt::format("  {:<11}", to_string(placements_in_order[k]));
+    text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",
+                        parted ? quantity.formulas[k].dp : "");
+    const char* formula = other == nullptr        ? "needs N = R S"
+                          : parted && whole_slots ? quantity.formulas[k].cyclic
+                                                  : "";
+    text += fmt::format("{:>13}{}{}\n", other != nullptr ? quantity.number(*other) : "-",
+                        *formula != '\0' ? "  " : "", formula);
+  };
+  const bool seconds = estimates.front().seconds.has_value();
+  for (const Quantity& quantity : quantities(model_bytes, seconds)) {
+    text += fmt::format("\n{}\n{:>26}{:>33}\n", quantity.name, "dp", rule);
+    for (std::size_t k = 0; k < placements_in_order.size(); ++k) row(quantity, k);
+  }
+  return text;
+}
+
+std::string tabulate(const std::string& heading, std::span<const LabelledEstimate> rows) {
+  std::string text = fmt::format("{:<14}{:>8}{:>7}{:>13}{:>13}{:>13}{:>12}\n", heading, "devices",
+                                 "busy", "largest", "activations", "sent", "seconds");
+  for (const LabelledEstimate& row : rows) {
+    const Estimate& e = row.estimate;
+    text +=
+        fmt::format("{:<14}{:>8}{:>7.3f}{:>13}{:>13}{:>13}{:>12}\n", row.label, e.devices, e.busy,
+                    e.fullest, e.held, e.sent.bytes, seconds_of(e.seconds, &Exposure::step));
+  }
+  text +=
+      "largest: bytes on the device that has most; activations: bytes in use at once on\n"
+      "all devices; sent: bytes per training step; seconds per step need [machine]\n";
+  return text;
+}
+
+}  // namespace carousel

@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/forecast/advice.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "core/forecast/forecast.hpp"
+#include "core/plan/costs.hpp"
+
+namespace carousel {
+namespace {
+
+constexpr int most_stages_tried = 16;  // beside those that divide N
+constexpr int most_slack_tried = 2;    // S is v1
+constexpr double mebibyte = 1024 * 1024;
+constexpr double worthwhile = 1 - 1e-3;  // of the seconds of the best so far
+
+/// One way to cut the model, for micro-batches of one size.
+struct Cut {
+  std::vector<StageMemory> stages;
+  std::function<double(int, const Action&)> seconds;
+  double micro_batch_seconds = 0;  // all stages forward and backward
+  double accumulate_seconds = 0;   // of one gradient of all stages
+  double update_seconds = 0;
+  std::int64_t largest_message = 0;
+};
+
+/// One plan to look at.
+struct Option {
+  ParallelConfig parallel;
+  int micro_batch_size = 0;
+  int devices = 0;
+  double bound = 0;  // seconds that a step takes at least
+  const Cut* cut = nullptr;
+};
+
+/// What one rule leaves to choose in one placement.
+std::vector<ParallelConfig> variants(ParallelConfig parallel) {
+  const auto with = [&](auto ParallelConfig::*member, auto value) {
+    ParallelConfig result = parallel;
+    result.*member = value;
+    return result;
+  };
+  if (parallel.rule == RuleKind::dp) {
+    if (parallel.placement == Placement::single)
+      return {parallel, with(&ParallelConfig::order, Order::accumulate)};
+    if (!has_fast_sums(parallel)) return {parallel};
+    std::vector<ParallelConfig> all = {with(&ParallelConfig::reduction, Reduction::fast), parallel};
+    if (parallel.placement == Placement::replicated)
+      all.push_back(with(&ParallelConfig::reduction, Reduction::overlapped));
+    return all;
+  }
+  std::vector<ParallelConfig> all = {parallel};
+  if (parallel.placement == Placement::model)
+    all.push_back(with(&ParallelConfig::reduction, Reduction::local));
+  if (has_fast_sums(parallel)) all.push_back(with(&ParallelConfig::reduction, Reduction::fast));
+  const std::size_t reductions = all.size();
+  const bool waits = parallel.rule == RuleKind::cdp_v2 && parallel.placement != Placement::single;
+  for (int slack = 1; waits && slack <= std::min(most_slack_tried, parallel.stages - 1); ++slack) {
+    for (std::size_t k = 0; k < reductions; ++k) {
+      all.push_back(all[k]);
+      all.back().slack = slack;
+    }
+  }
+  return all;
+}
+
+class Search {
+ public:
+  Search(const Model& model, const AdviceQuestion& question)
+      : model_(model), question_(question), pieces_(most_stages(model)) {}
+
+  Advice run() {
+    for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
+      for (const Placement placement : {Placement::single, Placement::replicated, Placement::model,
+                                        Placement::pipeline, Placement::sharded}) {
+        if (const std::optional<Candidate> best = best_of(rule, placement))
+          advice_.best.push_back(*best);
+      }
+    }
+    std::ranges::stable_sort(advice_.best, [](const Candidate& a, const Candidate& b) {
+      if (a.fits != b.fits) return a.fits;
+      return a.fits ? a.seconds < b.seconds : a.fullest < b.fullest;
+    });
+    return std::move(advice_);
+  }
+
+ private:
+  [[nodiscard]] std::vector<int> stages_for(int n) const {
+    std::vector<int> result;
+    for (int stages = 1; stages <= std::min(pieces_, std::max(n, most_stages_tried)); ++stages) {
+      if (stages <= most_stages_tried || n % stages == 0) result.push_back(stages);
+    }
+    return result;
+  }
+
+  /// Cuts of one number of stages that differ; balances often agree.
+  const std::map<Balance, Cut>& cuts(int batch, int stages) {
+    std::map<Balance, Cut>& found = cuts_[{batch, stages}];
+    if (!found.empty()) return found;
+    std::set<std::vector<int>> seen;
+    for (const Balance balance : {Balance::time, Balance::flops, Balance::activations,
+                                  Balance::parameters, Balance::layers}) {
+      const ParallelConfig parallel{.balance = balance, .stages = stages};
+      const Partition partition = cut_model(model_, parallel, batch, question_.machine);
+      if (seen.insert(partition.first).second) found[balance] = cut_of(partition, batch);
+    }
+    return found;
+  }
+
+  [[nodiscard]] Cut cut_of(const Partition& partition, int batch) const {
+    const Machine& machine = question_.machine;
+    const std::vector<StageCosts> costs =
+        stage_costs(model_, partition, batch, question_.optimizer_states);
+    Cut cut{.stages = plan_stages(model_, partition, batch),
+            .seconds = action_seconds(stage_seconds(costs, machine))};
+    const ScheduleSpec spec = schedule_spec({}, cut.stages);
+    cut.largest_message = *std::ranges::max_element(spec.message_bytes);
+    // Sums of whole numbers, which all cuts have in common to the last bit: of plans that are
+    // equally fast in principle, the first one is looked at first.
+    const std::vector<double> times = layer_times(model_, batch, machine);
+    cut.micro_batch_seconds = 1e-12 * std::accumulate(times.begin(), times.end(), 0.0);
+    Work accumulate;
+    Work update;
+    for (const StageCosts& stage : costs) {
+      accumulate.bytes += stage.accumulate.bytes;
+      update.bytes += stage.update.bytes;
+    }
+    cut.accumulate_seconds = roofline_seconds(accumulate, machine);
+    cut.update_seconds = roofline_seconds(update, machine);
+    return cut;
+  }
+
+  /// Plans of one rule and placement for one size of micro-batches.
+  void add_options(RuleKind rule, Placement placement, int batch, std::vector<Option>& options) {
+    const auto n = static_cast<int>(question_.samples / batch);
+    const bool cyclic = rule != RuleKind::dp;
+    if (cyclic && n < 2) return;
+    for (const int stages : stages_for(n)) {
+      const ParallelConfig parallel{
+          .rule = rule, .placement = placement, .micro_batches = n, .stages = stages};
+      const bool odd = needs_whole_slots(rule, placement) && n % stages != 0;
+      const int devices = devices_of(parallel);
+      if (odd || devices > question_.machine.devices) continue;
+      const int least_stages = cyclic || splits_stages(placement) ? 2 : 1;
+      if (stages < least_stages || (placement != Placement::single && devices < 2)) continue;
+      for (const auto& [balance, cut] : cuts(batch, stages)) {
+        if (devices > 1 && cut.largest_message > question_.largest_message) continue;
+        for (ParallelConfig& variant : variants(parallel)) {
+          variant.balance = balance;
+          // No device computes what another one computes too.
+          const bool adds = !by_collectives(variant.reduction);
+          const double work = n * cut.micro_batch_seconds + cut.update_seconds +
+                              (adds ? (n - 1) * cut.accumulate_seconds : 0);
+          options.push_back({variant, batch, devices, work / devices, &cut});
+        }
+      }
+    }
+  }
+
+  std::optional<Candidate> best_of(RuleKind rule, Placement placement) {
+    std::vector<Option> options;
+    for (const int batch : question_.micro_batches) add_options(rule, placement, batch, options);
+    advice_.plans += std::ssize(options);
+    std::ranges::stable_sort(options, {}, &Option::bound);
+    std::optional<Candidate> best;
+    for (const Option& option : options) {
+      if (best && best->fits && option.bound >= worthwhile * best->seconds) break;
+      const Candidate candidate = judge(option);
+      const bool better =
+          !best || (candidate.fits != best->fits ? candidate.fits
+                    : candidate.fits             ? candidate.seconds < worthwhile * best->seconds
+                                                 : candidate.fullest < best->fullest);
+      if (better) best = candidate;
+    }
+    return best;
+  }
+
+  Candidate judge(const Option& option) {
+    const Schedule schedule(schedule_spec(option.parallel, option.cut->stages));
+    const MemoryPlan memory =
+        plan_memory(question_.memory(option.micro_batch_size), option.cut->stages, schedule);
+    Candidate result{.parallel = option.parallel,
+                     .micro_batch_size = option.micro_batch_size,
+                     .devices = option.devices};
+    for (const DeviceMemoryPlan& device : memory.devices)
+      result.fullest = std::max(result.fullest, device.total());
+    const double limit = question_.machine.memory;
+    result.fits = limit == 0 || static_cast<double>(result.fullest) <= limit;
+    if (!result.fits) return result;
+    ++advice_.simulated;
+    result.seconds = step_seconds(schedule, {question_.machine, option.cut->seconds});
+    return result;
+  }
+
+  const Model& model_;
+  const AdviceQuestion& question_;
+  int pieces_;
+  std::map<std::pair<int, int>, std::map<Balance, Cut>> cuts_ = {};  // [batch, stages]
+  Advice advice_ = {};
+};
+
+}  // namespace
+
+Advice advise(const Model& model, const AdviceQuestion& question) {
+  return Search(model, question).run();
+}
+
+std::string to_string(const Advice& advice, const AdviceQuestion& question) {
+  const Machine& machine = question.machine;
+  std::string text = fmt::format("{} samples per training step on at most {} device{}",
+                                 question.samples, machine.devices, machine.devices > 1 ? "s" : "");
+  if (machine.memory > 0) text += fmt::format(" of {:.0f} bytes", machine.memory);
+  text += fmt::format("\n{} plans, {} simulated\n\n", advice.plans, advice.simulated);
+  constexpr const char* row = "{:<9}{:<11}{:>4}{:>6}{:>3} {:<12}{:<11}{:>4}{:>10} {:>8}\n";
+  text += fmt::format(row, "rule", "placement", "N", "batch", "S", "balance", "sums", "dev.", "MiB",
+                      "seconds");
+  for (const Candidate& c : advice.best) {
+    const ParallelConfig& p = c.parallel;
+    const std::string rule =
+        p.slack > 0 ? fmt::format("{}+{}", to_string(p.rule), p.slack) : to_string(p.rule);
+    text += fmt::format(row, rule, to_string(p.placement), p.micro_batches, c.micro_batch_size,
+                        p.stages, to_string(p.balance),
+                        p.order == Order::accumulate ? to_string(p.order) : to_string(p.reduction),
+                        c.devices, fmt::format("{:.4g}", static_cast<double>(c.fullest) / mebibyte),
+                        c.fits ? fmt::format("{:.3g}", c.seconds) : "no room");
+  }
+  text +=
+      "\nOf every rule and placement the fastest plan that fits, or else the smallest.\n"
+      "cdp-v2+1: with slack 1; batch: samples of a micro-batch; sums: the reduction;\n"
+      "accumulate: one micro-batch after the other; dev.: devices; MiB: on the fullest\n"
+      "of them; seconds: of a training step, simulated.\n";
+  return text;
+}
+
+}  // namespace carousel

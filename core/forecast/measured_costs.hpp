@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the actions of a run took, to predict other plans of the same stages with.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plan/costs.hpp"
+#include "core/train/records.hpp"
+
+namespace carousel {
+
+/// Medians over `devices` and recorded steps, the first two of the run left out where there are
+/// more; [stage]. What the run never did (dp's collectives add no gradients by themselves) keeps
+/// the seconds of `otherwise`. Error(bad_data), which begins with the name of the run, when a stage
+/// has no forward or no backward.
+[[nodiscard]] std::vector<StageSeconds> measured_seconds(
+    const std::string& run, std::span<const std::vector<ActionRecord>> devices,
+    std::vector<StageSeconds> otherwise);
+
+}  // namespace carousel

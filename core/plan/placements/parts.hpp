@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What several placements have in common: passes of a micro-batch, messages seen from one end,
+// partial sums of gradients that hop from micro-batch to micro-batch. Used by placements alone.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/plan/placements/placements.hpp"
+
+namespace carousel::placements {
+
+/// A message of training step 0, seen from one end.
+struct Line {
+  Payload payload = Payload::none;
+  Direction direction = Direction::none;
+  int peer = -1;  // program
+  int stage = -1;
+  int micro_batch = -1;
+  std::int64_t version = 0;
+  std::int64_t bytes = 0;
+  int buffer = -1;
+
+  [[nodiscard]] Action start() const;
+  [[nodiscard]] Action wait() const;
+};
+
+/// A collective of training step 0 about one stage; see ActionKind for `root`.
+struct Collective {
+  ActionKind kind = ActionKind::all_reduce;
+  Payload payload = Payload::total;
+  int group = 0;
+  int root = -1;  // program
+  int stage = -1;
+  int micro_batch = -1;  // the last one of a partial sum
+  std::int64_t version = 0;
+  std::int64_t bytes = 0;
+  int buffer = -1;
+
+  [[nodiscard]] Action start() const;
+  [[nodiscard]] Action wait() const;
+};
+
+/// One micro-batch in one stage.
+struct Pass {
+  int micro_batch = 0;
+  int stage = 0;
+  std::int64_t forward_time = 0;
+  std::int64_t backward_time = 0;
+  int turn = 0;
+};
+
+/// At the times of the rule.
+[[nodiscard]] Pass pass_of(const Rule& rule, int i, int j);
+
+void add_load(ProgramBuilder& builder, const Pass& pass);
+void add_forward(ProgramBuilder& builder, const Rule& rule, const Pass& pass);
+/// The gradient goes to `buffer`.
+void add_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int buffer);
+void add_release(ProgramBuilder& builder, const Pass& pass);
+
+/// Who runs the stage before or behind, for the same micro-batch.
+struct Neighbour {
+  int program = -1;  // none
+  int turn = 0;
+};
+
+/// Activations and their gradients across the cuts before and behind a stage whose neighbours are
+/// other devices. What one device makes in a time step the next one uses in the following.
+void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
+                    Neighbour before, Neighbour behind);
+
+[[nodiscard]] Action update(int stage, int source);
+/// buffer += source, which completes the sum through `micro_batch`.
+[[nodiscard]] Action accumulate(int micro_batch, int stage, int buffer, int source);
+
+/// A few buffers take the stages of a backward pass in turn, so that some may still be on their way
+/// while the next is filled. Two are enough between neighbours two time steps apart; gradients of a
+/// neighbour further ahead (N < S) need as many as there are time steps between the two.
+class AlternatingBuffers {
+ public:
+  AlternatingBuffers(int stages, int first_buffer, std::int64_t time_steps = 0);
+
+  [[nodiscard]] int count() const { return count_; }
+  [[nodiscard]] int of(int stage) const { return first_ + stage % count_; }
+  /// Whether nobody used the buffer before `stage` in this step.
+  [[nodiscard]] bool first_in_step(int stage) const { return stage + count_ >= stages_; }
+  /// Backward time, relative to that of `stage`, of the next stage in the same buffer.
+  [[nodiscard]] std::int64_t reuse_after(int stage) const;
+  void append_to(std::vector<std::vector<int>>& gradients) const;
+
+ private:
+  int stages_;
+  int first_;
+  int count_;
+};
+
+/// Partial sums of a stage that hop from the program of micro-batch i, first_program + i, to the
+/// next, through gradient buffer `own` of each.
+struct Chain {
+  int first_program = 0;
+  int own = 0;
+};
+
+/// Micro-batches first .. last whose gradients are one term of the sum: a single one, or with
+/// Reduction::fast those of a slot, which a collective adds up on the device of the last one. That
+/// has the next time step to do so, unless it completes a total that must not wait.
+struct Term {
+  int first = 0;
+  int last = 0;
+  std::int64_t delay = 0;  // time steps between its backward and the sum of the stage so far
+
+  [[nodiscard]] bool joint() const { return last > first; }
+};
+[[nodiscard]] Term term_of(const Rule& rule, const ScheduleSpec& spec, int micro_batch);
+
+/// Sums what the micro-batches of a joint term have in `buffer` of their devices on that of the
+/// last one, which is of program `root`.
+void add_joint_sum(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
+                   const Term& term, int group, int root, int buffer);
+/// Devices of the collectives, where micro-batch i has device i: those of a slot, or for dp all.
+[[nodiscard]] std::vector<std::vector<int>> groups_of(const Rule& rule);
+
+/// The time step in which the total of training step 0 can be used.
+[[nodiscard]] std::int64_t total_time(const Rule& rule, const ScheduleSpec& spec, int stage);
+
+/// Waits for the sum of all terms before and adds it to this one.
+void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
+                 const Term& term, int stage, Chain chain, const AlternatingBuffers& arriving);
+
+/// dp on the device of micro-batch i: the sum so far goes to the next, the total around to all.
+void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec, int i,
+                  int stage, Chain chain, const AlternatingBuffers& arriving);
+
+/// Partial sums leave device i for i + 1, or the last one of the next slot where terms are joint,
+/// as soon as they are complete, and the sum over all micro-batches leaves N - 1 for the owner of
+/// its stage. Adds the passes of micro-batch `device` to its device and all this, appends the
+/// gradient buffers, and returns those that backward fills.
+[[nodiscard]] AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
+                                                 const ScheduleSpec& spec,
+                                                 const std::vector<int>& owner, int device,
+                                                 std::vector<std::vector<int>>& gradients);
+
+/// The sum of one stage over all micro-batches on its way from or to `peer`.
+[[nodiscard]] Line total_line(const Rule& rule, const ScheduleSpec& spec, Direction direction,
+                              int peer, int stage, int buffer);
+
+/// The token that lets micro-batch i, on device i, begin once i - 1 is far enough ahead. One per
+/// step and not only one per segment: an offset once lost to a hiccup would never come back by
+/// itself.
+void add_tokens(ProgramBuilder& builder, const Rule& rule, int device);
+
+/// First micro-batch that may read the newest parameters of a stage without slack.
+[[nodiscard]] int first_fresh(const Rule& rule, int stage);
+
+/// Counts of a device that runs these stages and keeps their parameters.
+[[nodiscard]] BufferCounts counts_of(const Rule& rule, int first_stage, int last_stage);
+
+}  // namespace carousel::placements

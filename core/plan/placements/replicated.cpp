@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/plan/placements/parts.hpp"
+
+namespace carousel::placements {
+namespace {
+
+/// When theta_{t+1} of one stage is at the owner (hop 0) and its successors on the ring, in time
+/// steps from the start of step t. The completed gradient leaves device N-1 at `ready`; the first
+/// reader's need is a deadline, and the messages up to it share the time evenly. Where the slack
+/// lets nobody read them in the next step (v1, and v2 with slack = S), each hop around the ring
+/// takes one time step, so that stages follow each other over a link as do the forwards that read
+/// them; the total has what is left, for it meets partial sums at its owner. An owner that is the
+/// first reader itself updates a time step before: parameters that leave behind its forward would
+/// meet, at the next device, the total of the stage before, where there is one.
+class HandOn {
+ public:
+  HandOn(const Rule& rule, const ScheduleSpec& spec, int stage, int owner)
+      : owner_(owner), devices_(rule.micro_batches()) {
+    const int last = devices_ - 1;
+    const std::int64_t ready = total_time(rule, spec, stage);
+    const auto first_use = [&](int device) {
+      return rule.forward_time(device, stage, rule.fresh(device, stage) ? 1 : 2);
+    };
+    int reader = 0;
+    for (int h = 1; h < devices_; ++h) {
+      if (first_use(device(h)) < first_use(device(reader))) reader = h;
+    }
+    const std::int64_t deadline = first_use(device(reader));
+    const int diagonal = owner == last ? 0 : 1;
+    const std::int64_t messages = reader + diagonal;
+    for (int h = 0; h < devices_; ++h) {
+      const std::int64_t message = h + diagonal;  // that brings it, counted from 1
+      const std::int64_t share = messages == 0 ? 0 : (deadline - ready) * message / messages;
+      std::int64_t time = h <= reader ? ready + share : first_use(device(h));
+      if (h <= reader && message > 0 && rule.slack() == rule.stages())
+        time = reader == 0 && rule.stages() > 1 ? std::max(ready + 1, deadline - 1)
+                                                : std::max(time, deadline - (reader - h));
+      times_.push_back(time);
+    }
+  }
+
+  [[nodiscard]] int device(int hop) const { return (owner_ + hop) % devices_; }
+  [[nodiscard]] std::int64_t time_at(int device) const {
+    return times_[(device - owner_ + devices_) % devices_];
+  }
+
+ private:
+  int owner_;
+  int devices_;
+  std::vector<std::int64_t> times_;
+};
+
+/// Parameters of one stage on their way around the ring, seen from one device.
+void add_hand_on(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
+                 const HandOn& ring, int owner, int device, int stage) {
+  const int devices = rule.micro_batches();
+  if (devices == 1) return;
+  const std::int64_t cycle = 2LL * rule.stages();
+  const int next = (device + 1) % devices;
+  const int before = (device + devices - 1) % devices;
+  const std::int64_t bytes = spec.message_bytes[stage];
+  const Line in{.payload = Payload::parameters,
+                .direction = Direction::receive,
+                .peer = before,
+                .stage = stage,
+                .version = 1,
+                .bytes = bytes};
+  Line out = in;
+  out.direction = Direction::send;
+  out.peer = next;
+  const std::int64_t here = ring.time_at(device);
+
+  // The buffer of version t+1 is free once version t-1 was read for the last time.
+  const bool fresh = rule.fresh(device, stage);
+  const std::int64_t free = fresh ? rule.offset(device) : rule.backward_time(device, stage, 0);
+  if (device != owner) {
+    builder.add(free, fresh ? Phase::post : Phase::late_post, in.start());
+    builder.add(here, Phase::receive_parameters, in.wait());
+  }
+  if (next == owner) return;
+  // With slack there is time to spare: who reads them now hands them on behind its forward, if that
+  // is a time step early, and leaves the link before it to the last gradient of the backward.
+  const bool reads = here == rule.forward_time(device, stage, fresh ? 1 : 2);
+  const bool spare = rule.slack() > 0 && ring.time_at(next) >= here + 2;
+  const Phase arrived = device == owner ? Phase::update : Phase::receive_parameters;
+  builder.add(here, reads && spare ? Phase::leave : arrived, out.start());
+  // Two steps later the same buffer is written again.
+  if (device == owner)
+    builder.add(here + 2 * cycle, Phase::before_update, out.wait());
+  else
+    builder.add(free + 2 * cycle, fresh ? Phase::before_post : Phase::late_wait, out.wait());
+}
+
+Program cyclic(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& owner,
+               const std::vector<HandOn>& rings, int device) {
+  const int last = rule.micro_batches() - 1;
+  const int stages = rule.stages();
+  ProgramBuilder builder(2LL * stages);
+  Program result{.first_device = device, .buffers = counts_of(rule, 0, stages - 1)};
+  std::vector<std::vector<int>>& gradients = result.buffers.gradients;
+
+  add_tokens(builder, rule, device);
+  const AlternatingBuffers own = add_ring_passes(builder, rule, spec, owner, device, gradients);
+  for (int j = stages - 1; j >= 0; --j) {
+    const HandOn& ring = rings[j];
+    result.buffers.optimizer[j] = owner[j] == device;
+    if (owner[j] == device) {
+      const std::int64_t now = ring.time_at(device);
+      int source = own.of(j);
+      if (device != last) {
+        source = static_cast<int>(gradients.size());
+        gradients.push_back({j});
+        const Line in = total_line(rule, spec, Direction::receive, last, j, source);
+        builder.add(std::max<std::int64_t>(rule.offset(device), now - 2 * stages), Phase::post,
+                    in.start());
+        builder.add(now, Phase::update, in.wait());
+      }
+      builder.add(now, Phase::update, update(j, source));
+    }
+    add_hand_on(builder, rule, spec, ring, owner[j], device, j);
+  }
+  result.actions = builder.fold();
+  return result;
+}
+
+Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
+  const int devices = rule.micro_batches();
+  const int stages = rule.stages();
+  const std::int64_t cycle = 2LL * stages;
+  const Reduction reduction = spec.parallel.reduction;
+  const bool chain = reduction == Reduction::ordered && devices > 1;
+  // The buckets of Li et al. 2020 (doi 10.14778/3415478.3415530), one per stage: the stages before
+  // it still have their backward to run.
+  const bool overlapped = reduction == Reduction::overlapped && devices > 1;
+  const auto sum_of = [&](int j) {
+    return Collective{.stage = j, .bytes = spec.message_bytes[j], .buffer = j};
+  };
+  ProgramBuilder builder(cycle);
+  Program result{.first_device = device, .buffers = counts_of(rule, 0, stages - 1)};
+  std::vector<std::vector<int>>& gradients = result.buffers.gradients;
+  for (int j = 0; j < stages; ++j) gradients.push_back({j});
+  const AlternatingBuffers arriving(stages, stages);
+  if (chain && device > 0) arriving.append_to(gradients);
+
+  add_load(builder, {.micro_batch = device});
+  for (int j = stages - 1; j >= 0; --j) {
+    const Pass pass = pass_of(rule, device, j);
+    add_forward(builder, rule, pass);
+    add_backward(builder, rule, pass, j);
+    if (chain) add_dp_chain(builder, rule, spec, device, j, {.own = j}, arriving);
+    if (overlapped) builder.add(pass.backward_time, Phase::leave, sum_of(j).start());
+    add_release(builder, pass);
+  }
+  if (reduction == Reduction::fast && devices > 1) {
+    Collective sum;
+    for (std::int64_t bytes : spec.message_bytes) sum.bytes += bytes;
+    builder.add(cycle - 1, Phase::late_post, sum.start());
+    builder.add(cycle, Phase::update, sum.wait());
+  }
+  for (int j = stages - 1; j >= 0; --j) {
+    if (overlapped) builder.add(cycle, Phase::update, sum_of(j).wait());
+    builder.add(cycle, Phase::update, update(j, j));
+  }
+  result.actions = builder.fold();
+  return result;
+}
+
+}  // namespace
+
+Layout replicated(const Rule& rule, const ScheduleSpec& spec) {
+  Layout layout{.period_time = 2LL * rule.stages()};
+  std::vector<HandOn> rings;
+  for (int j = 0; j < rule.stages(); ++j) {
+    layout.owner.push_back(first_fresh(rule, j));
+    if (rule.cyclic()) rings.emplace_back(rule, spec, j, layout.owner[j]);
+  }
+  layout.groups = groups_of(rule);
+  for (int device = 0; device < rule.micro_batches(); ++device) {
+    layout.programs.push_back(rule.cyclic() ? cyclic(rule, spec, layout.owner, rings, device)
+                                            : dp(rule, spec, device));
+  }
+  return layout;
+}
+
+}  // namespace carousel::placements

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/prepare/prepare.hpp"
+
+#include <algorithm>
+#include <climits>
+
+#include "core/base/check.hpp"
+#include "core/base/real.hpp"
+#include "core/data/prefetcher.hpp"
+#include "core/data/sampler.hpp"
+#include "core/plan/costs.hpp"
+#include "core/proof/checker.hpp"
+
+namespace carousel {
+namespace {
+
+/// Kernels count the pixels of a micro-batch in int; the first layer that has more.
+const LayerSpec* too_many_pixels(const Model& model, int batch) {
+  for (const LayerSpec& layer : model.layers) {
+    const SampleShape& largest =
+        layer.input.size() > layer.output.size() ? layer.input : layer.output;
+    if (std::int64_t{batch} * largest.height * largest.width > INT_MAX) return &layer;
+  }
+  return nullptr;
+}
+
+/// The first batch norm that has a single value per channel.
+const LayerSpec* single_values(const Model& model, int batch) {
+  for (const LayerSpec& layer : model.layers) {
+    const bool single = std::int64_t{batch} * layer.input.height * layer.input.width == 1;
+    if (layer.kind == LayerKind::batch_norm && single) return &layer;
+  }
+  return nullptr;
+}
+
+MemorySpec memory_spec(const PlanRequest& request, const PlanBasis& basis, int batch) {
+  const auto staging = [&](const SampleShape& sample) {
+    return Prefetcher::planned_bytes(sample, basis.train_samples, batch, staged_batches);
+  };
+  return {.input = basis.sample,
+          .micro_batch_size = batch,
+          .optimizer_state = request.momentum,
+          .evaluation_batches = (basis.test_samples + batch - 1) / batch,
+          .staging_bytes = staging(basis.sample),
+          .label_staging_bytes = staging({}),
+          .staged_messages = basis.staged_messages};
+}
+
+void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
+  if (largest == 0 || run.schedule.devices() == 1) return;
+  for (int j = 0; j < run.schedule.rule().stages(); ++j) {
+    const std::int64_t bytes = run.schedule.message_bytes(j);
+    if (bytes > largest)
+      fail(ExitCode::usage,
+           "parallel.stages = {} makes stage {} of {} bytes, and a message of MPI holds {}; use "
+           "more stages, or balance = \"parameters\"",
+           run.schedule.rule().stages(), j, bytes, largest);
+  }
+  if (run.memory.largest_message > largest)
+    fail(ExitCode::usage,
+         "parallel.reduction = \"{}\" makes a message of {} bytes, and a message of MPI holds {}; "
+         "use \"ordered\" or more stages",
+         to_string(run.schedule.parallel().reduction), run.memory.largest_message, largest);
+}
+
+}  // namespace
+
+PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
+  const int batch = request.micro_batch_size;
+  Model model = build_model(request.model, basis.sample, basis.classes);
+  if (const LayerSpec* layer = too_many_pixels(model, batch))
+    fail(ExitCode::usage,
+         "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "
+         "micro-batches",
+         batch, layer->label(), INT_MAX);
+  model.layers.back().smoothing = request.label_smoothing;  // the loss
+  Partition partition = cut_model(model, request.parallel, batch, request.machine);
+  std::vector<StageMemory> stages = plan_stages(model, partition, batch);
+
+  Schedule schedule(schedule_spec(request.parallel, stages));
+  check_schedule(schedule);
+
+  // Throws when there is not a single training step in the data.
+  const TrainingOrder order{basis.train_samples, request.parallel.micro_batches, batch};
+  static_cast<void>(order.steps_per_epoch());
+  MemoryPlan plan = plan_memory(memory_spec(request, basis, batch), std::move(stages), schedule);
+  PreparedRun run{basis, std::move(model), std::move(partition), std::move(schedule),
+                  std::move(plan)};
+  check_message_sizes(run, request.largest_message);
+  return run;
+}
+
+void check_batch_norm(const PlanRequest& request, const PreparedRun& run) {
+  if (const LayerSpec* layer = single_values(run.model, request.micro_batch_size))
+    fail(ExitCode::usage,
+         "train.micro_batch_size = 1 leaves {} a single value per channel of images of {}; use at "
+         "least 2",
+         layer->label(), to_string(run.model.input));
+}
+
+int saved_copies(const PreparedRun& run) {
+  const bool momentum = std::ranges::any_of(run.memory.devices, [](const DeviceMemoryPlan& plan) {
+    return std::ranges::any_of(plan.optimizer, [](std::int64_t offset) { return offset >= 0; });
+  });
+  return run.schedule.buffers(0).parameter_copies + (momentum ? 1 : 0);
+}
+
+AdviceQuestion advice_question(const PlanRequest& request, const PreparedRun& run) {
+  constexpr int most_tried = 256;  // micro-batches, unless deck or machine have more
+  AdviceQuestion question{
+      .samples = std::int64_t{request.parallel.micro_batches} * request.micro_batch_size,
+      .micro_batches = {},
+      .optimizer_states = request.momentum ? 1 : 0,
+      .largest_message = request.largest_message == 0 ? INT64_MAX : request.largest_message,
+      .machine = *request.machine,
+      .memory = [&request, &run](int batch) { return memory_spec(request, run.basis, batch); }};
+  question.machine.jitter = 0;  // which of two plans is faster should not be luck
+  if (question.machine.devices == 0) question.machine.devices = run.schedule.devices();
+  const std::int64_t most =
+      std::min(most_parallel,
+               std::max({most_tried, question.machine.devices, request.parallel.micro_batches}));
+  for (std::int64_t n = 1; n <= std::min(most, question.samples); ++n) {
+    if (question.samples % n != 0 || question.samples / n > most_micro_batch_size) continue;
+    const auto batch = static_cast<int>(question.samples / n);
+    if (too_many_pixels(run.model, batch) == nullptr && single_values(run.model, batch) == nullptr)
+      question.micro_batches.push_back(batch);
+  }
+  return question;
+}
+
+}  // namespace carousel

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What is asked for before a run is planned, as plain data: a model, a way to train it and a
+// machine. It knows neither the deck that said so nor the files behind the data.
+
+#include <cstdint>
+#include <optional>
+
+#include "core/model/model.hpp"
+#include "core/plan/machine.hpp"
+#include "core/plan/rule.hpp"
+
+namespace carousel {
+
+/// What a plan follows from beside the deck, so that it can be made again when the data set is gone
+/// and on another machine.
+struct PlanBasis {
+  SampleShape sample;
+  int classes = 0;
+  std::int64_t train_samples = 0;
+  std::int64_t test_samples = 0;
+  int real_bytes = 0;            // of one number, by the build
+  bool staged_messages = false;  // messages pass through host memory
+
+  bool operator==(const PlanBasis&) const = default;
+};
+
+struct PlanRequest {
+  ModelConfig model;
+  ParallelConfig parallel;
+  int micro_batch_size = 1;
+  double label_smoothing = 0;
+  bool momentum = false;             // one optimizer state per parameter
+  std::int64_t largest_message = 0;  // bytes that one message may have; 0: any number
+  std::optional<Machine> machine = {};
+};
+
+}  // namespace carousel

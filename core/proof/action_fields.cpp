@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/proof/action_fields.hpp"
+
+#include <algorithm>
+
+namespace carousel {
+namespace {
+
+/// Copies the numbers that the action may have, one by one, into a bare action; whatever then
+/// differs from the action has no meaning there.
+class Fields {
+ public:
+  Fields(const Schedule& schedule, const Segment& segment, int device, const Action& action)
+      : schedule_(schedule),
+        counts_(schedule.buffers(device)),
+        segment_(segment),
+        device_(device),
+        action_(action),
+        bare_{.kind = action.kind, .time = action.time, .step = action.step} {}
+
+  const char* compute() {
+    switch (action_.kind) {
+      case ActionKind::load:
+        micro_batch();
+        bare_.stage = counts_.first_stage;
+        turn(&Action::buffer, counts_.inputs);
+        break;
+      case ActionKind::forward:
+        demand(action_.time >= 0, "runs before the segment begins");
+        version();
+        [[fallthrough]];
+      case ActionKind::release:
+        micro_batch();
+        if (stage()) turn(&Action::buffer, counts_.frames[action_.stage]);
+        break;
+      case ActionKind::backward:
+        demand(action_.time >= 0, "runs before the segment begins");
+        version();
+        micro_batch();
+        if (stage()) turn(&Action::source, counts_.frames[action_.stage]);
+        gradient(&Action::buffer);
+        break;
+      case ActionKind::accumulate:
+        micro_batch();
+        stage();
+        gradient(&Action::buffer);
+        gradient(&Action::source);
+        break;
+      case ActionKind::update:
+        version();
+        stage();
+        gradient(&Action::source);
+        break;
+      default:
+        demand(false, "does not belong into training");
+    }
+    return verdict();
+  }
+
+  const char* message() {
+    const Direction direction =
+        action_.kind == ActionKind::send ? Direction::send : Direction::receive;
+    demand(action_.kind == ActionKind::wait || action_.direction == direction,
+           "goes the wrong way");
+    bare_.direction = action_.direction;
+    bare_.payload = action_.payload;
+    bare_.peer = action_.peer;
+    demand(within(action_.peer, schedule_.devices()) && action_.peer != device_, "has no peer");
+    const ScheduleSpec& spec = schedule_.spec();
+    switch (action_.payload) {
+      case Payload::token: {
+        micro_batch();
+        const int from = sends() ? device_ : action_.peer;
+        const int to = sends() ? action_.peer : device_;
+        demand(from + 1 == to && action_.micro_batch == to, "lets another than the next one begin");
+        break;
+      }
+      case Payload::activations:
+        micro_batch();
+        if (cut(counts_.first_stage, counts_.last_stage + 1) &&
+            demand(action_.stage > 0, "crosses another cut")) {
+          bare_.bytes = spec.activation_bytes[action_.stage - 1];
+          turn(&Action::buffer, counts_.frames[action_.stage - (sends() ? 1 : 0)]);
+        }
+        break;
+      case Payload::d_activations:
+        micro_batch();
+        if (cut(counts_.last_stage, counts_.first_stage - 1)) {
+          bare_.bytes = spec.d_activation_bytes[action_.stage];
+          turn(&Action::buffer, counts_.boundaries[action_.stage]);
+        }
+        break;
+      case Payload::gradient:
+      case Payload::total:
+        micro_batch();
+        if (any_stage()) bare_.bytes = spec.message_bytes[action_.stage];
+        gradient(&Action::buffer);
+        break;
+      case Payload::parameters:
+        version();
+        if (any_stage()) bare_.bytes = spec.message_bytes[action_.stage];
+        break;
+      case Payload::forward_copy:
+      case Payload::backward_copy:
+        micro_batch();
+        copy();
+        break;
+      default:
+        demand(false, "does not belong into training");
+    }
+    return verdict();
+  }
+
+  const char* group() {
+    demand(last_group() >= 0, "is a collective, and the placement has none");
+    if (error_ != nullptr) return error_;
+    const std::vector<int>& devices =
+        schedule_.groups()[std::clamp(action_.group, 0, last_group())];
+    demand(action_.kind == ActionKind::wait || action_.kind == kind_of_collective(),
+           "is another collective than the placement has");
+    demand(within(action_.group, last_group() + 1) && std::ranges::count(devices, device_) == 1,
+           "names a group that is not the device's");
+    bare_.group = action_.group;
+    bare_.payload = action_.payload;
+    const Placement placement = schedule_.parallel().placement;
+    const bool copies =
+        action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy;
+    demand(copies || by_collectives(schedule_.parallel().reduction),
+           "is a collective, and the sums are ordered");
+    demand(devices.size() > 1, "is a collective of a device with itself");
+    if (copies) {
+      demand(placement == Placement::sharded && !cyclic(), "broadcasts what is handed on");
+      copy();
+    } else if (action_.payload == Payload::total && action_.stage < 0) {
+      // Others have no room for all stages in one message.
+      demand(placement == Placement::replicated && !cyclic() &&
+                 schedule_.parallel().reduction == Reduction::fast,
+             "sums no stage");
+      for (const std::int64_t bytes : schedule_.spec().message_bytes) bare_.bytes += bytes;
+    } else if (demand(action_.payload == (cyclic() ? Payload::gradient : Payload::total),
+                      "does not belong into a collective") &&
+               any_stage()) {
+      bare_.bytes = schedule_.message_bytes(action_.stage);
+      gradient(&Action::buffer);
+    }
+    if (cyclic()) {
+      micro_batch();
+      demand(schedule_.rule().last_of_slot(action_.micro_batch) == action_.micro_batch,
+             "is not named by the last micro-batch of its slot");
+      // In model, the devices of a group take the slots in turn.
+      demand(placement == Placement::model ||
+                 action_.group == schedule_.rule().slot(action_.micro_batch),
+             "is of another slot than its group");
+      bare_.peer = devices.back();
+    } else if (placement == Placement::sharded && any_stage()) {
+      bare_.peer = schedule_.owner(action_.stage);
+    } else if (placement == Placement::model) {
+      demand(action_.group == action_.stage, "sums over the devices of another stage");
+    }
+    return verdict();
+  }
+
+ private:
+  static bool within(int value, int end) { return value >= 0 && value < end; }
+
+  bool demand(bool condition, const char* what) {
+    if (!condition && error_ == nullptr) error_ = what;
+    return condition;
+  }
+
+  const char* verdict() {
+    demand(bare_ == action_, "has numbers that do not belong to it");
+    return error_;
+  }
+
+  [[nodiscard]] bool cyclic() const { return schedule_.rule().cyclic(); }
+  [[nodiscard]] bool sends() const { return action_.direction == Direction::send; }
+  [[nodiscard]] int last_group() const { return static_cast<int>(schedule_.groups().size()) - 1; }
+
+  [[nodiscard]] ActionKind kind_of_collective() const {
+    if (cyclic()) return ActionKind::reduce;
+    if (action_.payload != Payload::total) return ActionKind::broadcast;
+    return schedule_.parallel().placement == Placement::sharded ? ActionKind::reduce
+                                                                : ActionKind::all_reduce;
+  }
+
+  void version() { bare_.version = action_.version; }
+
+  void micro_batch() {
+    bare_.micro_batch = action_.micro_batch;
+    demand(within(action_.micro_batch, schedule_.rule().micro_batches()),
+           "names a micro-batch that is not");
+  }
+
+  bool any_stage() {
+    bare_.stage = action_.stage;
+    return demand(within(action_.stage, schedule_.rule().stages()), "names a stage that is not");
+  }
+
+  bool stage() {
+    const bool here = action_.stage >= counts_.first_stage && action_.stage <= counts_.last_stage;
+    return any_stage() && demand(here, "names a stage of other devices");
+  }
+
+  /// What crosses a cut arrives at, or leaves for, one stage alone.
+  bool cut(int arriving, int leaving) {
+    const bool here = action_.stage == (sends() ? leaving : arriving);
+    return any_stage() && demand(here, "crosses another cut");
+  }
+
+  /// Parameters that pass by lie in the buffer of their pass, or in what the device owns.
+  void copy() {
+    version();
+    if (!any_stage()) return;
+    bare_.bytes = schedule_.message_bytes(action_.stage);
+    const bool owns = counts_.owns(action_.stage);
+    if (!demand(owns || counts_.travelling > 0, "hands on what every device has")) return;
+    if (!owns)
+      bare_.buffer = schedule_.travelling(device_, action_.step - segment_.first, action_.payload,
+                                          action_.stage);
+    demand(action_.buffer == bare_.buffer, "names a buffer whose turn it is not");
+  }
+
+  void turn(int Action::*buffer, int count) {
+    if (!demand(count > 0, "names a buffer that is not")) return;
+    bare_.*buffer = schedule_.round_robin(action_.step - segment_.first,
+                                          std::max(action_.micro_batch, 0), count);
+    demand(action_.*buffer == bare_.*buffer, "names a buffer whose turn it is not");
+  }
+
+  void gradient(int Action::*buffer) {
+    bare_.*buffer = action_.*buffer;
+    if (!demand(within(action_.*buffer, static_cast<int>(counts_.gradients.size())),
+                "names a gradient buffer that is not"))
+      return;
+    const std::vector<int>& stages = counts_.gradients[action_.*buffer];
+    demand(std::ranges::find(stages, action_.stage) != stages.end(),
+           "names a gradient buffer that is not for its stage");
+  }
+
+  const Schedule& schedule_;
+  const BufferCounts& counts_;
+  Segment segment_;
+  int device_;
+  const Action& action_;
+  Action bare_;
+  const char* error_ = nullptr;
+};
+
+}  // namespace
+
+const char* misnamed_field(const Schedule& schedule, const Segment& segment, int device,
+                           const Action& action) {
+  if (action.step < segment.first || action.step >= segment.last) return "is outside the segment";
+  Fields fields(schedule, segment, device, action);
+  if (is_collective(action)) return fields.group();
+  const bool message = action.kind == ActionKind::post || action.kind == ActionKind::send ||
+                       action.kind == ActionKind::wait;
+  return message ? fields.message() : fields.compute();
+}
+
+}  // namespace carousel

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/proof/checker.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+#include "core/proof/action_fields.hpp"
+#include "core/proof/symbolic_device.hpp"
+
+namespace carousel {
+namespace {
+
+/// Lets all devices run as far as they can, in turn, until nothing moves: with messages that keep
+/// their order, the outcome does not depend on who runs when.
+class Machine {
+ public:
+  Machine(const Schedule& schedule, const Segment& segment,
+          const std::vector<std::vector<Action>>& lists)
+      : schedule_(schedule),
+        segment_(segment),
+        lists_(lists),
+        places_(schedule.devices()),
+        collectives_(schedule.groups().size()) {
+    for (int d = 0; d < schedule.devices(); ++d) devices_.emplace_back(schedule, segment, d);
+  }
+
+  std::optional<Fault> run() {
+    const int devices = static_cast<int>(places_.size());
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (int d = 0; d < devices; ++d) {
+        while (places_[d].next < lists_[d].size()) {
+          const Outcome outcome = step(d, lists_[d][places_[d].next]);
+          if (outcome.error != nullptr) return fault(d, outcome.error);
+          if (outcome.blocked) break;
+          ++places_[d].next;
+          moved = true;
+        }
+      }
+    }
+    for (int d = 0; d < devices; ++d) {
+      if (places_[d].next < lists_[d].size()) return fault(d, "waits for ever");
+    }
+    for (int d = 0; d < devices; ++d) {
+      if (!places_[d].requests.empty()) return fault(d, "a message was never waited for");
+      if (const char* error = devices_[d].at_the_end(); error != nullptr) return fault(d, error);
+    }
+    // Every pass ran on some device; none ran twice, since every total had each micro-batch once.
+    std::int64_t passes = 0;
+    for (const SymbolicDevice& device : devices_) passes += device.passes();
+    const Rule& rule = schedule_.rule();
+    if (passes != (segment_.last - segment_.first) * rule.micro_batches() * rule.stages())
+      return fault(0, "micro-batches are missing");
+    return std::nullopt;
+  }
+
+ private:
+  /// What became of the next action of a device.
+  struct Outcome {
+    const char* error = nullptr;
+    bool blocked = false;
+  };
+
+  /// A started message until its wait.
+  struct Request {
+    Action action;
+    bool complete = false;
+    std::size_t ordinal = 0;   // of a collective in its group
+    Statement statement = {};  // of a send, then of what it meets
+  };
+
+  /// A collective that some devices of its group have started.
+  struct Collective {
+    Action action;
+    std::size_t started = 0;
+  };
+
+  struct Place {
+    std::size_t next = 0;  // action
+    std::vector<Request> requests;
+    std::vector<std::size_t> collectives;  // [group] started so far
+  };
+
+  [[nodiscard]] Fault fault(int d, const char* why) const {
+    const std::size_t at = places_[d].next;
+    const std::string action = at < lists_[d].size()
+                                   ? to_string(lists_[d][at])
+                                   : fmt::format("end of the segment of steps {} .. {}",
+                                                 segment_.first, segment_.last - 1);
+    return {d, at, fmt::format("device {}, action {}: {}: {}", d, at, action, why)};
+  }
+
+  [[nodiscard]] static std::vector<Request>::iterator under_way(Place& place,
+                                                                const Action& action) {
+    return std::ranges::find_if(place.requests, [&](const Request& candidate) {
+      return same_message(candidate.action, action);
+    });
+  }
+
+  Outcome step(int d, const Action& action) {
+    if (const char* error = devices_[d].execute(action); error != nullptr) return {error};
+    Place& place = places_[d];
+    if (action.kind == ActionKind::wait) return wait(d, action);
+    const bool joins = is_collective(action);
+    if (!joins && action.kind != ActionKind::post && action.kind != ActionKind::send) return {};
+    if (std::ssize(place.requests) == schedule_.buffers(d).requests)
+      return {"starts more messages than the device has requests"};
+    if (under_way(place, action) != place.requests.end())
+      return {"starts what is under way already; a wait could not tell them apart"};
+    place.requests.push_back({.action = action});
+    if (joins) return {join(d)};
+    if (action.kind == ActionKind::send)
+      place.requests.back().statement = devices_[d].statement(action);
+    return {match(d)};
+  }
+
+  /// Enters the newest request of device d into the collectives of its group, which all devices
+  /// must start in the same order.
+  const char* join(int d) {
+    Request& mine = places_[d].requests.back();
+    const auto group = static_cast<std::size_t>(mine.action.group);
+    std::vector<std::size_t>& counts = places_[d].collectives;
+    counts.resize(collectives_.size());
+    mine.ordinal = counts[group]++;
+    std::vector<Collective>& all = collectives_[group];
+    if (mine.ordinal == all.size()) all.push_back({mine.action});
+    Collective& met = all[mine.ordinal];
+    ++met.started;
+    const Action& a = mine.action;
+    const Action& b = met.action;
+    const bool same = a.kind == b.kind && a.payload == b.payload && a.stage == b.stage &&
+                      a.step == b.step && a.micro_batch == b.micro_batch &&
+                      a.version == b.version && a.peer == b.peer && a.bytes == b.bytes;
+    return same ? nullptr : "meets another collective in its group";
+  }
+
+  /// Completes the newest request of device d when its other end is waiting; messages between two
+  /// devices about the same thing keep their order.
+  const char* match(int d) {
+    Request& mine = places_[d].requests.back();
+    const Action& a = mine.action;
+    for (Request& other : places_[a.peer].requests) {
+      const Action& b = other.action;
+      if (other.complete || b.peer != d || b.direction == a.direction || b.payload != a.payload ||
+          b.stage != a.stage || b.direction == Direction::none)
+        continue;
+      mine.complete = other.complete = true;
+      std::swap(mine.statement, other.statement);  // only the receiver looks at it
+      const bool same = a.step == b.step && a.micro_batch == b.micro_batch &&
+                        a.version == b.version && a.bytes == b.bytes;
+      return same ? nullptr : "meets another message at its peer";
+    }
+    return nullptr;
+  }
+
+  Outcome wait(int d, const Action& action) {
+    const auto request = under_way(places_[d], action);
+    if (request == places_[d].requests.end()) return {"waits for what was never started"};
+    Action started = request->action;
+    started.kind = ActionKind::wait;
+    started.time = action.time;
+    if (started != action) return {"is about another buffer, version or size than was started"};
+    const bool complete = is_collective(action)
+                              ? collectives_[action.group][request->ordinal].started ==
+                                    schedule_.groups()[action.group].size()
+                              : request->complete;
+    if (!complete) return {nullptr, true};
+    const char* error = devices_[d].finish(action, request->statement);
+    places_[d].requests.erase(request);
+    return {error};
+  }
+
+  const Schedule& schedule_;
+  Segment segment_;
+  const std::vector<std::vector<Action>>& lists_;
+  std::vector<SymbolicDevice> devices_;
+  std::vector<Place> places_;
+  std::vector<std::vector<Collective>> collectives_;  // [group]
+};
+
+}  // namespace
+
+std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
+                                   const std::vector<std::vector<Action>>& lists) {
+  return Machine(schedule, segment, lists).run();
+}
+
+std::optional<Fault> find_fault(const Schedule& schedule) {
+  const Segment window = schedule.window();
+  if (auto fault = check_actions(schedule, window, schedule.lists(window))) return fault;
+  const Segment step{0, 1};
+  return check_actions(schedule, step, schedule.lists(step));
+}
+
+void check_schedule(const Schedule& schedule) {
+  if (const std::optional<Fault> fault = find_fault(schedule))
+    fail(ExitCode::internal,
+         "the schedule is faulty: {}; this is a bug in Carousel, please report it", fault->text);
+}
+
+}  // namespace carousel

@@ -1,0 +1,325 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/proof/symbolic_device.hpp"
+
+#include <algorithm>
+
+#include "core/proof/action_fields.hpp"
+
+namespace carousel {
+namespace {
+
+/// The rule once more, straight from the paper's table and not by way of Rule.
+std::int64_t slot_by_rule(const ParallelConfig& parallel, std::int64_t i) {
+  return parallel.stages * i / parallel.micro_batches;
+}
+
+std::int64_t version_by_rule(const ParallelConfig& parallel, int i, int j, std::int64_t t) {
+  if (parallel.rule == RuleKind::dp) return t;
+  if (parallel.rule == RuleKind::cdp_v1) return t - 1;
+  const std::int64_t last = slot_by_rule(parallel, parallel.micro_batches - 1);
+  return slot_by_rule(parallel, i) + j >= last + parallel.slack ? t : t - 1;
+}
+
+/// Whether devices pace each other by tokens.
+bool paced(const ParallelConfig& parallel) {
+  return parallel.rule != RuleKind::dp &&
+         (parallel.placement == Placement::replicated || parallel.placement == Placement::sharded);
+}
+
+}  // namespace
+
+SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment, int device)
+    : schedule_(schedule),
+      parallel_(schedule.parallel()),
+      counts_(schedule.buffers(device)),
+      segment_(segment),
+      device_(device),
+      parameters_(parallel_.stages),
+      travelling_(counts_.travelling),
+      gradients_(counts_.gradients.size()),
+      landings_(counts_.lands() ? counts_.frames[counts_.first_stage] : 0),
+      inputs_(counts_.inputs),
+      metrics_(parallel_.micro_batches),
+      known_decision_(segment.first - 1),
+      told_(segment.first - 1) {
+  for (const int j : counts_.owned) {
+    parameters_[j].resize(counts_.parameter_copies);
+    for (std::int64_t v = segment.first - counts_.parameter_copies + 1; v <= segment.first; ++v)
+      copy_of(j, v).version = v;
+  }
+  for (int j = 0; j < parallel_.stages; ++j) {
+    frames_.emplace_back(counts_.frames[j]);
+    boundaries_.emplace_back(counts_.boundaries[j]);
+  }
+}
+
+const char* SymbolicDevice::execute(const Action& action) {
+  error_ = misnamed_field(schedule_, segment_, device_, action);
+  demand(action.step <= known_decision_ + 3, "runs before step - 3 is known to be complete");
+  if (!fine()) return error_;
+  switch (action.kind) {
+    case ActionKind::load:
+      load(action);
+      break;
+    case ActionKind::forward:
+      forward(action);
+      break;
+    case ActionKind::backward:
+      backward(action);
+      break;
+    case ActionKind::accumulate:
+      accumulate(action);
+      break;
+    case ActionKind::update:
+      update(action);
+      break;
+    case ActionKind::release:
+      release(action);
+      break;
+    case ActionKind::post:
+      post(action);
+      break;
+    case ActionKind::send:
+      send(action);
+      break;
+    case ActionKind::all_reduce:
+    case ActionKind::reduce:
+    case ActionKind::broadcast:
+      collective(action);
+      break;
+    case ActionKind::wait:
+    case ActionKind::save:
+      break;
+  }
+  return error_;
+}
+
+SymbolicDevice::ParameterCopy& SymbolicDevice::copy_of(int stage, std::int64_t version) {
+  const auto copies = static_cast<std::int64_t>(parameters_[stage].size());
+  return parameters_[stage][((version % copies) + copies) % copies];
+}
+
+SymbolicDevice::ParameterCopy& SymbolicDevice::passing(const Action& action, Payload payload) {
+  if (owns(action.stage)) return copy_of(action.stage, action.version);
+  return travelling_[schedule_.travelling(device_, action.step - segment_.first, payload,
+                                          action.stage)];
+}
+
+/// The executor takes these buffers in turn; so must whoever checks its lists.
+SymbolicDevice::Place& SymbolicDevice::in_turn(std::vector<Place>& places, const Action& action) {
+  return places[schedule_.round_robin(action.step - segment_.first, action.micro_batch,
+                                      static_cast<int>(places.size()))];
+}
+
+int SymbolicDevice::first_of_term(int micro_batch) const {
+  if (!by_collectives(parallel_.reduction)) return micro_batch;
+  if (parallel_.rule == RuleKind::dp) return 0;
+  int first = micro_batch;
+  while (first > 0 && slot_by_rule(parallel_, first - 1) == slot_by_rule(parallel_, micro_batch))
+    --first;
+  return first;
+}
+
+std::vector<bool> SymbolicDevice::between(int first, int last) const {
+  std::vector<bool> summed(parallel_.micro_batches);
+  std::fill(summed.begin() + first, summed.begin() + last + 1, true);
+  return summed;
+}
+
+/// Whether the buffer has what a message of this kind is to carry, or an update to read.
+bool SymbolicDevice::holds(const GradientBuffer& buffer, const Action& action) const {
+  if (buffer.pending.landing || buffer.step != action.step || buffer.stage != action.stage)
+    return false;
+  const bool part = action.payload == Payload::gradient;
+  if (!part) return buffer.summed == through(parallel_.micro_batches - 1);
+  // What a device summed by itself first is not the sum through the last one it added.
+  if (parallel_.reduction == Reduction::local)
+    return !buffer.summed.empty() && buffer.summed[action.micro_batch];
+  return buffer.summed == through(action.micro_batch);
+}
+
+void SymbolicDevice::load(const Action& action) {
+  Place& input = in_turn(inputs_, action);
+  demand(input.free(), "overwrites images in use");
+  // Behind a divergence, loads of later steps are left out: they must be the last ones.
+  demand(action.step >= newest_load_, "loads images of a step behind those of a later one");
+  newest_load_ = action.step;
+  input.who = {action.step, action.micro_batch};
+}
+
+/// Both passes read the version of the rule, from a copy that nothing is landing in.
+void SymbolicDevice::demand_version(const Action& action) {
+  const std::int64_t version =
+      version_by_rule(parallel_, action.micro_batch, action.stage, action.step);
+  demand(action.version == version, "does not use the version of the rule");
+  if (!fine()) return;
+  if (owns(action.stage)) {
+    const ParameterCopy& copy = copy_of(action.stage, version);
+    demand(copy.version == version && !copy.pending.landing, "its parameters are not here");
+    return;
+  }
+  const Payload payload =
+      action.kind == ActionKind::forward ? Payload::forward_copy : Payload::backward_copy;
+  const ParameterCopy& copy = passing(action, payload);
+  demand(copy.stage == action.stage && copy.payload == payload && copy.step == action.step &&
+             copy.version == version && !copy.pending.landing,
+         "its parameters are not here");
+}
+
+void SymbolicDevice::forward(const Action& action) {
+  const Occupant self{action.step, action.micro_batch};
+  const int j = action.stage;
+  demand_version(action);
+  demand(progress_[self].forwards++ == j - counts_.first_stage,
+         "is not the next forward of this micro-batch");
+  demand(in_turn(inputs_, action).holds(self), "its images and labels are not here");
+  if (j > counts_.first_stage)
+    demand(in_turn(frames_[j - 1], action).holds(self), "its input is not here");
+  else if (counts_.lands())
+    demand(in_turn(landings_, action).holds(self), "its input is not here");
+  Place& frame = in_turn(frames_[j], action);
+  demand(frame.free(), "overwrites activations in use");
+  const bool waits_for_token = paced(parallel_) && action.micro_batch > 0 && j == 0;
+  demand(!waits_for_token || token_ == action.step, "begins without the token of its step");
+  if (!fine()) return;
+  frame.who = self;
+  frame.decision = known_decision_;
+  if (j == parallel_.stages - 1) {
+    Occupant& metrics = metrics_[action.micro_batch];
+    demand(metrics == Occupant{}, "overwrites the loss of a step that was not reported yet");
+    metrics = self;
+  }
+  ++passes_;
+}
+
+void SymbolicDevice::backward(const Action& action) {
+  const Occupant self{action.step, action.micro_batch};
+  const int j = action.stage;
+  Progress& progress = progress_[self];
+  demand_version(action);
+  demand(progress.forwards == counts_.last_stage - counts_.first_stage + 1,
+         "runs before forward is complete");
+  demand(progress.backwards++ == counts_.last_stage - j,
+         "is not the next backward of this micro-batch");
+  demand(in_turn(frames_[j], action).holds(self), "its activations are not in that frame");
+  demand(in_turn(inputs_, action).holds(self), "its images and labels are gone");
+  if (j > counts_.first_stage)
+    demand(in_turn(frames_[j - 1], action).holds(self), "its input is gone");
+  if (!fine()) return;
+  if (counts_.last_stage == parallel_.stages - 1) {
+    // Every stage here reports the loss with its own gradient.
+    Occupant& metrics = metrics_[action.micro_batch];
+    demand(metrics == self, "its loss is gone");
+    if (j == counts_.first_stage) metrics = {};
+  }
+  if (j < parallel_.stages - 1) {
+    Place& d_output = in_turn(boundaries_[j], action);
+    demand(d_output.holds(self), "the gradient of its output is not here");
+    d_output.who = {};
+  }
+  if (j > 0) {
+    Place& d_input = in_turn(boundaries_[j - 1], action);
+    demand(d_input.free(), "overwrites a gradient of activations");
+    d_input.who = self;
+  }
+  GradientBuffer& gradient = gradients_[action.buffer];
+  demand(gradient.pending.idle(), "overwrites a gradient that is being sent or received");
+  gradient = {action.step, j, only(action.micro_batch), {}};
+}
+
+void SymbolicDevice::accumulate(const Action& action) {
+  GradientBuffer& to = gradients_[action.buffer];
+  GradientBuffer& from = gradients_[action.source];
+  demand(to.pending.idle(), "overwrites a gradient that is being sent or received");
+  demand(!from.pending.landing, "reads a gradient that has not landed");
+  demand(to.step == action.step && from.step == action.step, "adds gradients of another step");
+  demand(to.stage == action.stage && from.stage == action.stage, "adds another stage");
+  if (!fine()) return;
+  const int i = action.micro_batch;
+  const bool local = parallel_.reduction == Reduction::local;
+  // In index order: all before this micro-batch, or before those summed with it, and itself.
+  const int first = first_of_term(i);
+  const bool in_order =
+      first > 0 && ((to.summed == between(first, i) && from.summed == through(first - 1)) ||
+                    (from.summed == between(first, i) && to.summed == through(first - 1)));
+  demand(local || in_order, "does not add in index order");
+  for (std::size_t k = 0; k < to.summed.size(); ++k) {
+    demand(!(to.summed[k] && from.summed[k]), "adds a micro-batch twice");
+    to.summed[k] = to.summed[k] || from.summed[k];
+  }
+  const bool newest =
+      std::find(to.summed.begin() + i + 1, to.summed.end(), true) == to.summed.end();
+  demand(to.summed[i] && newest, "adds another micro-batch than it says");
+  from.step = -1;  // added once
+}
+
+void SymbolicDevice::update(const Action& action) {
+  const int j = action.stage;
+  demand(counts_.optimizer[j] && owns(j), "has no optimizer state here");
+  demand(holds(gradients_[action.source], action), "its gradient is not complete");
+  demand(action.version == action.step + 1, "does not make the next version");
+  if (!fine()) return;
+  const ParameterCopy& old = copy_of(j, action.step);
+  demand(old.version == action.step && !old.pending.landing, "its parameters are not here");
+  ParameterCopy& next = copy_of(j, action.version);
+  demand(next.version <= action.step, "makes a version that is here already");
+  demand(next.pending.idle(), "overwrites parameters that are being sent or received");
+  next.version = action.version;
+  if (j == 0) learn(action.step);
+}
+
+/// In order, since the executor has no ear for a step behind a later one.
+void SymbolicDevice::learn(std::int64_t step) {
+  demand(step <= told_ + 1, "brings the loss of a step before that of an earlier one");
+  told_ = std::max(told_, step);
+  known_decision_ = std::max(known_decision_, step);
+}
+
+void SymbolicDevice::release(const Action& action) {
+  const Occupant self{action.step, action.micro_batch};
+  Place& frame = in_turn(frames_[action.stage], action);
+  demand(frame.who == self, "releases activations that are not there");
+  demand(frame.pending.idle(), "releases activations that are being sent");
+  demand(progress_[self].backwards > counts_.last_stage - action.stage, "releases before backward");
+  frame.who = {};
+  if (action.stage > counts_.first_stage) return;
+  Place& input = in_turn(inputs_, action);
+  demand(input.who == self, "releases images that are not there");
+  input.who = {};
+  if (counts_.lands()) in_turn(landings_, action).who = {};
+}
+
+void SymbolicDevice::token(const Action& action) {
+  const int i = action.micro_batch;
+  const std::int64_t ahead =
+      i > 0 ? 2 * (slot_by_rule(parallel_, i) - slot_by_rule(parallel_, i - 1)) : -1;
+  const Progress& before = progress_[{action.step, i - 1}];
+  const bool begins = i == 1 || token_ == action.step;
+  demand(begins && before.forwards + before.backwards == ahead, "paces the next device wrongly");
+}
+
+const char* SymbolicDevice::at_the_end() {
+  error_ = nullptr;
+  const auto left = [](const std::vector<Place>& places) {
+    return std::ranges::any_of(places, [](const Place& place) { return !place.free(); });
+  };
+  // What holds for an action of the last step holds for whoever has none, too.
+  demand(segment_.last - 1 <= known_decision_ + 3, "ends before step - 3 is known to be complete");
+  demand(!left(inputs_), "images were never released");
+  demand(!left(landings_), "activations were never released");
+  for (int j = 0; j < parallel_.stages; ++j) {
+    demand(!left(frames_[j]), "activations were never released");
+    demand(!left(boundaries_[j]), "a gradient of activations was never read");
+    // Updates and arrivals go from version to version, so that none was left out.
+    for (std::int64_t back = 0; back < std::ssize(parameters_[j]); ++back)
+      demand(copy_of(j, segment_.last - back).version == segment_.last - back,
+             "parameters are not complete");
+  }
+  for (const auto& [who, passes] : progress_)
+    demand(passes.backwards == counts_.last_stage - counts_.first_stage + 1,
+           "a backward is missing");
+  return error_;
+}
+
+}  // namespace carousel

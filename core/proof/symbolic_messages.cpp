@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+// What messages and collectives ask of a symbolic device, and bring to it.
+#include <algorithm>
+
+#include "core/proof/symbolic_device.hpp"
+
+namespace carousel {
+
+/// The buffer a message of this device lands in or leaves from; null for tokens.
+SymbolicDevice::Pending* SymbolicDevice::pending(const Action& action) {
+  switch (action.payload) {
+    case Payload::parameters:
+      return owns(action.stage) ? &copy_of(action.stage, action.version).pending : nullptr;
+    case Payload::forward_copy:
+    case Payload::backward_copy:
+      return &passing(action, action.payload).pending;
+    case Payload::gradient:
+    case Payload::total:
+      return &gradients_[action.buffer].pending;
+    case Payload::activations:
+      return action.direction == Direction::send
+                 ? &in_turn(frames_[action.stage - 1], action).pending
+                 : &in_turn(landings_, action).pending;
+    case Payload::d_activations:
+      return &in_turn(boundaries_[action.stage], action).pending;
+    default:
+      return nullptr;
+  }
+}
+
+void SymbolicDevice::post(const Action& action) {
+  if (action.payload == Payload::token) return;
+  const bool copies =
+      action.payload == Payload::forward_copy || action.payload == Payload::backward_copy;
+  demand(action.payload != Payload::parameters || owns(action.stage), "lands nowhere");
+  demand(!copies || !owns(action.stage), "gets a copy of what it owns");
+  if (!fine()) return;
+  // Whoever left out an update would go on with the momentum of the step before.
+  demand(action.payload != Payload::parameters || !counts_.optimizer[action.stage],
+         "gets parameters that it must make itself");
+  Pending* buffer = pending(action);
+  demand(buffer->idle(), "lands in a buffer that is in use");
+  if (action.payload == Payload::parameters)
+    demand(copy_of(action.stage, action.version).version < action.version,
+           "lands on a version that is here already");
+  if (action.payload == Payload::activations)
+    demand(in_turn(landings_, action).who == Occupant{}, "lands on activations in use");
+  if (action.payload == Payload::d_activations)
+    demand(in_turn(boundaries_[action.stage], action).who == Occupant{},
+           "lands on a gradient of activations in use");
+  // A gradient that is overwritten here and still needed is missed where it is needed, and so are
+  // parameters that pass by.
+  buffer->landing = true;
+}
+
+void SymbolicDevice::send(const Action& action) {
+  constexpr const char* missing = "what it sends is not here";
+  const Occupant self{action.step, action.micro_batch};
+  switch (action.payload) {
+    case Payload::parameters: {
+      demand(owns(action.stage), missing);
+      if (!fine()) return;
+      const ParameterCopy& copy = copy_of(action.stage, action.version);
+      demand(copy.version == action.version && !copy.pending.landing, missing);
+      break;
+    }
+    case Payload::forward_copy:
+    case Payload::backward_copy: {
+      const ParameterCopy& copy = passing(action, action.payload);
+      demand(copy.version == action.version && !copy.pending.landing, missing);
+      demand(owns(action.stage) || (copy.stage == action.stage && copy.payload == action.payload &&
+                                    copy.step == action.step),
+             missing);
+      break;
+    }
+    case Payload::gradient:
+    case Payload::total:
+      demand(holds(gradients_[action.buffer], action), missing);
+      break;
+    case Payload::activations:
+      demand(in_turn(frames_[action.stage - 1], action).holds(self), missing);
+      break;
+    case Payload::d_activations:
+      demand(in_turn(boundaries_[action.stage], action).holds(self), missing);
+      break;
+    default:
+      token(action);
+  }
+  if (!fine()) return;
+  if (Pending* buffer = pending(action); buffer != nullptr) ++buffer->sends;
+}
+
+Statement SymbolicDevice::statement(const Action& send) {
+  Statement result;
+  if (send.payload == Payload::activations)
+    result.decision = in_turn(frames_[send.stage - 1], send).decision;
+  if (send.payload == Payload::gradient || send.payload == Payload::total)
+    result.summed = gradients_[send.buffer].summed;
+  return result;
+}
+
+void SymbolicDevice::collective(const Action& action) {
+  const bool cyclic = parallel_.rule != RuleKind::dp;
+  if (action.kind == ActionKind::broadcast) {
+    ParameterCopy& copy = passing(action, action.payload);
+    if (action.peer == device_) {
+      demand(owns(action.stage) && copy.version == action.version, "what it sends is not here");
+      ++copy.pending.sends;
+    } else {
+      demand(!owns(action.stage), "gets a copy of what it owns");
+      demand(copy.pending.idle(), "lands in a buffer that is in use");
+      copy.pending.landing = true;
+    }
+    return;
+  }
+  const int first = action.stage < 0 ? 0 : action.stage;
+  const int last = action.stage < 0 ? parallel_.stages - 1 : action.stage;
+  const std::vector<int>& devices = schedule_.groups()[action.group];
+  const auto place = std::ranges::find(devices, device_) - devices.begin();
+  const int own = (cyclic ? first_of_term(action.micro_batch) : 0) + static_cast<int>(place);
+  for (int j = first; j <= last; ++j) {
+    GradientBuffer& buffer = gradients_[action.stage < 0 ? j : action.buffer];
+    demand(buffer.step == action.step && buffer.stage == j && buffer.summed == only(own) &&
+               buffer.pending.idle(),
+           "not all gradients are here");
+    buffer.pending.landing = true;
+  }
+}
+
+void SymbolicDevice::finish_collective(const Action& action) {
+  if (action.payload == Payload::forward_copy || action.payload == Payload::backward_copy) {
+    ParameterCopy& copy = passing(action, action.payload);
+    if (action.peer == device_)
+      --copy.pending.sends;
+    else
+      copy = {action.version, {}, action.stage, action.payload, action.step};
+    if (action.stage == 0) learn(action.version - 1);
+    return;
+  }
+  const int last =
+      parallel_.rule == RuleKind::dp ? parallel_.micro_batches - 1 : action.micro_batch;
+  const std::vector<bool> all = between(first_of_term(last), last);
+  if (action.stage < 0) {
+    for (int j = 0; j < parallel_.stages; ++j) gradients_[j] = {action.step, j, all, {}};
+    return;
+  }
+  GradientBuffer& buffer = gradients_[action.buffer];
+  const bool gets = action.peer < 0 || action.peer == device_;
+  buffer = gets ? GradientBuffer{action.step, action.stage, all, {}} : GradientBuffer{};
+}
+
+const char* SymbolicDevice::finish(const Action& action, const Statement& landed) {
+  if (is_collective(action)) {
+    finish_collective(action);
+  } else if (action.direction != Direction::send) {
+    land(action, landed);
+  } else {
+    if (Pending* buffer = pending(action); buffer != nullptr) --buffer->sends;
+    if (action.payload == Payload::d_activations)
+      in_turn(boundaries_[action.stage], action).who = {};
+  }
+  return error_;
+}
+
+void SymbolicDevice::land(const Action& action, const Statement& landed) {
+  const Occupant self{action.step, action.micro_batch};
+  switch (action.payload) {
+    case Payload::token:
+      token_ = action.step;
+      break;
+    case Payload::parameters:
+      copy_of(action.stage, action.version) = {action.version, {}};
+      if (action.stage == 0) learn(action.version - 1);
+      break;
+    case Payload::forward_copy:
+    case Payload::backward_copy:
+      passing(action, action.payload) = {
+          action.version, {}, action.stage, action.payload, action.step};
+      if (action.stage == 0) learn(action.version - 1);
+      break;
+    case Payload::activations:
+      in_turn(landings_, action) = {self, {}};
+      known_decision_ = std::max(known_decision_, landed.decision);
+      break;
+    case Payload::d_activations:
+      in_turn(boundaries_[action.stage], action) = {self, {}};
+      break;
+    default:
+      gradients_[action.buffer] = {action.step, action.stage, landed.summed, {}};
+  }
+}
+
+}  // namespace carousel

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/record/run_file.hpp"
+
+#include <type_traits>
+
+#include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
+#include "core/record/run_folder.hpp"
+
+namespace carousel {
+namespace {
+
+constexpr std::int64_t format_version = 1;
+
+/// Appends one member of all records as the column of that name.
+template <class Record, class T>
+void append_column(hdf5::File& file, const std::string& name, std::span<const Record> records,
+                   T Record::*member) {
+  std::vector<T> column;
+  column.reserve(records.size());
+  for (const Record& record : records) column.push_back(record.*member);
+  if constexpr (std::is_same_v<T, const char*>)
+    file.append_strings(name, column);
+  else
+    file.append<T>(name, column);
+}
+
+void write_basis(hdf5::File& file, const PlanBasis& basis) {
+  const std::string group = "/plan/basis";
+  file.create_group(group);
+  file.set(group, "channels", std::int64_t{basis.sample.channels});
+  file.set(group, "height", std::int64_t{basis.sample.height});
+  file.set(group, "width", std::int64_t{basis.sample.width});
+  file.set(group, "classes", std::int64_t{basis.classes});
+  file.set(group, "train_samples", basis.train_samples);
+  file.set(group, "test_samples", basis.test_samples);
+  file.set(group, "real_bytes", std::int64_t{basis.real_bytes});
+  file.set(group, "staged_messages", std::int64_t{basis.staged_messages});
+}
+
+void append_steps(hdf5::File& file, std::span<const StepRecord> steps) {
+  append_column(file, "/steps/step", steps, &StepRecord::step);
+  append_column(file, "/steps/epoch", steps, &StepRecord::epoch);
+  append_column(file, "/steps/loss", steps, &StepRecord::loss);
+  append_column(file, "/steps/accuracy", steps, &StepRecord::accuracy);
+  append_column(file, "/steps/learning_rate", steps, &StepRecord::learning_rate);
+  append_column(file, "/steps/seconds", steps, &StepRecord::seconds);
+  append_column(file, "/steps/images_per_second", steps, &StepRecord::images_per_second);
+}
+
+void append_evaluations(hdf5::File& file, std::span<const EvaluationRecord> evaluations) {
+  append_column(file, "/evaluations/step", evaluations, &EvaluationRecord::step);
+  append_column(file, "/evaluations/epoch", evaluations, &EvaluationRecord::epoch);
+  append_column(file, "/evaluations/loss", evaluations, &EvaluationRecord::loss);
+  append_column(file, "/evaluations/accuracy", evaluations, &EvaluationRecord::accuracy);
+}
+
+void append_actions(hdf5::File& file, std::span<const ActionRecord> actions) {
+  append_column(file, "/actions/kind", actions, &ActionRecord::kind);
+  append_column(file, "/actions/step", actions, &ActionRecord::step);
+  append_column(file, "/actions/micro_batch", actions, &ActionRecord::micro_batch);
+  append_column(file, "/actions/stage", actions, &ActionRecord::stage);
+  append_column(file, "/actions/version", actions, &ActionRecord::version);
+  append_column(file, "/actions/begin", actions, &ActionRecord::begin);
+  append_column(file, "/actions/end", actions, &ActionRecord::end);
+}
+
+void append_messages(hdf5::File& file, std::span<const MessageRecord> messages) {
+  append_column(file, "/messages/kind", messages, &MessageRecord::kind);
+  append_column(file, "/messages/direction", messages, &MessageRecord::direction);
+  append_column(file, "/messages/step", messages, &MessageRecord::step);
+  append_column(file, "/messages/stage", messages, &MessageRecord::stage);
+  append_column(file, "/messages/micro_batch", messages, &MessageRecord::micro_batch);
+  append_column(file, "/messages/peer", messages, &MessageRecord::peer);
+  append_column(file, "/messages/bytes", messages, &MessageRecord::bytes);
+  append_column(file, "/messages/posted", messages, &MessageRecord::posted);
+  append_column(file, "/messages/completed", messages, &MessageRecord::completed);
+  append_column(file, "/messages/waited", messages, &MessageRecord::waited);
+}
+
+void append_memory(hdf5::File& file, std::span<const MemoryRecord> memory) {
+  append_column(file, "/memory/seconds", memory, &MemoryRecord::seconds);
+  append_column(file, "/memory/action", memory, &MemoryRecord::action);
+  for (int c = 0; c < category_count; ++c) {
+    std::vector<std::int64_t> column;
+    for (const MemoryRecord& record : memory)
+      column.push_back(record.bytes[static_cast<std::size_t>(c)]);
+    file.append<std::int64_t>(fmt::format("/memory/{}", to_string(static_cast<Category>(c))),
+                              column);
+  }
+}
+
+void append_rows(hdf5::File& file, const RankSegment& segment) {
+  append_actions(file, segment.actions);
+  append_messages(file, segment.messages);
+  append_memory(file, segment.memory);
+  for (const StageReceipts& receipts : segment.receipts)
+    file.append<std::uint64_t>(fmt::format("/receipts/{}", receipts.stage), receipts.digests);
+  for (const AuditedParameter& parameter : segment.audit)
+    file.append<real>("/audit/parameters/" + parameter.name, parameter.values,
+                      {parameter.shape.begin(), parameter.shape.end()});
+}
+
+void write_measured(hdf5::File& file, const MeasuredRecord& measured) {
+  file.create_group("/measured/peak_bytes");
+  for (int c = 0; c < category_count; ++c)
+    file.set("/measured/peak_bytes", to_string(static_cast<Category>(c)),
+             measured.peak_bytes[static_cast<std::size_t>(c)]);
+  file.set("/measured", "messages_sent", measured.messages_sent);
+  file.set("/measured", "bytes_sent", measured.bytes_sent);
+  file.set("/measured", "first_step_seconds", measured.first_step_seconds);
+}
+
+}  // namespace
+
+void write_info(hdf5::File& file, std::string_view format, const RunInfo& info,
+                const std::string& group) {
+  file.create_group(group);
+  file.set(group, "format", format);
+  file.set(group, "format_version", format_version);
+  file.set(group, "program_version", info.program_version);
+  file.set(group, "git_hash", info.git_hash);
+  file.set(group, "libraries", info.libraries);
+  file.set(group, "start_time", info.start_time);
+  file.set(group, "seed", info.seed);
+  file.set(group, "deck", info.deck);
+}
+
+RunInfo read_info(const hdf5::File& file, std::string_view format) {
+  if (!file.contains("/info"))
+    fail(ExitCode::bad_data, "{}: has no /info; it is no {} file", file.path(), format);
+  if (const std::string found = file.string("/info", "format"); found != format)
+    fail(ExitCode::bad_data, "{}: this is a '{}', not a '{}'", file.path(), found, format);
+  if (const auto version = file.integer("/info", "format_version"); version != format_version)
+    fail(ExitCode::bad_data, "{}: format version {}, this program reads version {}", file.path(),
+         version, format_version);
+  return {.program_version = file.string("/info", "program_version"),
+          .git_hash = file.string("/info", "git_hash"),
+          .libraries = file.string("/info", "libraries"),
+          .start_time = file.string("/info", "start_time"),
+          .seed = file.unsigned_integer("/info", "seed"),
+          .deck = file.string("/info", "deck")};
+}
+
+RunFile::RunFile(const std::filesystem::path& folder, const RunInfo& info)
+    : file_(hdf5::File::create_in_memory((folder / "run.h5").string())) {
+  write_info(file_, "carousel run", info);
+  append({});
+}
+
+void RunFile::write_plan(const PlanRecord& plan) {
+  file_.create_group("/plan");
+  file_.set("/plan", "rule", plan.rule);
+  file_.set("/plan", "placement", plan.placement);
+  file_.set("/plan", "order", plan.order);
+  file_.set("/plan", "devices", std::int64_t{plan.devices});
+  file_.set("/plan", "micro_batches", std::int64_t{plan.micro_batches});
+  file_.set("/plan", "stages", std::int64_t{plan.stages});
+  if (plan.collective_bytes_per_step)
+    file_.set("/plan", "collective_bytes_per_step", *plan.collective_bytes_per_step);
+  file_.set("/plan", "activation_bytes_together", plan.activation_bytes_together);
+  file_.set("/plan", "activation_bytes_accumulate", plan.activation_bytes_accumulate);
+  file_.write("/plan/messages_per_step", plan.messages_per_step);
+  file_.write("/plan/bytes_per_step", plan.bytes_per_step);
+  file_.write_strings("/plan/stage_layers", plan.stage_layers);
+  file_.write("/plan/stage_activations", plan.stage_activations);
+  for (int c = 0; c < category_count; ++c) {
+    std::vector<std::int64_t> column;
+    for (const CategoryBytes& device : plan.bytes)
+      column.push_back(device[static_cast<std::size_t>(c)]);
+    file_.write(fmt::format("/plan/bytes/{}", to_string(static_cast<Category>(c))), column);
+  }
+  if (plan.basis) write_basis(file_, *plan.basis);
+}
+
+void RunFile::link(int ranks, std::span<const StageOwner> stages) {
+  for (int rank = 0; rank < ranks; ++rank)
+    file_.link(fmt::format("/ranks/{:04}", rank), rank_file_name(rank), "/");
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const std::string owner = rank_file_name(stages[s].device);
+    const std::string receipts = fmt::format("/receipts/{}", s);
+    file_.link(receipts, owner, receipts);
+    for (const std::string& name : stages[s].audited)
+      file_.link("/audit/parameters/" + name, owner, "/audit/parameters/" + name);
+  }
+}
+
+void RunFile::append(const RunSegment& segment) {
+  append_steps(file_, segment.steps);
+  append_evaluations(file_, segment.evaluations);
+  if (!segment.samples.empty())
+    file_.append<std::int64_t>("/audit/samples", segment.samples,
+                               {static_cast<hsize_t>(segment.micro_batches),
+                                static_cast<hsize_t>(segment.micro_batch_size)});
+}
+
+void RunFile::publish() const {
+  replace_file(file_.path(), file_.image(), Durability::process);
+}
+
+RankFile::RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info)
+    : file_(hdf5::File::create_in_memory((folder / rank_file_name(rank)).string())) {
+  write_info(file_, "carousel rank", info);
+  file_.set("/info", "rank", std::int64_t{rank});
+  append_rows(file_, {});
+}
+
+void RankFile::append(const RankSegment& segment, const MeasuredRecord& measured) {
+  append_rows(file_, segment);
+  write_measured(file_, measured);
+}
+
+void RankFile::publish() const {
+  replace_file(file_.path(), file_.image(), Durability::process);
+}
+
+}  // namespace carousel

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The HDF5 files of a run: run.h5, and one file per rank that run.h5 links to, so that a reader
+// sees one file. They take records; what the records mean for training they do not know.
+//
+// A file under construction lives in memory and replaces the one on disk when it is published,
+// after every segment. So a run killed at any moment leaves whole files, and nobody who looks at
+// one (HDF5 locks what it opens) can make the run fail.
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/hdf5.hpp"
+#include "core/base/real.hpp"
+#include "core/record/plan_record.hpp"
+#include "core/train/records.hpp"
+
+namespace carousel {
+
+/// Where a file comes from; attributes of /info in every file of a run.
+struct RunInfo {
+  std::string program_version;
+  std::string git_hash;
+  std::string libraries;   // "Kokkos 4.5.1, HDF5 1.10.8, MPICH 4.0.2"
+  std::string start_time;  // ISO 8601, UTC
+  std::uint64_t seed = 0;
+  std::string deck;  // resolved: every key with its value
+};
+
+/// Writes `format`, such as "carousel run", this program's version of it and `info` as attributes
+/// of a group.
+void write_info(hdf5::File& file, std::string_view format, const RunInfo& info,
+                const std::string& group = "/info");
+/// Reads /info; Error(bad_data) when the file is of another format or version.
+[[nodiscard]] RunInfo read_info(const hdf5::File& file, std::string_view format);
+
+/// Who keeps a stage: its device writes the receipts and, with audit, these parameters.
+struct StageOwner {
+  int device = 0;
+  std::vector<std::string> audited;
+};
+
+/// What all ranks know after a segment.
+struct RunSegment {
+  std::span<const StepRecord> steps = {};
+  std::span<const EvaluationRecord> evaluations = {};
+  std::span<const std::int64_t> samples =
+      {};                    // [steps, N, b], indices into /train; empty without audit
+  int micro_batches = 1;     // N
+  int micro_batch_size = 1;  // b
+};
+
+/// run.h5; rank 0 writes it. The folder exists.
+class RunFile {
+ public:
+  RunFile(const std::filesystem::path& folder, const RunInfo& info);
+
+  void write_plan(const PlanRecord& plan);
+  /// Links /ranks/R, /receipts/S and /audit/parameters/P to the files of the ranks.
+  void link(int ranks, std::span<const StageOwner> stages);
+  /// Adds rows.
+  void append(const RunSegment& segment);
+  /// Writes the file.
+  void publish() const;
+
+ private:
+  hdf5::File file_;
+};
+
+/// Digests of a stage's parameters, one per update.
+struct StageReceipts {
+  int stage = 0;
+  std::span<const std::uint64_t> digests;
+};
+
+/// Values of one audited parameter, one row per recorded step.
+struct AuditedParameter {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::span<const real> values;  // [rows, shape]
+};
+
+/// What one rank knows after a segment. Action rows of memory records count from the run's start.
+struct RankSegment {
+  std::span<const ActionRecord> actions = {};
+  std::span<const MessageRecord> messages = {};
+  std::span<const MemoryRecord> memory = {};
+  std::span<const StageReceipts> receipts = {};
+  std::span<const AuditedParameter> audit = {};
+};
+
+/// ranks/NNNN.h5; each rank writes its own, or one process all of them. The folder exists. Until
+/// the first segment ends, a file has no /measured.
+class RankFile {
+ public:
+  RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info);
+
+  /// Adds rows and renews /measured.
+  void append(const RankSegment& segment, const MeasuredRecord& measured);
+  /// Writes the file.
+  void publish() const;
+
+ private:
+  hdf5::File file_;
+};
+
+}  // namespace carousel

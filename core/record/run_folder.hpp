@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The folder of one run: making it, and the two files in it for scripts, status.json and
+// metrics.jsonl. What goes into HDF5 is in run_file.hpp.
+
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/descriptor.hpp"
+#include "core/train/records.hpp"
+
+namespace carousel {
+
+/// The time as files tell it: "2026-11-21T16:06:10Z".
+[[nodiscard]] std::string utc_now();
+
+/// The file names of a run; `rank` is also the number of the plan's device.
+[[nodiscard]] std::string rank_file_name(int rank);                 // "ranks/0003.h5"
+[[nodiscard]] std::string checkpoint_file_name(std::int64_t step);  // "step-00000012.h5"
+[[nodiscard]] bool is_checkpoint_file_name(std::string_view name);
+
+/// Whether there is any file that a run would replace. Error(input_output) where nobody may look.
+[[nodiscard]] bool holds_run(const std::filesystem::path& folder);
+
+/// Refuses a folder that holds a run, or is just being taken by one, with Error(usage); with
+/// `overwrite` a run there only where it is alive, or may be on another host, or where its files
+/// lie behind a link.
+void check_run_folder(const std::filesystem::path& folder, bool overwrite);
+
+/// Checks the folder and makes it with what a run needs in it: its folders and a status `running`
+/// of this process. With `overwrite` it is freed of the files whose names a run writes, and of
+/// nothing else. Of several runs that come at once, one gets the folder, as far as the file system
+/// makes a file but once; a run killed meanwhile leaves "status.json.lock", which the next one
+/// names.
+void create_run_folder(const std::filesystem::path& folder, bool overwrite);
+
+enum class RunState : std::uint8_t { running, done, failed, diverged };
+[[nodiscard]] const char* to_string(RunState state);
+
+struct RunStatus {
+  RunState state = RunState::running;
+  int exit_code = 0;
+  std::string cause = {};  // one line, empty while all is well
+  std::int64_t step = 0;   // training steps done
+  // Filled in when it is written:
+  std::string host = {};
+  std::int64_t process = 0;
+  std::int64_t process_start = 0;  // tells it from a later one of that number; 0: not known
+  std::string updated = {};        // UTC
+};
+
+/// What tells this process from others, as the status of a run does.
+[[nodiscard]] std::string this_process();
+
+/// status.json of a run as its process writes it. Threads may share it, since whoever watches over
+/// a run tells its end while the run itself may still tell a step.
+class StatusFile {
+ public:
+  explicit StatusFile(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// Replaces the file; whoever reads sees the former or the new one. A run ends once: behind any
+  /// state but `running`, by whichever process, nothing is written. Where there is no room for a
+  /// new file, the end of the run is written over the former one.
+  void write(RunStatus status);
+  /// Whether a process, as this_process() gives it, has written the file.
+  [[nodiscard]] bool is_of(const std::string& process) const;
+
+ private:
+  std::filesystem::path folder_;
+  std::mutex mutex_;
+  bool closed_ = false;
+};
+
+[[nodiscard]] RunStatus read_status(const std::filesystem::path& folder);
+
+/// Of a run whose status is `running`: whether its process still is. A killed one cannot say so,
+/// and of processes on other hosts nothing is known.
+enum class Life : std::uint8_t { alive, gone, unknown };
+[[nodiscard]] Life life_of(const RunStatus& status);
+
+/// metrics.jsonl: one line of JSON per step and per evaluation, in the file when write() returns.
+class MetricsLog {
+ public:
+  explicit MetricsLog(const std::filesystem::path& folder);
+
+  /// Allocates nothing. Numbers that are not finite become null.
+  void write(const StepRecord& step);
+  void write(const EvaluationRecord& evaluation);
+
+ private:
+  Descriptor file_;
+};
+
+}  // namespace carousel

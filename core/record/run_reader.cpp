@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/record/run_reader.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
+#include "core/base/hdf5.hpp"
+
+namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An attribute that counts something, within what any run can have.
+int count(const hdf5::File& file, const std::string& group, const char* name) {
+  const std::int64_t value = file.integer(group, name);
+  constexpr std::int64_t most = 1 << 24;
+  if (value < 0 || value > most)
+    fail(ExitCode::bad_data, "{}: attribute {} of {} is {}, not between 0 and {}", file.path(),
+         name, group, value, most);
+  return static_cast<int>(value);
+}
+
+PlanBasis read_basis(const hdf5::File& file) {
+  const auto number = [&](const char* name) { return file.integer("/plan/basis", name); };
+  const auto small = [&](const char* name) { return count(file, "/plan/basis", name); };
+  return {
+      .sample = {.channels = small("channels"), .height = small("height"), .width = small("width")},
+      .classes = small("classes"),
+      .train_samples = number("train_samples"),
+      .test_samples = number("test_samples"),
+      .real_bytes = small("real_bytes"),
+      .staged_messages = number("staged_messages") != 0};
+}
+
+PlanRecord read_plan(const hdf5::File& file) {
+  PlanRecord plan;
+  plan.rule = file.string("/plan", "rule");
+  plan.placement = file.string("/plan", "placement");
+  plan.order = file.string("/plan", "order");
+  plan.devices = count(file, "/plan", "devices");
+  plan.micro_batches = count(file, "/plan", "micro_batches");
+  plan.stages = count(file, "/plan", "stages");
+  plan.messages_per_step = file.read<std::int64_t>("/plan/messages_per_step");
+  plan.bytes_per_step = file.read<std::int64_t>("/plan/bytes_per_step");
+  plan.stage_layers = file.read_strings("/plan/stage_layers");
+  plan.stage_activations = file.read<std::int64_t>("/plan/stage_activations");
+  if (file.has("/plan", "collective_bytes_per_step"))
+    plan.collective_bytes_per_step = file.integer("/plan", "collective_bytes_per_step");
+  plan.activation_bytes_together = file.integer("/plan", "activation_bytes_together");
+  plan.activation_bytes_accumulate = file.integer("/plan", "activation_bytes_accumulate");
+  for (std::size_t c = 0; c < category_count; ++c) {
+    const std::string name = to_string(static_cast<Category>(c));
+    const auto column = file.read<std::int64_t>("/plan/bytes/" + name);
+    plan.bytes.resize(std::max(plan.bytes.size(), column.size()));
+    for (std::size_t d = 0; d < column.size(); ++d) plan.bytes[d][c] = column[d];
+  }
+  if (file.contains("/plan/basis")) plan.basis = read_basis(file);
+  return plan;
+}
+
+MeasuredRecord read_measured(const hdf5::File& file) {
+  const std::string group = "/measured";
+  MeasuredRecord measured{.messages_sent = file.integer(group, "messages_sent"),
+                          .bytes_sent = file.integer(group, "bytes_sent")};
+  for (std::size_t c = 0; c < category_count; ++c)
+    measured.peak_bytes[c] =
+        file.integer(group + "/peak_bytes", to_string(static_cast<Category>(c)));
+  const std::vector<double> seconds = file.reals(group, "first_step_seconds");
+  measured.first_step_seconds = seconds.empty() ? 0 : seconds.front();
+  return measured;
+}
+
+std::vector<EvaluationRecord> read_evaluations(const hdf5::File& file) {
+  const auto step = file.read<std::int64_t>("/evaluations/step");
+  const auto epoch = file.read<std::int64_t>("/evaluations/epoch");
+  const auto loss = file.read<double>("/evaluations/loss");
+  const auto accuracy = file.read<double>("/evaluations/accuracy");
+  const std::size_t rows = std::min({step.size(), epoch.size(), loss.size(), accuracy.size()});
+  std::vector<EvaluationRecord> evaluations;
+  for (std::size_t k = 0; k < rows; ++k)
+    evaluations.push_back({step[k], epoch[k], loss[k], accuracy[k]});
+  return evaluations;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void read_steps(const hdf5::File& file, RunSummary& run) {
+  run.losses = file.read<double>("/steps/loss");
+  run.learning_rates = file.read<double>("/steps/learning_rate");
+  run.steps = std::ssize(run.losses);
+  run.images_per_second = median(file.read<double>("/steps/images_per_second"));
+}
+
+void read_rank(const fs::path& path, RunSummary& run) {
+  const Descriptor readable = Descriptor::open(path.string());
+  const hdf5::File file = hdf5::File::open(path.string());
+  if (read_info(file, "carousel rank").deck != run.info.deck)
+    fail(ExitCode::bad_data, "{}: belongs to another run than {}", path.string(), run.file);
+  if (file.contains("/measured")) run.measured.push_back(read_measured(file));
+  if (!file.contains("/receipts")) return;
+  for (const std::string& stage : file.children("/receipts")) {
+    for (std::size_t s = 0; s < run.receipts.size(); ++s) {
+      if (stage == std::to_string(s))
+        run.receipts[s] = file.read<std::uint64_t>("/receipts/" + stage);
+    }
+  }
+}
+
+/// By their names, not through the links of run.h5: where one leads nowhere, HDF5 looks for a file
+/// of that name in the current folder, which may be of another run.
+void read_ranks(const fs::path& folder, RunSummary& run) {
+  if (!run.plan) return;
+  run.receipts.resize(run.plan->stage_layers.size());
+  const auto ranks = static_cast<int>(run.plan->messages_per_step.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::error_code unknown;  // the file itself will tell
+    const fs::path path = folder / rank_file_name(rank);
+    if (fs::status(path, unknown).type() == fs::file_type::not_found)
+      run.missing.push_back(rank_file_name(rank));
+    else
+      read_rank(path, run);
+  }
+  if (std::ssize(run.measured) < ranks) run.measured.clear();
+}
+
+}  // namespace
+
+RunSummary read_run(const std::string& path) {
+  std::error_code unknown;  // the files themselves will tell
+  const fs::file_status status = fs::status(path, unknown);
+  const bool is_file = fs::exists(status) && !fs::is_directory(status);
+  RunSummary run;
+  run.file = is_file ? path : (fs::path(path) / "run.h5").string();
+  fs::path folder = fs::path(run.file).parent_path();
+  if (folder.empty()) folder = ".";
+  run.folder = folder.string();
+  const Descriptor readable = Descriptor::open(run.file);
+  const hdf5::File file = hdf5::File::open(run.file);
+  run.info = read_info(file, "carousel run");
+  if (fs::exists(folder / "status.json", unknown)) run.status = read_status(folder);
+  if (file.contains("/plan")) run.plan = read_plan(file);
+  read_steps(file, run);
+  run.evaluations = read_evaluations(file);
+  read_ranks(folder, run);
+  return run;
+}
+
+std::string missing_files(const RunSummary& run) {
+  if (run.missing.empty()) return "";
+  if (run.missing.size() == 1) return run.missing.front() + " is missing";
+  return fmt::format("{} and {} more are missing", run.missing.front(), run.missing.size() - 1);
+}
+
+std::int64_t measured_bytes(const RunSummary& run, Category category) {
+  std::int64_t sum = 0;
+  for (const MeasuredRecord& rank : run.measured)
+    sum += rank.peak_bytes[static_cast<std::size_t>(category)];
+  return sum;
+}
+
+std::int64_t planned_bytes(const PlanRecord& plan, Category category) {
+  std::int64_t sum = 0;
+  for (const CategoryBytes& device : plan.bytes) sum += device[static_cast<std::size_t>(category)];
+  return sum;
+}
+
+}  // namespace carousel

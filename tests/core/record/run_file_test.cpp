@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Run files: what segments add is in the file at once, and readers see one file through its links.
+
+#include "core/record/run_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "core/audit/receipts.hpp"
+#include "core/record/run_reader.hpp"
+#include "tests/core/record/sample_run.hpp"
+#include "tests/core/support.hpp"
+
+namespace carousel {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using testing::failure;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+TEST(RunFile, ReadsAsOneFileThroughItsLinks) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  const hdf5::File file = hdf5::File::open(folder / "run.h5");
+  EXPECT_EQ(file.string("/info", "deck"), testing::sample_info().deck);
+  EXPECT_EQ(file.unsigned_integer("/info", "seed"), 42U);
+  EXPECT_THAT(file.read<double>("/steps/loss"), ElementsAre(2.5, 1.5));
+  EXPECT_THAT(file.read<std::int64_t>("/evaluations/step"), ElementsAre(1, 2));
+  EXPECT_THAT(file.read<std::int64_t>("/plan/bytes/activations"), ElementsAre(3072, 1024));
+  EXPECT_THAT(file.read<std::int64_t>("/plan/messages_per_step"), ElementsAre(3, 2));
+  EXPECT_THAT(file.read_strings("/ranks/0000/actions/kind"), ElementsAre("forward", "forward"));
+  EXPECT_THAT(file.read<std::int64_t>("/ranks/0000/actions/version"), ElementsAre(-1, 0));
+  EXPECT_THAT(file.read_strings("/ranks/0000/messages/direction"), ElementsAre("send", "send"));
+  EXPECT_THAT(file.read<std::int64_t>("/ranks/0000/memory/data"), ElementsAre(9, 9));
+  EXPECT_THAT(file.read<std::int64_t>("/ranks/0001/memory/data"), ElementsAre());
+  EXPECT_THAT(file.read<std::uint64_t>("/receipts/0"), ElementsAre(100, 101));
+  EXPECT_THAT(file.read<std::uint64_t>("/receipts/1"), ElementsAre(200, 7));
+  EXPECT_THAT(file.info("/audit/samples").shape, ElementsAre(2, 2, 2));
+  EXPECT_THAT(file.info("/audit/parameters/0.weight").shape, ElementsAre(2, 2, 3));
+}
+
+TEST(RunFile, SummaryHoldsWhatWasRecorded) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  const RunSummary run = read_run(folder.path().string());
+  EXPECT_EQ(run.steps, 2);
+  ASSERT_TRUE(run.plan.has_value());
+  EXPECT_EQ(run.plan->rule, "cdp-v2");
+  EXPECT_EQ(planned_bytes(*run.plan, Category::activations), 4096);
+  EXPECT_EQ(run.plan->stage_layers[1], "1 .. loss");
+  EXPECT_THAT(run.plan->stage_activations, ElementsAre(1024, 1024));
+  EXPECT_EQ(run.plan->collective_bytes_per_step, 512);
+  EXPECT_EQ(run.plan->basis, testing::sample_plan().basis);
+  EXPECT_EQ(run.measured.size(), 2U);
+  EXPECT_EQ(measured_bytes(run, Category::activations), 4096);
+  EXPECT_EQ(run.measured[1].bytes_sent, 600);
+  EXPECT_THAT(run.measured[0].first_step_seconds, DoubleEq(0.5));
+  EXPECT_EQ(run.evaluations.back().accuracy, 0.875);
+  ASSERT_TRUE(run.status.has_value());
+  EXPECT_EQ(run.status->state, RunState::done);
+  EXPECT_EQ(read_run(folder / "run.h5").steps, 2);
+}
+
+TEST(RunFile, ReceiptsTellTheFirstDifference) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder / "a", 7);
+  testing::write_sample_run(folder / "b", 7);
+  testing::write_sample_run(folder / "c", 8);
+  const RunSummary a = read_run(folder / "a"), b = read_run(folder / "b"),
+                   c = read_run(folder / "c");
+  EXPECT_TRUE(compare_receipts(a, b).equal());
+  EXPECT_EQ(compare_receipts(a, b).steps, 2);
+  EXPECT_EQ(compare_receipts(a, c).steps, 1);
+  EXPECT_EQ(compare_receipts(a, c).stage, 1);
+  RunSummary shorter = b;
+  shorter.receipts[0].pop_back();
+  EXPECT_FALSE(compare_receipts(a, shorter).differ());
+  EXPECT_FALSE(compare_receipts(a, shorter).equal());
+  EXPECT_EQ(compare_receipts(a, shorter).steps, 1);
+  EXPECT_EQ(compare_receipts(a, shorter).only_a, 1);
+  EXPECT_EQ(compare_receipts(shorter, a).only_b, 1);
+  RunSummary cut_otherwise = b;
+  cut_otherwise.receipts.pop_back();
+  EXPECT_TRUE(compare_receipts(a, cut_otherwise).differ());
+}
+
+TEST(RunFile, MissingRunAndMissingRankAreNoSurprise) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { (void)read_run(folder / "none"); }),
+              HasSubstr("run.h5: cannot open"));
+  testing::write_sample_run(folder / "a", 7);
+  std::filesystem::remove(folder / "a/ranks/0001.h5");
+  const RunSummary run = read_run(folder / "a");
+  EXPECT_THAT(run.missing, ElementsAre("ranks/0001.h5"));
+  EXPECT_EQ(missing_files(run), "ranks/0001.h5 is missing");
+  EXPECT_TRUE(run.measured.empty());
+  EXPECT_TRUE(run.receipts[0].empty());
+}
+
+/// Goes to a folder and comes back.
+class WorkingFolder {
+ public:
+  explicit WorkingFolder(const std::filesystem::path& folder) {
+    std::filesystem::current_path(folder);
+  }
+  WorkingFolder(const WorkingFolder&) = delete;
+  WorkingFolder& operator=(const WorkingFolder&) = delete;
+  ~WorkingFolder() { std::filesystem::current_path(former_); }
+
+ private:
+  std::filesystem::path former_ = std::filesystem::current_path();
+};
+
+TEST(RunFile, AMissingRankIsNotThatOfTheCurrentFolder) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder / "a", 7);
+  testing::write_sample_run(folder / "b", 8);
+  std::filesystem::remove(folder / "a/ranks/0000.h5");
+  const WorkingFolder inside(folder / "b");
+  const RunSummary run = read_run(folder / "a");
+  EXPECT_THAT(run.missing, ElementsAre("ranks/0000.h5"));
+  EXPECT_TRUE(run.receipts[1].empty());
+  EXPECT_EQ(run.receipts[0].size(), 2U);
+}
+
+TEST(RunFile, ReceiptsNeedNoLink) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  {
+    const hdf5::Handle file(H5Fopen((folder / "run.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT),
+                            H5Fclose);
+    ASSERT_GE(H5Ldelete(file.get(), "/receipts/0", H5P_DEFAULT), 0);
+  }
+  const RunSummary run = read_run(folder.path().string());
+  EXPECT_EQ(run.receipts.size(), 2U);
+  EXPECT_EQ(run.receipts[0].size(), 2U);
+}
+
+TEST(RunFile, ARankWithoutASegmentMeasuresNothing) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7, 0);
+  EXPECT_FALSE(hdf5::File::open(folder / "ranks/0000.h5").contains("/measured"));
+  const RunSummary run = read_run(folder.path().string());
+  EXPECT_TRUE(run.missing.empty());
+  EXPECT_TRUE(run.measured.empty());
+}
+
+TEST(RunFile, AGivenFileIsReadAndNoOther) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  const std::string digits = testing::input("digits.h5");
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)read_run(digits); }),
+              HasSubstr("digits.h5: has no /info"));
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)read_run(folder / "ranks/0000.h5"); }),
+              HasSubstr("0000.h5: this is a 'carousel rank'"));
+}
+
+TEST(RunFile, AnOpenReaderDoesNotDisturbTheRun) {
+  const TemporaryFolder folder;
+  create_run_folder(folder.path(), false);
+  RunFile run(folder.path(), testing::sample_info());
+  const std::vector<StepRecord> steps(3);
+  run.append({.steps = steps});
+  run.publish();
+  const hdf5::File reader = hdf5::File::open(folder / "run.h5");
+  run.append({.steps = steps});
+  run.publish();
+  EXPECT_EQ(reader.read<double>("/steps/loss").size(), 3U);
+  EXPECT_EQ(read_run(folder.path().string()).steps, 6);
+}
+
+TEST(RunFile, SurvivesKillAtAnyMoment) {
+  const TemporaryFolder folder;
+  create_run_folder(folder.path(), false);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    RunFile run(folder.path(), testing::sample_info());
+    const std::vector<StepRecord> steps(100);
+    while (true) {
+      run.append({.steps = steps});
+      run.publish();
+    }
+  }
+  while (!std::filesystem::exists(folder / "run.h5")) ::usleep(1000);
+  ::usleep(50000);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_GT(read_run(folder.path().string()).steps, 0);
+}
+
+}  // namespace
+}  // namespace carousel
