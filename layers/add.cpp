@@ -8,7 +8,8 @@
 namespace carousel {
 
 Add::Add(const LayerSpec& spec) {
-  CAROUSEL_CHECK(spec.in_place && spec.inputs.size() == 2 && spec.input == spec.output,
+  CAROUSEL_CHECK(spec.in_place && spec.inputs.size() == 2 && spec.input() == spec.output &&
+                     spec.inputs[1].shape == spec.output,
                  "addition {} needs two inputs of one shape and works in place", spec.name);
 }
 

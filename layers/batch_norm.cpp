@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/batch_norm.hpp"
 
+#include "core/base/align.hpp"
 #include "core/base/check.hpp"
 #include "layers/channel_sums.hpp"
 
@@ -104,9 +105,10 @@ struct Backward {
 }  // namespace
 
 BatchNorm::BatchNorm(const LayerSpec& spec) {
-  const std::int64_t channels = spec.input.channels;
-  CAROUSEL_CHECK(spec.input == spec.output && spec.parameter_size() == 2 * channels &&
-                     spec.buffer_size() == 2 * channels && spec.saved_size == 3 * channels,
+  const std::int64_t channels = spec.input().channels;
+  CAROUSEL_CHECK(spec.input() == spec.output && spec.parameter_size() == 2 * channels &&
+                     spec.buffer_size() == 2 * channels &&
+                     spec.saved_bytes(1) == align_up(3 * channels * std::int64_t{sizeof(real)}),
                  "batch norm {} has {} channels, {} parameters, {} buffers", spec.name, channels,
                  spec.parameter_size(), spec.buffer_size());
 }
@@ -114,9 +116,10 @@ BatchNorm::BatchNorm(const LayerSpec& spec) {
 void BatchNorm::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::batch_norm_forward";
   const ConstTensor& x = arguments.input;
-  Kokkos::parallel_for(label, detail::channel_teams(exec, x.shape.channels),
-                       Forward{x.n, x.shape, x.data, arguments.output.data, arguments.parameters,
-                               arguments.buffers, arguments.saved, arguments.training});
+  Kokkos::parallel_for(
+      label, detail::channel_teams(exec, x.shape.channels),
+      Forward{x.n, x.shape, x.data, arguments.output.data, arguments.parameters, arguments.buffers,
+              reinterpret_cast<real*>(arguments.saved), arguments.training});
 }
 
 void BatchNorm::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
@@ -125,7 +128,8 @@ void BatchNorm::backward(const ExecutionSpace& exec, const BackwardArguments& ar
   Kokkos::parallel_for(label, detail::channel_teams(exec, x.shape.channels),
                        Backward{x.n, x.shape, x.data, arguments.d_output.data,
                                 arguments.d_input.data, arguments.adds_input, arguments.parameters,
-                                arguments.saved, arguments.d_parameters, arguments.statistics});
+                                reinterpret_cast<const real*>(arguments.saved),
+                                arguments.d_parameters, arguments.statistics});
 }
 
 }  // namespace carousel

@@ -60,9 +60,9 @@ void sum_channels(const ExecutionSpace& exec, const ConstTensor& d_y, real* sums
 }  // namespace
 
 Convolution::Convolution(const LayerSpec& spec)
-    : in_(spec.input),
+    : in_(spec.input()),
       out_(spec.output),
-      window_(spec.window),
+      window_(spec.as<kind::Convolution>().window),
       taps_(window_.kernel * window_.kernel),
       in_pixels_(in_.height * in_.width),
       out_pixels_(out_.height * out_.width),

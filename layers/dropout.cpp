@@ -28,9 +28,10 @@ void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t ke
 }  // namespace
 
 Dropout::Dropout(const LayerSpec& spec)
-    : probability_(spec.probability), purpose_(random_key(0, "dropout " + spec.name)) {
+    : probability_(spec.as<kind::Dropout>().probability),
+      purpose_(random_key(0, "dropout " + spec.name)) {
   CAROUSEL_CHECK(
-      spec.in_place && spec.input == spec.output && probability_ >= 0 && probability_ < 1,
+      spec.in_place && spec.input() == spec.output && probability_ >= 0 && probability_ < 1,
       "dropout {} with probability {}", spec.name, probability_);
 }
 

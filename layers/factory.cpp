@@ -15,31 +15,39 @@
 
 namespace carousel {
 
-std::unique_ptr<Layer> make_layer(const LayerSpec& spec) {
-  switch (spec.kind) {
-    case LayerKind::flatten:
-      return std::make_unique<Flatten>();
-    case LayerKind::linear:
-      return std::make_unique<Linear>(spec);
-    case LayerKind::relu:
-      return std::make_unique<Relu>();
-    case LayerKind::softmax_cross_entropy:
-      return std::make_unique<SoftmaxCrossEntropy>(spec);
-    case LayerKind::batch_norm:
-      return std::make_unique<BatchNorm>(spec);
-    case LayerKind::max_pool:
-      return std::make_unique<MaxPool>(spec);
-    case LayerKind::average_pool:
-      return std::make_unique<AveragePool>(spec);
-    case LayerKind::add:
-      return std::make_unique<Add>(spec);
-    case LayerKind::convolution:
-      return std::make_unique<Convolution>(spec);
-    case LayerKind::dropout:
-      return std::make_unique<Dropout>(spec);
+namespace {
+
+/// The kernels of each kind, by overload.
+struct Maker {
+  const LayerSpec& spec;
+
+  using Made = std::unique_ptr<Layer>;
+  Made operator()(const kind::Flatten&) const { return std::make_unique<Flatten>(); }
+  Made operator()(const kind::Linear&) const { return std::make_unique<Linear>(spec); }
+  Made operator()(const kind::Relu&) const { return std::make_unique<Relu>(); }
+  Made operator()(const kind::Dropout&) const { return std::make_unique<Dropout>(spec); }
+  Made operator()(const kind::Convolution&) const { return std::make_unique<Convolution>(spec); }
+  Made operator()(const kind::BatchNorm&) const { return std::make_unique<BatchNorm>(spec); }
+  Made operator()(const kind::MaxPool&) const { return std::make_unique<MaxPool>(spec); }
+  Made operator()(const kind::AveragePool&) const { return std::make_unique<AveragePool>(spec); }
+  Made operator()(const kind::Add&) const { return std::make_unique<Add>(spec); }
+  Made operator()(const kind::SoftmaxCrossEntropy&) const {
+    return std::make_unique<SoftmaxCrossEntropy>(spec);
   }
-  fail(ExitCode::internal, "layer {}: no kernels for kind {}", spec.name,
-       static_cast<int>(spec.kind));
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engine& engine) {
+  CAROUSEL_CHECK(std::ssize(engine.workspace) >= spec.workspace.of(samples),
+                 "{}: a workspace of {} bytes", spec.label(), engine.workspace.size());
+  const auto check = [&](const TensorFormat& format) {
+    CAROUSEL_CHECK(format == TensorFormat{}, "{}: no kernels for {}", spec.label(),
+                   to_string(format));
+  };
+  for (const LayerInput& input : spec.inputs) check(input.format);
+  check(spec.output_format);
+  return std::visit(Maker{spec}, spec.kind);
 }
 
 }  // namespace carousel

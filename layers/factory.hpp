@@ -8,6 +8,8 @@
 
 namespace carousel {
 
-[[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec);
+/// A LayerFactory. The kernels of today read and write contiguous NCHW in `real`.
+[[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples,
+                                                const Engine& engine);
 
 }  // namespace carousel

@@ -27,8 +27,8 @@ void sum_rows(const ExecutionSpace& exec, int n, int columns, const real* rows, 
 
 }  // namespace
 
-Linear::Linear(const LayerSpec& spec) : in_(spec.input.channels), out_(spec.output.channels) {
-  CAROUSEL_CHECK(spec.input.size() == in_ && spec.output.size() == out_,
+Linear::Linear(const LayerSpec& spec) : in_(spec.input().channels), out_(spec.output.channels) {
+  CAROUSEL_CHECK(spec.input().size() == in_ && spec.output.size() == out_,
                  "linear layer {} needs flat features", spec.name);
   CAROUSEL_CHECK(spec.parameter_size() == std::int64_t{out_} * in_ + out_,
                  "linear layer {} has {} parameters", spec.name, spec.parameter_size());

@@ -76,7 +76,7 @@ struct Planes {
 
 }  // namespace
 
-MaxPool::MaxPool(const LayerSpec& spec) : window_(spec.window) {
+MaxPool::MaxPool(const LayerSpec& spec) : window_(spec.as<kind::MaxPool>().window) {
   CAROUSEL_CHECK(window_.kernel >= 1 && 2 * window_.padding <= window_.kernel,
                  "pooling {} has windows of nothing but padding", spec.name);
 }
@@ -116,7 +116,7 @@ void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& argu
       });
 }
 
-AveragePool::AveragePool(const LayerSpec& spec) : window_(spec.window) {
+AveragePool::AveragePool(const LayerSpec& spec) : window_(spec.as<kind::AveragePool>().window) {
   CAROUSEL_CHECK(window_.padding == 0, "average pooling {} has padding", spec.name);
 }
 

@@ -12,10 +12,11 @@ namespace carousel {
 class SoftmaxCrossEntropy final : public Layer {
  public:
   explicit SoftmaxCrossEntropy(const LayerSpec& spec)
-      : classes_(spec.input.channels), smoothing_(spec.smoothing) {}
+      : classes_(spec.input().channels),
+        smoothing_(spec.as<kind::SoftmaxCrossEntropy>().smoothing) {}
 
   /// Probabilities take the place of the logits; loss and counts go to `arguments.metrics`. In
-  /// training, all classes share spec.smoothing of the target (Szegedy et al. 2016); evaluation
+  /// training, all classes share the smoothing of the target (Szegedy et al. 2016); evaluation
   /// reports the plain loss.
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   /// d_input = (probabilities - target) / n; may overwrite the probabilities.

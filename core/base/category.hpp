@@ -18,17 +18,18 @@ enum class Category : std::uint8_t {
   activations,
   boundary,
   scratch,
+  workspace,
   communication,
   data,
 };
-inline constexpr int category_count = 9;
+inline constexpr int category_count = 10;
 
 using CategoryBytes = std::array<std::int64_t, category_count>;
 
 constexpr const char* to_string(Category category) {
   constexpr std::array<const char*, category_count> names = {
-      "parameters", "previous_parameters", "gradients", "optimizer", "activations", "boundary",
-      "scratch",    "communication",       "data"};
+      "parameters", "previous_parameters", "gradients",     "optimizer", "activations", "boundary",
+      "scratch",    "workspace",           "communication", "data"};
   return names[static_cast<std::size_t>(category)];
 }
 

@@ -3,7 +3,8 @@
 #pragma once
 
 // The interface of a layer's kernels, which layers/ implements: forward and backward of one
-// micro-batch on borrowed memory. A layer owns no memory and knows no stages, ranks or versions.
+// micro-batch on borrowed memory. What memory a layer needs its LayerSpec says; it owns none and
+// knows no stages, ranks or versions.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +12,13 @@
 #include <memory>
 
 #include "core/base/view.hpp"
-#include "core/model/model.hpp"
+#include "core/engine/engine.hpp"
+#include "core/model/layer_spec.hpp"
 
 namespace carousel {
 
-/// A borrowed activation [n, c, h, w] in device memory; data is null where a tensor is absent.
+/// A borrowed activation of n samples in device memory, in the format of the layer's spec; data is
+/// null where a tensor is absent.
 template <class Real>
 struct BasicTensor {
   Real* data = nullptr;
@@ -45,33 +48,34 @@ struct Draw {
 };
 
 struct ForwardArguments {
-  ConstTensor input;                 // [n, c, h, w]
+  ConstTensor input;
   Tensor output;                     // equals input.data for layers in place
   const real* parameters = nullptr;  // the layer's parameters, one after the other in spec order
   const int* labels = nullptr;       // [n], loss only
   Metrics* metrics = nullptr;        // one, loss only
-  ConstTensor second = {};           // of a residual addition
-  real* saved = nullptr;             // spec.saved_size numbers for backward
+  ConstTensor second = {};           // absent where the layer has one input
+  std::byte* saved = nullptr;        // for backward, spec.saved_offset() says where each tensor is
   const real* buffers = nullptr;     // running statistics, in spec order; evaluation only
   bool training = true;              // not so in evaluation
   Draw draw = {};                    // dropout, in training
 };
 
 struct BackwardArguments {
-  ConstTensor input;     // as saved, when the spec says saves_input
-  ConstTensor output;    // as saved, when the spec says saves_output
+  ConstTensor input;     // as forward read it, when the spec says saves_input
+  ConstTensor output;    // as forward wrote it, when the spec says saves_output
   ConstTensor d_output;  // absent for the loss
   Tensor d_input;        // absent where nothing learns that the input was made of; may equal
                          // d_output for layers in place
   const real* parameters = nullptr;
-  real* d_parameters = nullptr;  // overwritten, in the order of `parameters`
-  const int* labels = nullptr;   // [n], loss only
-  Tensor d_second = {};          // absent, too, where d_output serves as well
-  bool adds_input = false;       // d_input is added to what other layers left there
-  bool adds_second = false;      // d_second likewise
-  const real* saved = nullptr;   // by forward
+  real* d_parameters = nullptr;      // overwritten, in the order of `parameters`
+  const int* labels = nullptr;       // [n], loss only
+  Tensor d_second = {};              // absent, too, where d_output serves as well
+  bool adds_input = false;           // d_input is added to what other layers left there
+  bool adds_second = false;          // d_second likewise
+  const std::byte* saved = nullptr;  // by forward
   real* statistics = nullptr;  // of the micro-batch itself, overwritten, in the order of `buffers`
   Draw draw = {};              // as in forward
+  ConstTensor second = {};     // like `input`
 };
 
 /// Kernels of one layer. Both functions only enqueue work on `exec` and never allocate.
@@ -86,7 +90,10 @@ class Layer {
   virtual void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) = 0;
 };
 
-/// Makes the kernels for a description; app/ hands the one of layers/ to the engine.
-using LayerFactory = std::function<std::unique_ptr<Layer>(const LayerSpec&)>;
+/// Makes the kernels of a layer for micro-batches of at most `samples` and for the compute queue of
+/// an engine, whose workspace is as large as the spec asks for. Throws Error(internal) for a kind
+/// or a format that it has no kernels for. app/ hands the factory of layers/ to the trainer.
+using LayerFactory =
+    std::function<std::unique_ptr<Layer>(const LayerSpec& spec, int samples, const Engine& engine)>;
 
 }  // namespace carousel

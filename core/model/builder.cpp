@@ -19,12 +19,17 @@ const SampleShape& ModelBuilder::shape() const {
   return model_.layers.empty() ? model_.input : model_.layers.back().output;
 }
 
-LayerSpec& ModelBuilder::append(LayerKind kind, const std::string& name) {
+LayerInput ModelBuilder::input_from(int layer) const {
+  if (layer < 0) return {-1, model_.input};
+  return {layer, model_.layers[layer].output, model_.layers[layer].output_format};
+}
+
+LayerSpec& ModelBuilder::append(const LayerKind& kind, const std::string& name) {
   LayerSpec layer;
   layer.kind = kind;
   layer.name = name;
-  if (from_ != last()) layer.inputs = {from_};
-  layer.input = layer.output = from_ < 0 ? model_.input : model_.layers[from_].output;
+  layer.inputs = {input_from(from_)};
+  layer.output = layer.input();
   model_.layers.push_back(std::move(layer));
   from_ = last();
   return model_.layers.back();
@@ -39,19 +44,19 @@ SampleShape ModelBuilder::after(const LayerSpec& layer, int channels, const Wind
            to_string(model_.input), model_.name, layer.label());
     return room / window.stride + 1;
   };
-  return {channels, moves(layer.input.height), moves(layer.input.width)};
+  return {channels, moves(layer.input().height), moves(layer.input().width)};
 }
 
 void ModelBuilder::flatten() {
-  LayerSpec& layer = append(LayerKind::flatten, "");
-  layer.output = {static_cast<int>(layer.input.size())};
+  LayerSpec& layer = append(kind::Flatten{}, "");
+  layer.output = {static_cast<int>(layer.input().size())};
   layer.in_place = true;
 }
 
 void ModelBuilder::linear(const std::string& name, int features, Initial weight, Initial bias) {
   const int operands = gradients();
-  LayerSpec& layer = append(LayerKind::linear, name);
-  const int in = layer.input.channels;
+  LayerSpec& layer = append(kind::Linear{}, name);
+  const int in = layer.input().channels;
   layer.output = {features};
   layer.parameters = {{name + ".weight", {features, in}, weight, in},
                       {name + ".bias", {features}, bias, in}};
@@ -62,16 +67,17 @@ void ModelBuilder::linear(const std::string& name, int features, Initial weight,
 }
 
 void ModelBuilder::relu(const std::string& name) {
-  LayerSpec& layer = append(LayerKind::relu, name);
-  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input.size());
+  LayerSpec& layer = append(kind::Relu{}, name);
+  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input().size());
   layer.saves_output = true;
+  layer.output_recomputable = true;
   layer.in_place = true;
 }
 
 void ModelBuilder::dropout(const std::string& name, double probability) {
-  LayerSpec& layer = append(LayerKind::dropout, name);
-  layer.probability = probability;
-  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input.size());
+  LayerSpec& layer = append(kind::Dropout{probability}, name);
+  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input().size());
+  layer.output_recomputable = true;
   layer.in_place = true;
 }
 
@@ -79,10 +85,9 @@ void ModelBuilder::dropout(const std::string& name, double probability) {
 /// output.
 void ModelBuilder::convolution(const std::string& name, int channels, const Window& window) {
   const int operands = gradients();
-  LayerSpec& layer = append(LayerKind::convolution, name);
-  const std::int64_t in = layer.input.channels;
+  LayerSpec& layer = append(kind::Convolution{window}, name);
+  const std::int64_t in = layer.input().channels;
   const std::int64_t area = std::int64_t{window.kernel} * window.kernel;
-  layer.window = window;
   layer.output = after(layer, channels, window);
   layer.parameters = {{name + ".weight",
                        {channels, in, window.kernel, window.kernel},
@@ -95,24 +100,24 @@ void ModelBuilder::convolution(const std::string& name, int channels, const Wind
 }
 
 void ModelBuilder::batch_norm(const std::string& name) {
-  LayerSpec& layer = append(LayerKind::batch_norm, name);
-  const std::int64_t channels = layer.input.channels;
+  LayerSpec& layer = append(kind::BatchNorm{}, name);
+  const std::int64_t channels = layer.input().channels;
   layer.parameters = {{name + ".weight", {channels}, Initial::ones},
                       {name + ".bias", {channels}, Initial::zeros}};
   layer.buffers = {{name + ".running_mean", {channels}, Initial::zeros, 1, false},
                    {name + ".running_var", {channels}, Initial::ones, 1, false}};
   // Per pixel; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.
-  const auto size = static_cast<double>(layer.input.size());
+  const auto size = static_cast<double>(layer.input().size());
   layer.forward_flops = 7 * size;
   layer.backward_flops = 9 * size;
   layer.saves_input = true;
-  layer.saved_size = 3 * channels;
+  layer.saved = {{"statistics", {3 * channels * std::int64_t{sizeof(real)}, 0}, true}};
+  layer.output_recomputable = true;
 }
 
 void ModelBuilder::max_pool(const std::string& name, const Window& window) {
-  LayerSpec& layer = append(LayerKind::max_pool, name);
-  layer.window = window;
-  layer.output = after(layer, layer.input.channels, window);
+  LayerSpec& layer = append(kind::MaxPool{window}, name);
+  layer.output = after(layer, layer.input().channels, window);
   const double comparisons = 1.0 * window.kernel * window.kernel;
   layer.forward_flops = layer.backward_flops =
       comparisons * static_cast<double>(layer.output.size());
@@ -120,26 +125,26 @@ void ModelBuilder::max_pool(const std::string& name, const Window& window) {
 }
 
 void ModelBuilder::global_average_pool(const std::string& name) {
-  LayerSpec& layer = append(LayerKind::average_pool, name);
-  layer.window.kernel = 0;  // the whole image
-  layer.output = {layer.input.channels};
-  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input.size());
+  LayerSpec& layer = append(kind::AveragePool{Window{.kernel = 0}}, name);
+  layer.output = {layer.input().channels};
+  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input().size());
 }
 
 void ModelBuilder::add(const std::string& name, int shortcut) {
-  LayerSpec& layer = append(LayerKind::add, name);
-  CAROUSEL_CHECK(model_.layers[shortcut].output == layer.input, "{}: {} is added to {}", name,
-                 to_string(model_.layers[shortcut].output), to_string(layer.input));
-  layer.inputs = {last() - 1, shortcut};
-  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input.size());
+  LayerSpec& layer = append(kind::Add{}, name);
+  CAROUSEL_CHECK(model_.layers[shortcut].output == layer.input(), "{}: {} is added to {}", name,
+                 to_string(model_.layers[shortcut].output), to_string(layer.input()));
+  layer.inputs.push_back(input_from(shortcut));
+  layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input().size());
+  layer.output_recomputable = true;
   layer.in_place = true;
 }
 
 /// Backward needs the probabilities, which take the place of the logits.
 void ModelBuilder::softmax_cross_entropy() {
-  LayerSpec& layer = append(LayerKind::softmax_cross_entropy, "");
-  layer.forward_flops = 5.0 * layer.input.channels;
-  layer.backward_flops = 2.0 * layer.input.channels;
+  LayerSpec& layer = append(kind::SoftmaxCrossEntropy{}, "");
+  layer.forward_flops = 5.0 * layer.input().channels;
+  layer.backward_flops = 2.0 * layer.input().channels;
   layer.saves_output = true;
   layer.in_place = true;
 }

@@ -47,7 +47,8 @@ class ModelBuilder {
   [[nodiscard]] const Model& model() const { return model_; }
 
  private:
-  LayerSpec& append(LayerKind kind, const std::string& name);
+  LayerSpec& append(const LayerKind& kind, const std::string& name);
+  [[nodiscard]] LayerInput input_from(int layer) const;
   [[nodiscard]] SampleShape after(const LayerSpec& layer, int channels, const Window& window) const;
   /// Gradients of this many operands: the weights, and the input unless nothing before it learns.
   [[nodiscard]] int gradients() const { return model_.parameter_size() == 0 ? 1 : 2; }

@@ -2,37 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/model.hpp"
 
-#include <numeric>
-
 #include "core/base/check.hpp"
 
 namespace carousel {
-
-std::int64_t ParameterSpec::size() const {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
-
-namespace {
-
-std::int64_t size_of(const std::vector<ParameterSpec>& tensors) {
-  std::int64_t size = 0;
-  for (const ParameterSpec& tensor : tensors) size += tensor.size();
-  return size;
-}
-
-}  // namespace
-
-std::int64_t LayerSpec::parameter_size() const {
-  return size_of(parameters);
-}
-
-std::int64_t LayerSpec::buffer_size() const {
-  return size_of(buffers);
-}
-
-std::string LayerSpec::label() const {
-  return name.empty() ? to_string(kind) : fmt::format("{} {}", to_string(kind), name);
-}
 
 std::int64_t Model::parameter_size() const {
   std::int64_t size = 0;
@@ -46,15 +18,26 @@ std::int64_t Model::buffer_size() const {
   return size;
 }
 
-std::vector<int> input_layers(const Model& model, int l) {
-  const std::vector<int>& inputs = model.layers[l].inputs;
-  return inputs.empty() ? std::vector<int>{l - 1} : inputs;
+void check_tensors(const Model& model) {
+  for (const LayerSpec& layer : model.layers) {
+    CAROUSEL_CHECK(!layer.inputs.empty() && layer.inputs.size() <= 2, "{} has {} inputs",
+                   layer.label(), layer.inputs.size());
+    for (const LayerInput& input : layer.inputs) {
+      const LayerSpec* maker = input.layer < 0 ? nullptr : &model.layers[input.layer];
+      const SampleShape& shape = maker == nullptr ? model.input : maker->output;
+      const TensorFormat format = maker == nullptr ? TensorFormat{} : maker->output_format;
+      CAROUSEL_CHECK(shape == input.shape && format == input.format,
+                     "{} reads {} in {}, and layer {} leaves {} in {}", layer.label(),
+                     to_string(input.shape), to_string(input.format), input.layer, to_string(shape),
+                     to_string(format));
+    }
+  }
 }
 
 std::vector<int> tensors_of_layers(const Model& model) {
   std::vector<int> tensors;
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
-    const int input = input_layers(model, l)[0];
+    const int input = model.layers[l].inputs[0].layer;
     const int overwritten = input < 0 ? -1 : tensors[input];
     tensors.push_back(model.layers[l].in_place ? overwritten : l);
   }
@@ -67,8 +50,9 @@ std::vector<bool> tensors_kept(const Model& model) {
   for (int l = 0; l < static_cast<int>(tensors.size()); ++l) {
     const LayerSpec& layer = model.layers[l];
     if (layer.saves_output && tensors[l] >= 0) kept[tensors[l]] = true;
-    for (const int input : input_layers(model, l)) {
-      if (layer.saves_input && input >= 0 && tensors[input] >= 0) kept[tensors[input]] = true;
+    for (const LayerInput& input : layer.inputs) {
+      const int tensor = input.layer < 0 ? -1 : tensors[input.layer];
+      if (layer.saves_input && tensor >= 0) kept[tensor] = true;
     }
   }
   return kept;
@@ -91,42 +75,12 @@ const char* to_string(Stem stem) {
   return stem == Stem::cifar ? "cifar" : "imagenet";
 }
 
-std::string to_string(const SampleShape& shape) {
-  return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
-}
-
-const char* to_string(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::flatten:
-      return "flatten";
-    case LayerKind::linear:
-      return "linear";
-    case LayerKind::relu:
-      return "relu";
-    case LayerKind::softmax_cross_entropy:
-      return "softmax_cross_entropy";
-    case LayerKind::convolution:
-      return "convolution";
-    case LayerKind::batch_norm:
-      return "batch_norm";
-    case LayerKind::max_pool:
-      return "max_pool";
-    case LayerKind::average_pool:
-      return "average_pool";
-    case LayerKind::add:
-      return "add";
-    case LayerKind::dropout:
-      return "dropout";
-  }
-  return "?";
-}
-
 std::string to_string(const Model& model) {
   std::string text = fmt::format("{:<34} {:>10} {:>10} {:>10} {:>12}\n", "layer", "input", "output",
                                  "parameters", "FLOP/sample");
   for (const LayerSpec& layer : model.layers) {
     text += fmt::format("{:<34} {:>10} {:>10} {:>10} {:>12.0f}\n", layer.label(),
-                        to_string(layer.input), to_string(layer.output), layer.parameter_size(),
+                        to_string(layer.input()), to_string(layer.output), layer.parameter_size(),
                         layer.forward_flops + layer.backward_flops);
   }
   return text;

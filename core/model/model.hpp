@@ -2,96 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a network is: a chain of layer descriptions with shapes, named parameters and costs. Pure
-// data for the planner and the engine; it computes nothing and knows no parallelism.
+// What a network is: layer descriptions in order, and the models that decks name. Pure data for the
+// planner and the engine; it computes nothing and knows no parallelism.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/model/layer_spec.hpp"
+
 namespace carousel {
-
-/// Shape of one sample, without the batch dimension: [c, h, w]. Features of a linear layer are
-/// channels with h = w = 1.
-struct SampleShape {
-  int channels = 0;
-  int height = 1;
-  int width = 1;
-
-  [[nodiscard]] std::int64_t size() const {
-    return static_cast<std::int64_t>(channels) * height * width;
-  }
-  bool operator==(const SampleShape&) const = default;
-};
-
-enum class LayerKind : std::uint8_t {
-  flatten,
-  linear,
-  relu,
-  softmax_cross_entropy,
-  convolution,
-  batch_norm,
-  max_pool,
-  average_pool,
-  add,
-  dropout,
-};
-
-/// How a parameter starts, with f its fan. Kaiming (He et al. 2015, for ReLU): U(-b, b) with
-/// b = sqrt(6 / f), or normal with variance 2 / f. Lecun: U(-b, b) with b = 1 / sqrt(f), which is
-/// what torch.nn.Linear does.
-enum class Initial : std::uint8_t { zeros, ones, kaiming_uniform, kaiming_normal, lecun_uniform };
-
-/// One named tensor, as PyTorch's state_dict names and shapes it.
-struct ParameterSpec {
-  std::string name;                 // "0.weight"
-  std::vector<std::int64_t> shape;  // [out, in] for a linear layer, [out, in, h, w] for convolution
-  Initial initial = Initial::zeros;
-  std::int64_t fan = 1;
-  bool learned = true;  // not so batch norm's running statistics
-
-  [[nodiscard]] std::int64_t size() const;
-  /// Whether it scales or shifts features one by one, as biases and batch norm do: such parameters
-  /// may be left out of weight decay.
-  [[nodiscard]] bool is_per_feature() const { return shape.size() == 1; }
-};
-
-/// The square window of a convolution or a pooling, as PyTorch's arguments of these names.
-struct Window {
-  int kernel = 1;
-  int stride = 1;
-  int padding = 0;
-  bool operator==(const Window&) const = default;
-};
-
-/// torch.nn.BatchNorm2d's arguments of these names, always at their defaults.
-inline constexpr double batch_norm_epsilon = 1e-5;
-inline constexpr double batch_norm_momentum = 0.1;
-
-/// One layer. FLOPs count multiply and add separately and are per sample.
-struct LayerSpec {
-  LayerKind kind = LayerKind::flatten;
-  std::string name;
-  std::vector<int> inputs;  // layers whose outputs it reads, -1 the images; empty: the layer before
-  SampleShape input;        // of every input
-  SampleShape output;
-  Window window;           // convolution, pooling
-  double smoothing = 0;    // loss: share of the target that all classes have alike, in training
-  double probability = 0;  // dropout: of a zero
-  std::vector<ParameterSpec> parameters;
-  std::vector<ParameterSpec> buffers;  // batch norm: running mean and variance
-  double forward_flops = 0;
-  double backward_flops = 0;
-  bool saves_input = false;     // backward reads the layer's input
-  bool saves_output = false;    // backward reads the layer's output
-  bool in_place = false;        // the output takes the place of the first input
-  std::int64_t saved_size = 0;  // numbers per micro-batch that forward leaves to backward besides
-
-  [[nodiscard]] std::int64_t parameter_size() const;
-  [[nodiscard]] std::int64_t buffer_size() const;
-  /// Kind and name, for people.
-  [[nodiscard]] std::string label() const;
-};
 
 /// A network for classification: layers in order, the last one is the loss.
 struct Model {
@@ -104,8 +24,9 @@ struct Model {
   [[nodiscard]] std::int64_t buffer_size() const;
 };
 
-/// Layers whose outputs layer l reads; -1 stands for the images.
-[[nodiscard]] std::vector<int> input_layers(const Model& model, int l);
+/// Refuses, as a broken invariant, a layer that reads a tensor in another shape or format than the
+/// one that was left.
+void check_tensors(const Model& model);
 
 /// The tensor that every layer leaves behind, named after the layer that made it: a layer in place
 /// leaves that of its first input, and -1 stands for the images.
@@ -152,7 +73,5 @@ void check_resnet(int depth, Stem stem);
 
 /// A table of the layers for people.
 [[nodiscard]] std::string to_string(const Model& model);
-[[nodiscard]] std::string to_string(const SampleShape& shape);
-[[nodiscard]] const char* to_string(LayerKind kind);
 
 }  // namespace carousel

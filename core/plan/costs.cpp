@@ -13,17 +13,17 @@
 namespace carousel {
 namespace {
 
-Work forward_of(const Model& model, int l, double batch) {
+Work forward_of(const Model& model, int l, int batch) {
   const LayerSpec& layer = model.layers[l];
-  if (layer.kind == LayerKind::flatten) return {};
-  const auto inputs = static_cast<double>(input_layers(model, l).size());
-  const double per_sample =
-      inputs * static_cast<double>(layer.input.size()) + static_cast<double>(layer.output.size());
-  return {batch * layer.forward_flops,
-          sizeof(real) * (batch * per_sample + static_cast<double>(layer.parameter_size()))};
+  if (layer.is<kind::Flatten>()) return {};
+  std::int64_t bytes = tensor_bytes(layer.output, layer.output_format, batch) +
+                       layer.parameter_size() * std::int64_t{sizeof(real)};
+  for (const LayerInput& input : layer.inputs)
+    bytes += tensor_bytes(input.shape, input.format, batch);
+  return {batch * layer.forward_flops, static_cast<double>(bytes)};
 }
 
-Work backward_of(const Model& model, int l, double batch) {
+Work backward_of(const Model& model, int l, int batch) {
   return {batch * model.layers[l].backward_flops, 2 * forward_of(model, l, batch).bytes};
 }
 

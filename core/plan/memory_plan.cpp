@@ -89,13 +89,16 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
       plan.boundaries[j].push_back(
           offsets.take(Category::boundary,
                        inside ? stages[j].output_bytes : schedule.spec().d_activation_bytes[j]));
-    if (j >= counts.first_stage && j <= counts.last_stage)
-      scratch = std::max(scratch, stages[j].scratch_bytes);
+    if (j < counts.first_stage || j > counts.last_stage) continue;
+    scratch = std::max(scratch, stages[j].scratch_bytes);
+    plan.workspace_bytes = std::max(plan.workspace_bytes, stages[j].workspace_bytes);
   }
   for (int k = 0; counts.lands() && k < counts.frames[counts.first_stage]; ++k)
     plan.landings.push_back(
         offsets.take(Category::boundary, schedule.spec().activation_bytes[counts.first_stage - 1]));
   offsets.take(Category::scratch, scratch);
+  for (int queue = 0; queue < spec.compute_queues; ++queue)
+    plan.workspaces.push_back(offsets.take(Category::workspace, plan.workspace_bytes));
   if (spec.staged_messages && schedule.devices() > 1)
     offsets.take(Category::communication, counts.requests * largest_message(spec, schedule));
   const std::int64_t samples = spec.micro_batch_size;

@@ -25,6 +25,8 @@ struct DeviceMemoryPlan {
   std::vector<std::vector<std::int64_t>> frames;      // [stage][frame], in activations
   std::vector<std::int64_t> frame_bytes;              // [stage]
   std::vector<std::int64_t> landings;                 // [frame] of the first stage, in boundary
+  std::vector<std::int64_t> workspaces;               // [compute queue], in workspace
+  std::int64_t workspace_bytes = 0;                   // of each
   std::vector<std::vector<std::int64_t>> boundaries;  // [stage][buffer]
   std::vector<std::int64_t> images;                   // [input], in data, with the first stage
   std::vector<std::int64_t> labels;                   // [input], in data, with the last stage
@@ -54,6 +56,7 @@ struct MemorySpec {
   std::int64_t staging_bytes = 0;        // host buffers of the prefetcher
   std::int64_t label_staging_bytes = 0;  // the same where no images are loaded
   bool staged_messages = false;          // each request has a host copy of its message
+  int compute_queues = 1;                // of a device; each has a workspace of its own
 };
 
 /// Bytes that one micro-batch reports: four doubles.

@@ -64,7 +64,9 @@ double layer_load(const Model& model, int layer, Balance balance) {
       return spec.forward_flops + spec.backward_flops;
     case Balance::activations:
       // What layers in place leave is counted with the one that made it.
-      return tensors_kept(model)[layer] ? static_cast<double>(spec.output.size()) : 0;
+      return tensors_kept(model)[layer]
+                 ? static_cast<double>(tensor_bytes(spec.output, spec.output_format, 1))
+                 : 0;
     case Balance::parameters:
       return static_cast<double>(spec.parameter_size());
     case Balance::layers:

@@ -55,15 +55,13 @@ class Tensors {
         batch_(batch),
         tensor_(tensors_of_layers(model)),
         kept_(tensors_kept(model)) {
+    check_tensors(model);
     for (int l = 0; l < layers(); ++l) {
       const LayerSpec& layer = model_.layers[l];
-      const std::vector<int> inputs = input_layers(model_, l);
-      CAROUSEL_CHECK(!inputs.empty() && inputs.size() <= 2, "layer {} has {} inputs", l,
-                     inputs.size());
       bool learns = layer.parameter_size() > 0;
-      for (const int input : inputs) {
-        last_use_[of(input)] = l;
-        learns = learns || this->learns(of(input));
+      for (const LayerInput& input : layer.inputs) {
+        last_use_[of(input.layer)] = l;
+        learns = learns || this->learns(of(input.layer));
       }
       learns_.push_back(learns);
       last_use_.try_emplace(of(l), l);
@@ -71,11 +69,13 @@ class Tensors {
   }
 
   [[nodiscard]] int layers() const { return static_cast<int>(model_.layers.size()); }
+  [[nodiscard]] int batch() const { return batch_; }
   /// The tensor that layer l leaves behind, or the images.
   [[nodiscard]] int of(int l) const { return l == images ? images : tensor_[l]; }
   [[nodiscard]] std::int64_t bytes(int tensor) const {
-    const SampleShape& shape = tensor == images ? model_.input : model_.layers[tensor].output;
-    return align_up(batch_ * shape.size() * real_bytes);
+    if (tensor == images) return align_up(tensor_bytes(model_.input, {}, batch_));
+    const LayerSpec& layer = model_.layers[tensor];
+    return align_up(tensor_bytes(layer.output, layer.output_format, batch_));
   }
   /// Whether something learns that the tensor was made of, so that its gradient is wanted.
   [[nodiscard]] bool learns(int tensor) const { return tensor != images && learns_[tensor]; }
@@ -96,8 +96,8 @@ class Tensors {
   /// Whether a layer after `from` and before `to` uses the tensor.
   [[nodiscard]] bool used_between(int tensor, int from, int to) const {
     for (int l = from + 1; l < to; ++l) {
-      for (const int input : input_layers(model_, l)) {
-        if (of(input) == tensor) return true;
+      for (const LayerInput& input : model_.layers[l].inputs) {
+        if (of(input.layer) == tensor) return true;
       }
     }
     return false;
@@ -153,7 +153,7 @@ std::map<int, Place> place_leaving(StageMemory& stage, int j, const Model& model
     const LayerSpec& layer = model.layers[l];
     const bool in_frame = !layer.in_place && tensors.kept(l);
     if (in_frame && !tensors.crosses(l, j)) others += tensors.bytes(l);
-    if (layer.saved_size > 0) others += align_up(layer.saved_size * real_bytes);
+    others += layer.saved_bytes(tensors.batch());
   }
   stage.leaving_offset = stage.frame_bytes = others;
   for (const int tensor : tensors.crossing(j + 1)) {
@@ -177,9 +177,8 @@ void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors&
     const int l = stage.first + k;
     const LayerSpec& layer = model.layers[l];
     LayerPlaces& places = stage.places[k];
-    const std::vector<int> inputs = input_layers(model, l);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      places.inputs[i] = outputs.at(tensors.of(inputs[i]));
+    for (std::size_t i = 0; i < layer.inputs.size(); ++i)
+      places.inputs[i] = outputs.at(tensors.of(layer.inputs[i].layer));
     if (!layer.in_place) {
       Place& output = outputs[l];
       if (const auto leaves = leaving.find(l); leaves != leaving.end()) {
@@ -192,10 +191,12 @@ void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors&
       }
     }
     places.output = outputs.at(tensors.of(l));
-    if (layer.saved_size > 0) {
+    if (!layer.saved.empty()) {
       places.saved = {Region::frame, next, j};
-      next += align_up(layer.saved_size * real_bytes);
+      next += layer.saved_bytes(tensors.batch());
     }
+    stage.workspace_bytes =
+        std::max(stage.workspace_bytes, align_up(layer.workspace.of(tensors.batch())));
     for (int l_before = stage.first; l_before <= l; ++l_before) {
       if (tensors.of(l_before) == l_before && tensors.last_use(l_before) == l)
         scratch.release(outputs.at(l_before));
@@ -258,9 +259,8 @@ class GradientPlaces {
     const bool is_loss = l + 1 == tensors_.layers();
     if (!tensors_.learns(l)) return;
     if (!is_loss) places.d_output = gradient_.at(output);
-    const std::vector<int> inputs = input_layers(model_, l);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const int tensor = tensors_.of(inputs[i]);
+    for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
+      const int tensor = tensors_.of(layer.inputs[i].layer);
       if (!tensors_.learns(tensor)) continue;
       if (layer.in_place && i == 0 && !is_loss) {
         places.d_inputs[0] = places.d_output;
@@ -281,8 +281,8 @@ class GradientPlaces {
   /// The sum's gradient is that of its second term as well. It may stand for both if nobody changes
   /// it before the layer that made the first term has read it.
   [[nodiscard]] bool shares_gradient(int l, int tensor) const {
-    const int first_term = input_layers(model_, l)[0];
-    return model_.layers[l].in_place && tensors_.of(first_term) == first_term &&
+    const int first_term = model_.layers[l].inputs[0].layer;
+    return model_.layers[l].is<kind::Add>() && tensors_.of(first_term) == first_term &&
            !gradient_.contains(tensor) && !leaving_.contains(tensor) &&
            !tensors_.used_between(tensor, first_term, l);
   }

@@ -9,17 +9,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/align.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/partition.hpp"
 
 namespace carousel {
-
-/// Every tensor starts at a multiple of this many bytes.
-inline constexpr std::int64_t tensor_alignment = 64;
-
-[[nodiscard]] constexpr std::int64_t align_up(std::int64_t bytes) {
-  return (bytes + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
-}
 
 /// Numbers that ride behind every gradient and parameter vector of a stage: loss, correct,
 /// non-finite, samples, summed over micro-batches just like the gradient.
@@ -42,11 +36,11 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-/// The tensors of one layer. Only a residual addition has a second input.
+/// The tensors of one layer, of which few have a second input.
 struct LayerPlaces {
   std::array<Place, 2> inputs;
   Place output;
-  Place saved;                    // numbers that forward leaves to backward, in the frame
+  Place saved;                    // what forward leaves to backward besides, in the frame
   Place d_output;                 // absent for the loss
   std::array<Place, 2> d_inputs;  // absent where nobody learns, or where d_output serves as well
   std::array<bool, 2> adds = {};  // the gradient is added to what other layers left there
@@ -88,13 +82,14 @@ struct StageMemory {
   std::vector<ParameterRange> parameter_ranges;
   std::int64_t parameter_size = 0;
   std::int64_t buffer_size = 0;
-  std::int64_t message_size = 0;    // of all, padded to the alignment
-  std::int64_t frame_bytes = 0;     // a_j
-  std::int64_t leaving_offset = 0;  // in the frame: behind it lies what was made here and crosses
-                                    // the cut behind the stage, as its message has it
-  std::int64_t scratch_bytes = 0;
-  std::int64_t input_bytes = 0;   // of all tensors that arrive
-  std::int64_t output_bytes = 0;  // of all gradients that cross the cut behind the stage
+  std::int64_t message_size = 0;     // of all, padded to the alignment
+  std::int64_t frame_bytes = 0;      // a_j
+  std::int64_t leaving_offset = 0;   // in the frame: behind it lies what was made here and crosses
+                                     // the cut behind the stage, as its message has it
+  std::int64_t scratch_bytes = 0;    // what layers hand on and nobody keeps
+  std::int64_t workspace_bytes = 0;  // of the layer that needs most
+  std::int64_t input_bytes = 0;      // of all tensors that arrive
+  std::int64_t output_bytes = 0;     // of all gradients that cross the cut behind the stage
 
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
 };

@@ -9,6 +9,7 @@
 #include "core/base/real.hpp"
 #include "core/data/prefetcher.hpp"
 #include "core/data/sampler.hpp"
+#include "core/model/fuse.hpp"
 #include "core/plan/costs.hpp"
 #include "core/proof/checker.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 const LayerSpec* too_many_pixels(const Model& model, int batch) {
   for (const LayerSpec& layer : model.layers) {
     const SampleShape& largest =
-        layer.input.size() > layer.output.size() ? layer.input : layer.output;
+        layer.input().size() > layer.output.size() ? layer.input() : layer.output;
     if (std::int64_t{batch} * largest.height * largest.width > INT_MAX) return &layer;
   }
   return nullptr;
@@ -28,8 +29,8 @@ const LayerSpec* too_many_pixels(const Model& model, int batch) {
 /// The first batch norm that has a single value per channel.
 const LayerSpec* single_values(const Model& model, int batch) {
   for (const LayerSpec& layer : model.layers) {
-    const bool single = std::int64_t{batch} * layer.input.height * layer.input.width == 1;
-    if (layer.kind == LayerKind::batch_norm && single) return &layer;
+    const bool single = std::int64_t{batch} * layer.input().height * layer.input().width == 1;
+    if (layer.is<kind::BatchNorm>() && single) return &layer;
   }
   return nullptr;
 }
@@ -68,13 +69,13 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
   const int batch = request.micro_batch_size;
-  Model model = build_model(request.model, basis.sample, basis.classes);
+  Model model = fuse(build_model(request.model, basis.sample, basis.classes), known_fusions());
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,
          "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "
          "micro-batches",
          batch, layer->label(), INT_MAX);
-  model.layers.back().smoothing = request.label_smoothing;  // the loss
+  std::get<kind::SoftmaxCrossEntropy>(model.layers.back().kind).smoothing = request.label_smoothing;
   Partition partition = cut_model(model, request.parallel, batch, request.machine);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 

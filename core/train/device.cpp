@@ -11,11 +11,13 @@
 namespace carousel {
 namespace {
 
-std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& counts) {
+std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& counts,
+                               const Engine& engine) {
   std::vector<Stage> stages;
   stages.reserve(spec.memory.stages.size());
   for (int j = counts.first_stage; j <= counts.last_stage; ++j)
-    stages.emplace_back(spec.model, spec.memory.stages, j, counts, spec.layers);
+    stages.emplace_back(spec.model, spec.memory.stages, j, spec.train.micro_batch_size, counts,
+                        spec.layers, engine);
   return stages;
 }
 
@@ -26,7 +28,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
       first_stage_(spec.schedule.buffers(index).first_stage),
       owned_(spec.schedule.buffers(index).owned),
       memory_(exec, spec.memory, index, spec.schedule.buffers(index)),
-      stages_(make_stages(spec, spec.schedule.buffers(index))),
+      stages_(make_stages(spec, spec.schedule.buffers(index), {exec, memory_.workspace(0)})),
       transport_(spec.transport(index)),
       prefetcher_(spec.dataset, spec.seed, spec.train.micro_batch_size, staged_batches,
                   spec.schedule.buffers(index).first_stage == 0),

@@ -79,6 +79,11 @@ std::byte* DeviceMemory::scratch() const {
   return at(Category::scratch, 0);
 }
 
+std::span<std::byte> DeviceMemory::workspace(int queue) const {
+  return {at(Category::workspace, plan_.workspaces[queue]),
+          static_cast<std::size_t>(plan_.workspace_bytes)};
+}
+
 real* DeviceMemory::images(int input) const {
   if (plan_.images.empty()) return nullptr;
   return reinterpret_cast<real*>(at(Category::data, plan_.images[input]));

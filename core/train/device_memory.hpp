@@ -6,6 +6,7 @@
 // that knows how many bytes of it are in use. Where things lie was decided by the memory plan.
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "core/base/category.hpp"
@@ -33,6 +34,8 @@ class DeviceMemory {
   [[nodiscard]] std::byte* landing(int frame) const;
   [[nodiscard]] std::byte* boundary(int stage, int buffer) const;
   [[nodiscard]] std::byte* scratch() const;
+  /// What kernels of a compute queue work with for the time of one call.
+  [[nodiscard]] std::span<std::byte> workspace(int queue) const;
   /// Null where the device has not the first stage.
   [[nodiscard]] real* images(int input) const;
   /// Null where the device has not the last stage.

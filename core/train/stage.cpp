@@ -9,12 +9,12 @@
 
 namespace carousel {
 
-Stage::Stage(const Model& model, std::span<const StageMemory> stages, int index,
-             const BufferCounts& counts, const LayerFactory& factory)
+Stage::Stage(const Model& model, std::span<const StageMemory> stages, int index, int samples,
+             const BufferCounts& counts, const LayerFactory& factory, const Engine& engine)
     : memory_(stages[index]) {
   for (int k = 0; k < memory_.layers; ++k) {
     specs_.push_back(model.layers[memory_.first + k]);
-    layers_.push_back(factory(specs_.back()));
+    layers_.push_back(factory(specs_.back(), samples, engine));
   }
   if (index == counts.last_stage && index + 1 < std::ssize(stages))
     pass_by(stages[index + 1], index);
@@ -71,6 +71,7 @@ real* Stage::resolve(const Place& place, const StageArguments& arguments) {
 void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments) {
   const int n = arguments.samples;
   const auto at = [&](const Place& place) { return resolve(place, arguments); };
+  const auto bytes = [&](const Place& place) { return reinterpret_cast<std::byte*>(at(place)); };
   for (const PassedTensor& passed : passing_) {
     copy<MemorySpace, MemorySpace>(exec, at(passed.to), at(passed.from),
                                    static_cast<std::size_t>(passed.bytes));
@@ -78,13 +79,13 @@ void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments)
   for (int k = 0; k < memory_.layers; ++k) {
     const LayerPlaces& places = memory_.places[k];
     const LayerSpec& spec = specs_[k];
-    layers_[k]->forward(exec, {.input = {at(places.inputs[0]), n, spec.input},
+    layers_[k]->forward(exec, {.input = {at(places.inputs[0]), n, spec.input()},
                                .output = {at(places.output), n, spec.output},
                                .parameters = arguments.parameters + memory_.parameter_offset[k],
                                .labels = arguments.labels,
                                .metrics = arguments.metrics,
-                               .second = {at(places.inputs[1]), n, spec.input},
-                               .saved = at(places.saved),
+                               .second = {at(places.inputs[1]), n, spec.inputs.back().shape},
+                               .saved = bytes(places.saved),
                                .buffers = arguments.parameters + memory_.buffer_offset[k],
                                .training = arguments.training,
                                .draw = arguments.draw});
@@ -94,6 +95,7 @@ void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments)
 void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments) {
   const int n = arguments.samples;
   const auto at = [&](const Place& place) { return resolve(place, arguments); };
+  const auto bytes = [&](const Place& place) { return reinterpret_cast<std::byte*>(at(place)); };
   for (const PassedTensor& passed : memory_.passed) {
     copy<MemorySpace, MemorySpace>(exec, at(passed.to), at(passed.from),
                                    static_cast<std::size_t>(passed.bytes));
@@ -102,22 +104,23 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
     const LayerPlaces& places = memory_.places[k];
     const LayerSpec& spec = specs_[k];
     // Where nothing learns, at the model's beginning, nobody needs gradients.
-    const bool is_loss = spec.kind == LayerKind::softmax_cross_entropy;
+    const bool is_loss = spec.is<kind::SoftmaxCrossEntropy>();
     if (places.d_output.region != Region::absent || is_loss) {
       layers_[k]->backward(exec,
-                           {.input = {at(places.inputs[0]), n, spec.input},
+                           {.input = {at(places.inputs[0]), n, spec.input()},
                             .output = {at(places.output), n, spec.output},
                             .d_output = {at(places.d_output), n, spec.output},
-                            .d_input = {at(places.d_inputs[0]), n, spec.input},
+                            .d_input = {at(places.d_inputs[0]), n, spec.input()},
                             .parameters = arguments.parameters + memory_.parameter_offset[k],
                             .d_parameters = arguments.d_parameters + memory_.parameter_offset[k],
                             .labels = arguments.labels,
-                            .d_second = {at(places.d_inputs[1]), n, spec.input},
+                            .d_second = {at(places.d_inputs[1]), n, spec.inputs.back().shape},
                             .adds_input = places.adds[0],
                             .adds_second = places.adds[1],
-                            .saved = at(places.saved),
+                            .saved = bytes(places.saved),
                             .statistics = arguments.d_parameters + memory_.buffer_offset[k],
-                            .draw = arguments.draw});
+                            .draw = arguments.draw,
+                            .second = {at(places.inputs[1]), n, spec.inputs.back().shape}});
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/engine/layer.hpp"
+#include "core/model/model.hpp"
 #include "core/plan/program.hpp"
 #include "core/plan/stage_memory.hpp"
 
@@ -34,9 +35,10 @@ struct StageArguments {
 
 class Stage {
  public:
-  /// Stage `index` of `stages` on a device that runs those of `counts`.
-  Stage(const Model& model, std::span<const StageMemory> stages, int index,
-        const BufferCounts& counts, const LayerFactory& factory);
+  /// Stage `index` of `stages`, planned for micro-batches of `samples`, on a device that runs those
+  /// of `counts`.
+  Stage(const Model& model, std::span<const StageMemory> stages, int index, int samples,
+        const BufferCounts& counts, const LayerFactory& factory, const Engine& engine);
 
   void forward(const ExecutionSpace& exec, const StageArguments& arguments);
   void backward(const ExecutionSpace& exec, const StageArguments& arguments);

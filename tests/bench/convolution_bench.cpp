@@ -17,11 +17,10 @@ enum Pass : std::int64_t { forward, weight_gradient, both_gradients };
 
 LayerSpec convolution(int in, int out, int size, const Window& window) {
   LayerSpec spec;
-  spec.kind = LayerKind::convolution;
-  spec.input = {in, size, size};
+  spec.kind = kind::Convolution{window};
+  spec.inputs = {{-1, {in, size, size}}};
   const int side = (size + 2 * window.padding - window.kernel) / window.stride + 1;
   spec.output = {out, side, side};
-  spec.window = window;
   spec.parameters = {{.name = "weight", .shape = {out, in, window.kernel, window.kernel}}};
   return spec;
 }
@@ -34,26 +33,26 @@ void convolution(benchmark::State& state) {
   const LayerSpec spec =
       convolution(argument(2), argument(3), argument(4), {kernel, argument(6), kernel / 2});
   const ExecutionSpace exec;
-  const Storage x("carousel::bench::x", n * spec.input.size());
+  const Storage x("carousel::bench::x", n * spec.input().size());
   const Storage y("carousel::bench::y", n * spec.output.size());
-  const Storage d_x("carousel::bench::d_x", n * spec.input.size());
+  const Storage d_x("carousel::bench::d_x", n * spec.input().size());
   const Storage w("carousel::bench::w", spec.parameter_size());
   const Storage d_w("carousel::bench::d_w", spec.parameter_size());
   Kokkos::deep_copy(x, 0.5);
   Kokkos::deep_copy(y, 0.125);
   Kokkos::deep_copy(w, 0.25);
-  const auto layer = make_layer(spec);
+  const auto layer = make_layer(spec, n, {exec});
   const bool both = state.range(0) == both_gradients;
   while (state.KeepRunning()) {
     if (state.range(0) == forward)
-      layer->forward(exec, {.input = {x.data(), n, spec.input},
+      layer->forward(exec, {.input = {x.data(), n, spec.input()},
                             .output = {y.data(), n, spec.output},
                             .parameters = w.data()});
     else
-      layer->backward(exec, {.input = {x.data(), n, spec.input},
+      layer->backward(exec, {.input = {x.data(), n, spec.input()},
                              .output = {y.data(), n, spec.output},
                              .d_output = {y.data(), n, spec.output},
-                             .d_input = {both ? d_x.data() : nullptr, n, spec.input},
+                             .d_input = {both ? d_x.data() : nullptr, n, spec.input()},
                              .parameters = w.data(),
                              .d_parameters = d_w.data()});
     exec.fence("carousel::bench::convolution done");

@@ -40,9 +40,7 @@ class TemporaryFolder {
 
 /// inputs/NAME of the source tree.
 inline std::string input(const std::string& name) {
-  return (std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() / "inputs" /
-          name)
-      .string();
+  return (std::filesystem::path(CAROUSEL_SOURCE) / "inputs" / name).string();
 }
 
 /// Runs `function`, which must fail with `code`; its message, which must be one line.

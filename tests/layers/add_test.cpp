@@ -16,8 +16,8 @@ constexpr SampleShape shape = {5, 7, 3};
 const std::size_t size = n * shape.size();
 
 LayerSpec spec_of() {
-  LayerSpec spec = test::image_layer(LayerKind::add, shape, shape.channels, {});
-  spec.inputs = {1, 0};
+  LayerSpec spec = test::image_layer(kind::Add{}, shape, shape.channels, {});
+  spec.inputs = {{1, shape}, {0, shape}};
   spec.in_place = true;
   return spec;
 }
@@ -36,7 +36,7 @@ class Addition : public testing::Test {
     return test::to_host(to);
   }
 
-  std::unique_ptr<Layer> layer_ = make_layer(spec_of());
+  std::unique_ptr<Layer> layer_ = make_layer(spec_of(), n, {});
   Numbers d_ = test::random_numbers(size, "d");
   test::Device<real> d_sum_ = test::to_device(d_);
 };

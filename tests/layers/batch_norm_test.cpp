@@ -19,10 +19,10 @@ struct Case {
 };
 
 LayerSpec spec_of(const SampleShape& shape) {
-  LayerSpec spec = test::image_layer(LayerKind::batch_norm, shape, shape.channels, {});
+  LayerSpec spec = test::image_layer(kind::BatchNorm{}, shape, shape.channels, {});
   spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
   spec.buffers = {{"running_mean", {shape.channels}}, {"running_var", {shape.channels}}};
-  spec.saved_size = 3 * shape.channels;
+  spec.saved = {{"statistics", {3 * shape.channels * std::int64_t{sizeof(real)}, 0}, true}};
   spec.saves_input = true;
   return spec;
 }

@@ -19,7 +19,7 @@ struct Case {
 };
 
 LayerSpec spec_of(const Case& c) {
-  LayerSpec spec = test::image_layer(LayerKind::convolution, c.input, c.out, c.window);
+  LayerSpec spec = test::image_layer(kind::Convolution{c.window}, c.input, c.out, c.window);
   const int kernel = c.window.kernel;
   spec.parameters = {{"weight", {c.out, c.input.channels, kernel, kernel}}};
   if (c.bias) spec.parameters.push_back({"bias", {c.out}});
@@ -32,8 +32,8 @@ class ConvolutionLayer : public testing::TestWithParam<Case> {
   ConvolutionLayer()
       : spec_(spec_of(GetParam())),
         n_(GetParam().n),
-        windows_{n_, spec_.input, spec_.output, spec_.window},
-        x_(test::random_numbers(n_ * spec_.input.size(), "x")),
+        windows_{n_, spec_.input(), spec_.output, GetParam().window},
+        x_(test::random_numbers(n_ * spec_.input().size(), "x")),
         w_(test::random_numbers(spec_.parameters[0].size(), "w")),
         b_(test::random_numbers(GetParam().bias ? GetParam().out : 0, "b")),
         d_y_(test::random_numbers(n_ * spec_.output.size(), "d_y")),
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionLayer, testing::ValuesIn(cases()), n
 TEST(Convolution, GivesTheSameBitsAgain) {
   const Case c = {3, {17, 13, 11}, 29, {3, 1, 1}, true};
   const LayerSpec spec = spec_of(c);
-  const Numbers x = test::random_numbers(c.n * spec.input.size(), "x");
+  const Numbers x = test::random_numbers(c.n * spec.input().size(), "x");
   const Numbers d_y = test::random_numbers(c.n * spec.output.size(), "d_y");
   const Numbers parameters = test::random_numbers(spec.parameter_size(), "w");
   SingleLayer first(spec, c.n, parameters);

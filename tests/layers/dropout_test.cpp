@@ -17,10 +17,10 @@ class DropoutTest : public testing::Test {
  protected:
   static LayerSpec spec(const char* name, double probability) {
     LayerSpec layer;
-    layer.kind = LayerKind::dropout;
+    layer.kind = kind::Dropout{probability};
     layer.name = name;
-    layer.input = layer.output = shape;
-    layer.probability = probability;
+    layer.inputs = {{-1, shape}};
+    layer.output = shape;
     layer.in_place = true;
     return layer;
   }
@@ -49,7 +49,7 @@ class DropoutTest : public testing::Test {
 };
 
 TEST_F(DropoutTest, DropsWhatTheFormulaSays) {
-  const auto layer = make_layer(spec("2", 0.3));
+  const auto layer = make_layer(spec("2", 0.3), n, {});
   Numbers expected;
   for (const int sample : samples) {
     for (int k = 0; k < features; ++k) {
@@ -63,20 +63,20 @@ TEST_F(DropoutTest, DropsWhatTheFormulaSays) {
 }
 
 TEST_F(DropoutTest, BackwardDropsTheSame) {
-  const auto layer = make_layer(spec("2", 0.3));
+  const auto layer = make_layer(spec("2", 0.3), n, {});
   EXPECT_EQ(backward(*layer, draw(5)), forward(*layer, draw(5)));
 }
 
 TEST_F(DropoutTest, DiffersBetweenEpochsSamplesAndLayers) {
-  const auto layer = make_layer(spec("2", 0.5));
+  const auto layer = make_layer(spec("2", 0.5), n, {});
   const Numbers first = forward(*layer, draw(5));
   EXPECT_NE(forward(*layer, draw(6)), first);
-  EXPECT_NE(forward(*make_layer(spec("5", 0.5)), draw(5)), first);
+  EXPECT_NE(forward(*make_layer(spec("5", 0.5), n, {}), draw(5)), first);
   EXPECT_FALSE(std::equal(first.begin(), first.begin() + features, first.begin() + features));
 }
 
 TEST_F(DropoutTest, EvaluationKeepsEverything) {
-  const auto layer = make_layer(spec("2", 0.5));
+  const auto layer = make_layer(spec("2", 0.5), n, {});
   EXPECT_EQ(forward(*layer, draw(5), false), Numbers(n * features, 1));
 }
 

@@ -37,7 +37,7 @@ namespace carousel::test {
 
   Model model = builder.model();
   model.layers.front().parameters.push_back({"conv1.bias", {6}});
-  model.layers.back().smoothing = 0.1;
+  model.layers.back().kind = kind::SoftmaxCrossEntropy{0.1};
   return model;
 }
 

@@ -68,7 +68,8 @@ TEST_F(KokkosTools, EveryKernelNamesItsRoom) {
   evaluate(ExecutionSpace());
   EXPECT_GE(watch.launches().size(), 50U);
   for (const Launch& launch : watch.launches()) {
-    EXPECT_TRUE(launch.label.starts_with("carousel::layers::") ||
+    EXPECT_TRUE(launch.label.starts_with("carousel::base::") ||
+                launch.label.starts_with("carousel::layers::") ||
                 launch.label.starts_with("carousel::train::"))
         << launch.label;
   }

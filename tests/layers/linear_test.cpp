@@ -20,9 +20,9 @@ class LinearLayer : public testing::TestWithParam<Shape> {
  protected:
   LinearLayer() {
     const auto [n, in, out] = GetParam();
-    spec_.kind = LayerKind::linear;
+    spec_.kind = kind::Linear{};
     spec_.name = "0";
-    spec_.input = {in};
+    spec_.inputs = {{-1, {in}}};
     spec_.output = {out};
     spec_.parameters = {{"0.weight", {out, in}}, {"0.bias", {out}}};
     x_ = test::random_numbers(std::size_t(n) * in, "x");
@@ -44,7 +44,7 @@ TEST_P(LinearLayer, Forward) {
   const auto x = test::to_device(x_);
   const test::Device<real> y("carousel::test::y", std::size_t(n) * out);
   Linear layer(spec_);
-  layer.forward(ExecutionSpace(), {.input = {x.data(), n, spec_.input},
+  layer.forward(ExecutionSpace(), {.input = {x.data(), n, spec_.input()},
                                    .output = {y.data(), n, spec_.output},
                                    .parameters = parameters_.data()});
   EXPECT_LE(test::relative_difference(test::to_host(y), reference::linear(x_, w_, b_, n)),
@@ -59,10 +59,10 @@ TEST_P(LinearLayer, Backward) {
   const test::Device<real> d_parameters("carousel::test::d_parameters", parameters_.size());
   Kokkos::deep_copy(d_parameters, real(1e30));  // must be overwritten
   Linear layer(spec_);
-  BackwardArguments arguments = {.input = {x.data(), n, spec_.input},
+  BackwardArguments arguments = {.input = {x.data(), n, spec_.input()},
                                  .output = {},
                                  .d_output = {d_y.data(), n, spec_.output},
-                                 .d_input = {d_x.data(), n, spec_.input},
+                                 .d_input = {d_x.data(), n, spec_.input()},
                                  .parameters = parameters_.data(),
                                  .d_parameters = d_parameters.data()};
   layer.backward(ExecutionSpace(), arguments);

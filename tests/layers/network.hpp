@@ -16,10 +16,12 @@ namespace carousel::test {
 
 class Network {
  public:
-  Network(const Model& model, int n)
+  Network(const Model& model, int n, const LayerFactory& layers = make_layer)
       : n_(n),
         memory_(plan_stages(model, {{0, static_cast<int>(model.layers.size())}, {}}, n)[0]),
-        stage_(model, {&memory_, 1}, 0, {}, make_layer),
+        workspace_("carousel::test::workspace", memory_.workspace_bytes),
+        stage_(model, {&memory_, 1}, 0, n, {}, layers,
+               {{}, {workspace_.data(), workspace_.size()}}),
         images_("carousel::test::images", n * model.input.size()),
         labels_("carousel::test::labels", n),
         frame_("carousel::test::frame", memory_.frame_bytes),
@@ -80,6 +82,7 @@ class Network {
 
   int n_;
   StageMemory memory_;
+  Device<std::byte> workspace_;
   Stage stage_;
   Device<real> images_;
   Device<int> labels_;

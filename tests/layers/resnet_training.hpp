@@ -87,8 +87,8 @@ class ResnetTraining {
     std::int64_t at = 0;
     for (const LayerSpec& layer : model_.layers) {
       at += layer.parameter_size();
-      if (layer.kind != LayerKind::batch_norm) continue;
-      const std::int64_t first = at - layer.input.channels;
+      if (!layer.is<kind::BatchNorm>()) continue;
+      const std::int64_t first = at - layer.input().channels;
       for (std::int64_t c = 0; first + c < at; ++c)
         parameters[first + c] = c % 2 == 0 ? bias : -bias;
     }

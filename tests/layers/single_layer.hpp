@@ -18,14 +18,13 @@ namespace carousel::test {
   return window.kernel > 0 ? (size + 2 * window.padding - window.kernel) / window.stride + 1 : 1;
 }
 
-[[nodiscard]] inline LayerSpec image_layer(LayerKind kind, const SampleShape& input, int channels,
-                                           const Window& window) {
+[[nodiscard]] inline LayerSpec image_layer(const LayerKind& kind, const SampleShape& input,
+                                           int channels, const Window& window) {
   LayerSpec spec;
   spec.kind = kind;
   spec.name = "layer";
-  spec.input = input;
+  spec.inputs = {{-1, input}};
   spec.output = {channels, windows_along(input.height, window), windows_along(input.width, window)};
-  spec.window = window;
   return spec;
 }
 
@@ -38,20 +37,20 @@ class SingleLayer {
               const Numbers& buffers = {})
       : spec_(spec),
         n_(n),
-        layer_(make_layer(spec)),
+        layer_(make_layer(spec, n, {})),
         parameters_(to_device(parameters)),
         buffers_(to_device(buffers)),
-        saved_(marked(spec.saved_size)),
+        saved_(marked(spec.saved_bytes(n) / std::int64_t{sizeof(real)})),
         d_parameters_(marked(spec.parameter_size())),
         statistics_(marked(spec.buffer_size())) {}
 
   Numbers forward(const Numbers& x, bool training = true) {
     x_ = to_device(x);
     y_ = marked(n_ * spec_.output.size());
-    layer_->forward(ExecutionSpace(), {.input = {x_.data(), n_, spec_.input},
+    layer_->forward(ExecutionSpace(), {.input = {x_.data(), n_, spec_.input()},
                                        .output = {y_.data(), n_, spec_.output},
                                        .parameters = parameters_.data(),
-                                       .saved = saved_.data(),
+                                       .saved = reinterpret_cast<std::byte*>(saved_.data()),
                                        .buffers = buffers_.data(),
                                        .training = training});
     return to_host(y_);
@@ -59,7 +58,7 @@ class SingleLayer {
 
   /// The gradient of the input, added to `others` where there are such.
   Numbers backward(const Numbers& d_y, const std::optional<Numbers>& others = {}) {
-    const Device<real> d_x = others ? to_device(*others) : marked(n_ * spec_.input.size());
+    const Device<real> d_x = others ? to_device(*others) : marked(n_ * spec_.input().size());
     run_backward(d_y, d_x.data(), others.has_value());
     return to_host(d_x);
   }
@@ -81,14 +80,14 @@ class SingleLayer {
     const auto d_output = to_device(d_y);
     Kokkos::deep_copy(d_parameters_, mark);
     Kokkos::deep_copy(statistics_, mark);
-    layer_->backward(ExecutionSpace(), {.input = {x_.data(), n_, spec_.input},
+    layer_->backward(ExecutionSpace(), {.input = {x_.data(), n_, spec_.input()},
                                         .output = {y_.data(), n_, spec_.output},
                                         .d_output = {d_output.data(), n_, spec_.output},
-                                        .d_input = {d_x, n_, spec_.input},
+                                        .d_input = {d_x, n_, spec_.input()},
                                         .parameters = parameters_.data(),
                                         .d_parameters = d_parameters_.data(),
                                         .adds_input = adds,
-                                        .saved = saved_.data(),
+                                        .saved = reinterpret_cast<std::byte*>(saved_.data()),
                                         .statistics = statistics_.data()});
     Kokkos::fence("carousel::test::backward");
   }

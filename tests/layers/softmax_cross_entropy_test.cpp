@@ -23,9 +23,9 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels, double s
   const auto n = static_cast<int>(labels.size());
   const SampleShape classes = {static_cast<int>(logits.size()) / n};
   LayerSpec spec;
-  spec.kind = LayerKind::softmax_cross_entropy;
-  spec.input = spec.output = classes;
-  spec.smoothing = smoothing;
+  spec.kind = kind::SoftmaxCrossEntropy{smoothing};
+  spec.inputs = {{-1, classes}};
+  spec.output = classes;
   const auto scores = test::to_device(logits);
   const auto device_labels = test::to_device(labels);
   const test::Device<Metrics> metrics("carousel::test::metrics", 1);

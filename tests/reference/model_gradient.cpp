@@ -39,11 +39,17 @@ class Walk {
  private:
   /// The first or second input of a layer.
   [[nodiscard]] const Numbers& input(int l, int i = 0) const {
-    const int from = input_layers(model_, l).at(i);
+    const int from = model_.layers[l].inputs.at(i).layer;
     return from < 0 ? batch_.images : outputs_[from];
   }
   [[nodiscard]] Windows windows(const LayerSpec& layer) const {
-    return {n_, layer.input, layer.output, layer.window};
+    const auto window = [&]<class Kind>(const Kind& kind) {
+      if constexpr (requires { kind.window; })
+        return kind.window;
+      else
+        return Window{};
+    };
+    return {n_, layer.input(), layer.output, std::visit(window, layer.kind)};
   }
 
   [[nodiscard]] LayerParameters parameters_of(int l) const {
@@ -57,48 +63,50 @@ class Walk {
   Numbers forward(int l) {
     const LayerSpec& layer = model_.layers[l];
     const Numbers& x = input(l);
-    switch (layer.kind) {
-      case LayerKind::flatten:
-        return x;
-      case LayerKind::linear: {
-        const auto [w, b] = parameters_of(l);
-        return linear(x, w, b, n_);
-      }
-      case LayerKind::relu:
-        return relu(x);
-      case LayerKind::convolution: {
-        const auto [w, b] = parameters_of(l);
-        return convolution(windows(layer), x, w, b);
-      }
-      case LayerKind::batch_norm: {
-        const auto [w, b] = parameters_of(l);
-        const Statistics of_x = statistics(n_, layer.input, x);
-        Numbers& all = result_.statistics;
-        all.insert(all.end(), of_x.mean.begin(), of_x.mean.end());
-        all.insert(all.end(), of_x.unbiased.begin(), of_x.unbiased.end());
-        return batch_norm(n_, layer.input, x, of_x, w, b);
-      }
-      case LayerKind::max_pool:
-        return max_pool(windows(layer), x);
-      case LayerKind::average_pool:
-        return average_pool(windows(layer), x);
-      case LayerKind::add:
-        return add(x, input(l, 1));
-      case LayerKind::softmax_cross_entropy: {
-        Loss loss = softmax_cross_entropy(x, batch_.labels, layer.smoothing);
-        result_.logits = x;
-        result_.loss = loss.mean;
-        return loss.probabilities;
-      }
-      case LayerKind::dropout:
-        break;
+    if (layer.is<kind::Flatten>()) {
+      return x;
+    }
+    if (layer.is<kind::Linear>()) {
+      const auto [w, b] = parameters_of(l);
+      return linear(x, w, b, n_);
+    }
+    if (layer.is<kind::Relu>()) {
+      return relu(x);
+    }
+    if (layer.is<kind::Convolution>()) {
+      const auto [w, b] = parameters_of(l);
+      return convolution(windows(layer), x, w, b);
+    }
+    if (layer.is<kind::BatchNorm>()) {
+      const auto [w, b] = parameters_of(l);
+      const Statistics of_x = statistics(n_, layer.input(), x);
+      Numbers& all = result_.statistics;
+      all.insert(all.end(), of_x.mean.begin(), of_x.mean.end());
+      all.insert(all.end(), of_x.unbiased.begin(), of_x.unbiased.end());
+      return batch_norm(n_, layer.input(), x, of_x, w, b);
+    }
+    if (layer.is<kind::MaxPool>()) {
+      return max_pool(windows(layer), x);
+    }
+    if (layer.is<kind::AveragePool>()) {
+      return average_pool(windows(layer), x);
+    }
+    if (layer.is<kind::Add>()) {
+      return add(x, input(l, 1));
+    }
+    if (layer.is<kind::SoftmaxCrossEntropy>()) {
+      Loss loss =
+          softmax_cross_entropy(x, batch_.labels, layer.as<kind::SoftmaxCrossEntropy>().smoothing);
+      result_.logits = x;
+      result_.loss = loss.mean;
+      return loss.probabilities;
     }
     fail(ExitCode::internal, "the oracle does not know the layer {}", layer.label());
   }
 
   /// Adds to the gradient of an input.
   void give(int l, const Numbers& gradient, int i = 0) {
-    const int to = input_layers(model_, l).at(i);
+    const int to = model_.layers[l].inputs.at(i).layer;
     if (to < 0) return;
     d_outputs_[to] = d_outputs_[to].empty() ? gradient : add(d_outputs_[to], gradient);
   }
@@ -112,39 +120,43 @@ class Walk {
     const LayerSpec& layer = model_.layers[l];
     const Numbers& x = input(l);
     const Numbers& d = d_outputs_[l];
-    switch (layer.kind) {
-      case LayerKind::flatten:
-        return give(l, d);
-      case LayerKind::linear: {
-        const LinearGradients gradients = linear_gradients(x, parameters_of(l).weight, d, n_);
-        learn(l, gradients.d_w, gradients.d_b);
-        return give(l, gradients.d_x);
-      }
-      case LayerKind::relu:
-        return give(l, relu_gradient(outputs_[l], d));
-      case LayerKind::convolution: {
-        const ConvolutionGradients gradients =
-            convolution_gradients(windows(layer), x, parameters_of(l).weight, d);
-        learn(l, gradients.d_w, gradients.d_b);
-        return give(l, gradients.d_x);
-      }
-      case LayerKind::batch_norm: {
-        const BatchNormGradients gradients =
-            batch_norm_gradients(n_, layer.input, x, parameters_of(l).weight, d);
-        learn(l, gradients.d_w, gradients.d_b);
-        return give(l, gradients.d_x);
-      }
-      case LayerKind::max_pool:
-        return give(l, max_pool_gradient(windows(layer), x, d));
-      case LayerKind::average_pool:
-        return give(l, average_pool_gradient(windows(layer), d));
-      case LayerKind::add:
-        give(l, d);
-        return give(l, d, 1);
-      case LayerKind::softmax_cross_entropy:
-        return give(l, softmax_cross_entropy_gradient(outputs_[l], batch_.labels, layer.smoothing));
-      case LayerKind::dropout:
-        break;
+    if (layer.is<kind::Flatten>()) {
+      return give(l, d);
+    }
+    if (layer.is<kind::Linear>()) {
+      const LinearGradients gradients = linear_gradients(x, parameters_of(l).weight, d, n_);
+      learn(l, gradients.d_w, gradients.d_b);
+      return give(l, gradients.d_x);
+    }
+    if (layer.is<kind::Relu>()) {
+      return give(l, relu_gradient(outputs_[l], d));
+    }
+    if (layer.is<kind::Convolution>()) {
+      const ConvolutionGradients gradients =
+          convolution_gradients(windows(layer), x, parameters_of(l).weight, d);
+      learn(l, gradients.d_w, gradients.d_b);
+      return give(l, gradients.d_x);
+    }
+    if (layer.is<kind::BatchNorm>()) {
+      const BatchNormGradients gradients =
+          batch_norm_gradients(n_, layer.input(), x, parameters_of(l).weight, d);
+      learn(l, gradients.d_w, gradients.d_b);
+      return give(l, gradients.d_x);
+    }
+    if (layer.is<kind::MaxPool>()) {
+      return give(l, max_pool_gradient(windows(layer), x, d));
+    }
+    if (layer.is<kind::AveragePool>()) {
+      return give(l, average_pool_gradient(windows(layer), d));
+    }
+    if (layer.is<kind::Add>()) {
+      give(l, d);
+      return give(l, d, 1);
+    }
+    if (layer.is<kind::SoftmaxCrossEntropy>()) {
+      return give(l,
+                  softmax_cross_entropy_gradient(outputs_[l], batch_.labels,
+                                                 layer.as<kind::SoftmaxCrossEntropy>().smoothing));
     }
   }
 

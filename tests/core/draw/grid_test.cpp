@@ -25,7 +25,7 @@ using testing::schedule_of;
 using testing::variants;
 
 std::string golden(const std::string& name) {
-  const auto path = std::filesystem::path(__FILE__).parent_path() / "golden" / name;
+  const auto path = std::filesystem::path(CAROUSEL_SOURCE) / "tests/core/draw/golden" / name;
   std::ifstream file(path);
   EXPECT_TRUE(file) << path;
   std::ostringstream text;

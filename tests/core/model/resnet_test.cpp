@@ -48,9 +48,10 @@ double flops(const Model& model) {
   return sum;
 }
 
-const LayerSpec& layer_of(const Model& model, LayerKind kind, const std::string& name) {
+template <class Kind>
+const LayerSpec& layer_of(const Model& model, const std::string& name) {
   for (const LayerSpec& layer : model.layers)
-    if (layer.kind == kind && layer.name == name) return layer;
+    if (layer.is<Kind>() && layer.name == name) return layer;
   fail(ExitCode::internal, "no layer {}", name);
 }
 
@@ -92,16 +93,16 @@ TEST(Resnet, CostsWhatIsKnown) {
   EXPECT_NEAR(flops(build_resnet(18, Stem::cifar, cifar, 10)) / 3.33e9, 1, 0.01);
   EXPECT_NEAR(flops(build_resnet(50, Stem::imagenet, imagenet, 1000)) / 24.3e9, 1, 0.01);
   const Model model = build_resnet(20, Stem::cifar, cifar, 10);
-  const LayerSpec& first = layer_of(model, LayerKind::convolution, "conv1");
+  const LayerSpec& first = layer_of<kind::Convolution>(model, "conv1");
   EXPECT_EQ(first.backward_flops, first.forward_flops);
-  const LayerSpec& second = layer_of(model, LayerKind::convolution, "layer1.0.conv1");
+  const LayerSpec& second = layer_of<kind::Convolution>(model, "layer1.0.conv1");
   EXPECT_EQ(second.backward_flops, 2 * second.forward_flops);
 }
 
 TEST(Resnet, BottlenecksHaveTheirStrideOnTheLargeConvolution) {
   const Model model = build_resnet(50, Stem::imagenet, imagenet, 1000);
   const auto window = [&](const char* name) {
-    return layer_of(model, LayerKind::convolution, name).window;
+    return layer_of<kind::Convolution>(model, name).as<kind::Convolution>().window;
   };
   EXPECT_EQ(window("conv1"), (Window{7, 2, 3}));
   EXPECT_EQ(window("layer2.0.conv1"), (Window{1, 1, 0}));
@@ -109,23 +110,24 @@ TEST(Resnet, BottlenecksHaveTheirStrideOnTheLargeConvolution) {
   EXPECT_EQ(window("layer2.0.conv3"), (Window{1, 1, 0}));
   EXPECT_EQ(window("layer2.0.downsample.0"), (Window{1, 2, 0}));
   EXPECT_EQ(window("layer1.0.downsample.0"), (Window{1, 1, 0}));
-  EXPECT_EQ(layer_of(model, LayerKind::max_pool, "maxpool").window, (Window{3, 2, 1}));
-  EXPECT_EQ(layer_of(model, LayerKind::average_pool, "avgpool").input, (SampleShape{2048, 7, 7}));
+  EXPECT_EQ(layer_of<kind::MaxPool>(model, "maxpool").as<kind::MaxPool>().window,
+            (Window{3, 2, 1}));
+  EXPECT_EQ(layer_of<kind::AveragePool>(model, "avgpool").input(), (SampleShape{2048, 7, 7}));
 }
 
 TEST(Resnet, StartsAsTorchvisionDoes) {
   const Model model = build_resnet(18, Stem::imagenet, imagenet, 1000);
   const ParameterSpec& weight =
-      layer_of(model, LayerKind::convolution, "layer2.0.conv1").parameters.front();
+      layer_of<kind::Convolution>(model, "layer2.0.conv1").parameters.front();
   EXPECT_EQ(weight.initial, Initial::kaiming_normal);
   EXPECT_EQ(weight.fan, 128 * 3 * 3);
-  const LayerSpec& norm = layer_of(model, LayerKind::batch_norm, "bn1");
+  const LayerSpec& norm = layer_of<kind::BatchNorm>(model, "bn1");
   EXPECT_EQ(norm.parameters[0].initial, Initial::ones);
   EXPECT_EQ(norm.parameters[1].initial, Initial::zeros);
   EXPECT_EQ(norm.buffers[0].initial, Initial::zeros);
   EXPECT_EQ(norm.buffers[1].initial, Initial::ones);
   EXPECT_FALSE(norm.buffers[0].learned || norm.buffers[1].learned);
-  for (const ParameterSpec& parameter : layer_of(model, LayerKind::linear, "fc").parameters) {
+  for (const ParameterSpec& parameter : layer_of<kind::Linear>(model, "fc").parameters) {
     EXPECT_EQ(parameter.initial, Initial::lecun_uniform);
     EXPECT_EQ(parameter.fan, 512);
   }
@@ -136,14 +138,14 @@ TEST(Resnet, AddsTheShortcutToTheBranchBeforeIt) {
     int additions = 0;
     for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
       const LayerSpec& layer = model.layers[l];
-      if (layer.kind != LayerKind::add) continue;
+      if (!layer.is<kind::Add>()) continue;
       ++additions;
       ASSERT_EQ(layer.inputs.size(), 2U);
-      EXPECT_EQ(layer.inputs[0], l - 1);
-      const LayerSpec& shortcut = model.layers[layer.inputs[1]];
-      EXPECT_EQ(shortcut.output, layer.input);
-      EXPECT_TRUE(shortcut.name.ends_with("downsample.1") || shortcut.kind == LayerKind::relu ||
-                  shortcut.kind == LayerKind::max_pool)
+      EXPECT_EQ(layer.inputs[0].layer, l - 1);
+      const LayerSpec& shortcut = model.layers[layer.inputs[1].layer];
+      EXPECT_EQ(shortcut.output, layer.input());
+      EXPECT_TRUE(shortcut.name.ends_with("downsample.1") || shortcut.is<kind::Relu>() ||
+                  shortcut.is<kind::MaxPool>())
           << shortcut.label();
     }
     EXPECT_GE(additions, 3) << model.name;
@@ -153,9 +155,9 @@ TEST(Resnet, AddsTheShortcutToTheBranchBeforeIt) {
 /// Whether stage j ends between the beginning of a block and its addition.
 bool cuts_a_block(const Model& model, const Partition& partition) {
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
-    if (model.layers[l].kind != LayerKind::add) continue;
+    if (!model.layers[l].is<kind::Add>()) continue;
     for (int j = 1; j < partition.stages(); ++j)
-      if (partition.first[j] > model.layers[l].inputs[1] + 1 && partition.first[j] <= l)
+      if (partition.first[j] > model.layers[l].inputs[1].layer + 1 && partition.first[j] <= l)
         return true;
   }
   return false;

@@ -296,6 +296,24 @@ TEST(MemoryPlan, StagesEveryMessageWhereTheTransportMust) {
   EXPECT_EQ(alone.bytes(0, Category::communication), 0);
 }
 
+TEST(MemoryPlan, GivesEveryComputeQueueTheLargestWorkspace) {
+  std::mt19937 random(14);
+  Model model = perceptron(4, random);
+  model.layers[1].workspace = {100, 0};
+  model.layers[3].workspace = {10, 50};
+  MemorySpec spec{.input = {1, 8, 8}, .micro_batch_size = 2};
+  for (const int queues : {1, 2}) {
+    spec.compute_queues = queues;
+    const Planned planned =
+        plan_model(model, parallel(RuleKind::cdp_v2, Placement::single, 4, 4), spec);
+    const DeviceMemoryPlan& device = planned.memory.devices[0];
+    EXPECT_EQ(device.workspace_bytes, align_up(10 + 2 * 50));
+    EXPECT_EQ(std::ssize(device.workspaces), queues);
+    EXPECT_EQ(device.workspaces.back(), (queues - 1) * device.workspace_bytes);
+    EXPECT_EQ(planned.bytes(0, Category::workspace), queues * device.workspace_bytes);
+  }
+}
+
 TEST(MemoryPlan, IsPrintedWithin80Columns) {
   std::mt19937 random(11);
   for (int n : {1, 2, 4, 5, 9}) {

@@ -27,9 +27,10 @@ constexpr Balance balances[] = {Balance::flops, Balance::activations, Balance::p
 /// A layer of these costs; whole numbers, so that sums are exact in any order.
 LayerSpec layer(int flops, int channels, int parameters, bool in_place) {
   LayerSpec spec;
-  spec.kind = LayerKind::linear;
+  spec.kind = kind::Linear{};
   spec.name = "x";
-  spec.input = spec.output = {channels};
+  spec.inputs = {{-1, {channels}}};
+  spec.output = {channels};
   if (parameters > 0) spec.parameters = {{"x.weight", {parameters}}};
   spec.forward_flops = flops;
   spec.backward_flops = 2.0 * flops;
@@ -37,15 +38,21 @@ LayerSpec layer(int flops, int channels, int parameters, bool in_place) {
   return spec;
 }
 
+/// Behind the layer before.
+void append(Model& model, LayerSpec layer) {
+  layer.inputs.front().layer = static_cast<int>(model.layers.size()) - 1;
+  model.layers.push_back(std::move(layer));
+}
+
 Model random_model(std::mt19937& random, int pieces) {
   const auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
   const unsigned spread = random() % 2 == 0 ? 4 : 40;  // small numbers make ties
   Model model{.name = "random", .input = {1}, .classes = 1, .layers = {}};
-  while (random() % 3 == 0) model.layers.push_back(layer(0, 1, 0, true));  // as flatten
+  while (random() % 3 == 0) append(model, layer(0, 1, 0, true));  // as flatten
   for (int p = 0; p < pieces; ++p) {
-    model.layers.push_back(layer(below(spread), 1 + below(spread), below(spread), false));
+    append(model, layer(below(spread), 1 + below(spread), below(spread), false));
     while (random() % 3 == 0)
-      model.layers.push_back(layer(below(spread), 1 + below(spread), below(3), true));
+      append(model, layer(below(spread), 1 + below(spread), below(3), true));
   }
   return model;
 }
@@ -121,7 +128,7 @@ TEST(Partition, IsTheBestOfAllCuts) {
 TEST(Partition, BreaksTiesAlwaysTheSameWay) {
   // Three equal layers in two stages: 1 + 2 and 2 + 1 are equally good; the first cut is taken.
   Model model{.name = "equal", .input = {1}, .classes = 1, .layers = {}};
-  for (int l = 0; l < 3; ++l) model.layers.push_back(layer(5, 7, 9, false));
+  for (int l = 0; l < 3; ++l) append(model, layer(5, 7, 9, false));
   for (Balance balance : balances)
     EXPECT_THAT(partition_model(model, 2, balance).first, ElementsAre(0, 1, 3));
   // Loads of zero: any cut is best.

@@ -32,9 +32,11 @@ struct Kind {
   int parameters = 1;
 };
 
-LayerSpec layer_of(const Kind& kind, int channels) {
+LayerSpec layer_of(const Kind& kind, int channels, const std::vector<int>& inputs) {
   LayerSpec layer;
-  layer.input = layer.output = {channels};
+  if (inputs.size() > 1) layer.kind = kind::Add{};
+  for (const int input : inputs) layer.inputs.push_back({input, {channels}});
+  layer.output = {channels};
   if (kind.parameters > 0) layer.parameters = {{"x", {kind.parameters}}};
   layer.saves_input = kind.saves_input;
   layer.saves_output = kind.saves_output;
@@ -44,7 +46,10 @@ LayerSpec layer_of(const Kind& kind, int channels) {
 
 Model chain(const std::vector<Kind>& kinds, int channels) {
   Model model{.name = "chain", .input = {channels}, .classes = channels, .layers = {}};
-  for (const Kind& kind : kinds) model.layers.push_back(layer_of(kind, channels));
+  for (const Kind& kind : kinds) {
+    const auto before = static_cast<int>(model.layers.size()) - 1;
+    model.layers.push_back(layer_of(kind, channels, {before}));
+  }
   return model;
 }
 
@@ -126,7 +131,7 @@ TEST(StageMemory, SendsGradientsDownAsFarAsThereAreParameters) {
 TEST(StageMemory, LetsASumsGradientServeBothTerms) {
   // x = 0; 1 and 2 make the first term, 3 adds x to it, 4 goes on.
   Model model = chain({reads_nothing, reads_input, reads_nothing, in_place, reads_nothing}, 8);
-  model.layers[3].inputs = {2, 0};
+  model.layers[3] = layer_of(in_place, 8, {2, 0});
   const StageMemory stage = plan(model, {0, 5})[0];
   const LayerPlaces& sum = stage.places[3];
   EXPECT_EQ(sum.inputs[0], stage.places[2].output);
@@ -140,7 +145,7 @@ TEST(StageMemory, LetsASumsGradientServeBothTerms) {
 
 TEST(StageMemory, CarriesAResidualAcrossStages) {
   Model model = chain({reads_nothing, reads_input, reads_nothing, in_place, reads_nothing}, 8);
-  model.layers[3].inputs = {2, 0};
+  model.layers[3] = layer_of(in_place, 8, {2, 0});
   const std::vector<StageMemory> stages = plan(model, {0, 1, 2, 5});
   EXPECT_EQ(stages[0].output_bytes, batch * 8 * r);      // x
   EXPECT_EQ(stages[1].output_bytes, 2 * batch * 8 * r);  // x and what layer 1 makes of it
@@ -216,12 +221,13 @@ class Walk {
   void forward(std::size_t j, int k) {
     const int l = stages_[j].first + k;
     const LayerPlaces& places = stages_[j].places[k];
-    const std::vector<int> inputs = input_layers(model_, l);
+    const std::vector<LayerInput>& inputs = model_.layers[l].inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] < 0)
+      if (inputs[i].layer < 0)
         EXPECT_EQ(places.inputs[i].region, Region::images);
       else
-        EXPECT_EQ(memory(j, places.inputs[i]).read(places.inputs[i].offset), std::set{inputs[i]});
+        EXPECT_EQ(memory(j, places.inputs[i]).read(places.inputs[i].offset),
+                  std::set{inputs[i].layer});
     }
     if (places.output.region != Region::images)
       memory(j, places.output).write(places.output.offset, bytes(l), {l});
@@ -234,14 +240,15 @@ class Walk {
     const int l = stages_[j].first + k;
     const LayerPlaces& places = stages_[j].places[k];
     const LayerSpec& layer = model_.layers[l];
-    const std::vector<int> inputs = input_layers(model_, l);
-    if (layer.saves_input && inputs[0] >= 0) {
-      EXPECT_EQ(frames_[places.inputs[0].stage].read(places.inputs[0].offset), std::set{inputs[0]});
+    const std::vector<LayerInput>& inputs = layer.inputs;
+    if (layer.saves_input && inputs[0].layer >= 0) {
+      EXPECT_EQ(frames_[places.inputs[0].stage].read(places.inputs[0].offset),
+                std::set{inputs[0].layer});
     }
     std::set<int> users;
     for (int user = l + 1; user < static_cast<int>(model_.layers.size()); ++user) {
-      for (const int input : input_layers(model_, user)) {
-        if (input == l) users.insert(user);
+      for (const LayerInput& input : model_.layers[user].inputs) {
+        if (input.layer == l) users.insert(user);
       }
     }
     if (places.d_output.region != Region::absent) {
@@ -252,7 +259,7 @@ class Walk {
       if (place.region == Region::absent) continue;
       std::set<int> parts = {l};
       if (places.adds[i]) parts.merge(memory(j, place).read(place.offset));
-      memory(j, place).write(place.offset, bytes(inputs[i]), parts);
+      memory(j, place).write(place.offset, bytes(inputs[i].layer), parts);
     }
   }
 
@@ -278,33 +285,33 @@ Model random_network(std::mt19937& random) {
   const int layers = 4 + static_cast<int>(random() % 20);
   for (int l = 1; l < layers; ++l) {
     const bool plain = !may_overwrite || chance(2);
-    LayerSpec layer = layer_of({chance(2), chance(2), false, static_cast<int>(random() % 2)}, 8);
-    layer.inputs = {before};
+    const Kind reading{chance(2), chance(2), false, static_cast<int>(random() % 2)};
+    LayerSpec layer = layer_of(reading, 8, {before});
     if (plain && may_overwrite && aside < 0 && !finished.empty() && chance(3)) {
       aside = before;
-      layer.inputs = {any_of(finished)};
+      layer = layer_of(reading, 8, {any_of(finished)});
     } else if (plain) {
       finished.push_back(before);
     } else {
-      layer = layer_of({.saves_output = chance(2), .in_place = true, .parameters = 0}, 8);
-      layer.inputs = {before};
+      const Kind overwriting{.saves_output = chance(2), .in_place = true, .parameters = 0};
+      std::vector<int> inputs = {before};
       if (aside >= 0 && chance(2)) {
-        layer.inputs = {aside, before};
+        inputs = {aside, before};
         finished.push_back(before);
         aside = -1;
       } else if (!finished.empty() && chance(2)) {
-        layer.inputs.push_back(any_of(finished));
+        inputs.push_back(any_of(finished));
       }
+      layer = layer_of(overwriting, 8, inputs);
     }
     may_overwrite = !layer.saves_output;
     before = l;
     model.layers.push_back(std::move(layer));
   }
   if (aside >= 0) {
-    model.layers.push_back(layer_of({.in_place = true, .parameters = 0}, 8));
-    model.layers.back().inputs = {aside, before};
+    model.layers.push_back(layer_of(in_place, 8, {aside, before}));
   }
-  model.layers.push_back(layer_of({}, 8));
+  model.layers.push_back(layer_of({}, 8, {static_cast<int>(model.layers.size()) - 1}));
   return model;
 }
 

@@ -155,7 +155,10 @@ std::vector<bool> planned_words(const SmallRun& run, int device) {
           std::fill_n(words.begin() + first, size, true);
         };
         mark(stage.places[k].output, run.deck().train.micro_batch_size * layer.output.size());
-        mark(stage.places[k].saved, layer.saved_size);
+        if (!layer.saved.empty())
+          mark(stage.places[k].saved,
+               layer.saved.front().bytes.of(run.deck().train.micro_batch_size) /
+                   std::int64_t{sizeof(real)});
       }
       if (static_cast<int>(j) != leaves_from) continue;
       // Behind what was made here lies what passes by, and the rider's word.

@@ -89,8 +89,8 @@ bool cuts_a_block(const SmallRun& run) {
   for (int j = 1; j < run.partition().stages(); ++j) {
     const int cut = run.partition().first[j];
     for (int l = cut; l < static_cast<int>(run.model().layers.size()); ++l)
-      for (const int input : input_layers(run.model(), l))
-        if (input < cut - 1) return true;
+      for (const LayerInput& input : run.model().layers[l].inputs)
+        if (input.layer < cut - 1) return true;
   }
   return false;
 }

@@ -140,7 +140,7 @@ class SmallRun final : public TrainingObserver {
  private:
   static Model model_of(const SmallDeck& deck, const Dataset& dataset) {
     Model model = build_model(deck.model, dataset.shape(), dataset.classes());
-    model.layers.back().smoothing = deck.train.label_smoothing;
+    model.layers.back().kind = kind::SoftmaxCrossEntropy{deck.train.label_smoothing};
     return model;
   }
 

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/layer_spec.hpp"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <numeric>
+
+#include "core/base/align.hpp"
+
+namespace carousel {
+namespace {
+
+std::int64_t size_of(const std::vector<ParameterSpec>& tensors) {
+  std::int64_t size = 0;
+  for (const ParameterSpec& tensor : tensors) size += tensor.size();
+  return size;
+}
+
+}  // namespace
+
+std::int64_t ParameterSpec::size() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t LayerSpec::parameter_size() const {
+  return size_of(parameters);
+}
+
+std::int64_t LayerSpec::buffer_size() const {
+  return size_of(buffers);
+}
+
+std::int64_t LayerSpec::saved_bytes(int n) const {
+  return saved_offset(saved.size(), n);
+}
+
+std::int64_t LayerSpec::saved_offset(std::size_t index, int n) const {
+  std::int64_t bytes = 0;
+  for (std::size_t k = 0; k < index; ++k) bytes += align_up(saved[k].bytes.of(n));
+  return bytes;
+}
+
+std::string LayerSpec::label() const {
+  return name.empty() ? to_string(kind) : fmt::format("{} {}", to_string(kind), name);
+}
+
+const char* to_string(const LayerKind& kind) {
+  constexpr std::array<const char*, std::variant_size_v<LayerKind>> names = {
+      "flatten",    "linear",   "relu",         "dropout", "convolution",
+      "batch_norm", "max_pool", "average_pool", "add",     "softmax_cross_entropy"};
+  return names[kind.index()];
+}
+
+std::string to_string(const SampleShape& shape) {
+  return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
+}
+
+std::string to_string(const TensorFormat& format) {
+  return fmt::format("{}, blocks of {}",
+                     format.type == DataType::full ? "full precision" : "bfloat16", format.block);
+}
+
+}  // namespace carousel

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a layer is and what it needs: its kind, shapes, named parameters, costs and memory. This is
+// the half of the layer contract that plans read; core/engine/layer.hpp is the half with kernels.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/model/tensor_format.hpp"
+
+namespace carousel {
+
+/// How a parameter starts, with f its fan. Kaiming (He et al. 2015, for ReLU): U(-b, b) with
+/// b = sqrt(6 / f), or normal with variance 2 / f. Lecun: U(-b, b) with b = 1 / sqrt(f), which is
+/// what torch.nn.Linear does.
+enum class Initial : std::uint8_t { zeros, ones, kaiming_uniform, kaiming_normal, lecun_uniform };
+
+/// One named tensor, as PyTorch's state_dict names and shapes it.
+struct ParameterSpec {
+  std::string name;                 // "0.weight"
+  std::vector<std::int64_t> shape;  // [out, in] for a linear layer, [out, in, h, w] for convolution
+  Initial initial = Initial::zeros;
+  std::int64_t fan = 1;
+  bool learned = true;  // not so batch norm's running statistics
+
+  [[nodiscard]] std::int64_t size() const;
+  /// Whether it scales or shifts features one by one, as biases and batch norm do: such parameters
+  /// may be left out of weight decay.
+  [[nodiscard]] bool is_per_feature() const { return shape.size() == 1; }
+};
+
+/// The square window of a convolution or a pooling, as PyTorch's arguments of these names.
+struct Window {
+  int kernel = 1;
+  int stride = 1;
+  int padding = 0;
+  bool operator==(const Window&) const = default;
+};
+
+/// torch.nn.BatchNorm2d's arguments of these names, always at their defaults.
+inline constexpr double batch_norm_epsilon = 1e-5;
+inline constexpr double batch_norm_momentum = 0.1;
+
+/// One struct per kind of layer, with what only that kind has.
+namespace kind {
+
+struct Flatten {};
+struct Linear {};
+struct Relu {};
+struct Dropout {
+  double probability = 0;  // of a zero
+};
+struct Convolution {
+  Window window;
+};
+struct BatchNorm {};
+struct MaxPool {
+  Window window;
+};
+struct AveragePool {
+  Window window;  // kernel 0: the whole image
+};
+struct Add {};
+struct SoftmaxCrossEntropy {
+  double smoothing = 0;  // share of the target that all classes have alike, in training
+};
+
+}  // namespace kind
+
+using LayerKind = std::variant<kind::Flatten, kind::Linear, kind::Relu, kind::Dropout,
+                               kind::Convolution, kind::BatchNorm, kind::MaxPool, kind::AveragePool,
+                               kind::Add, kind::SoftmaxCrossEntropy>;
+[[nodiscard]] const char* to_string(const LayerKind& kind);
+
+/// Bytes that n samples take.
+struct SampleBytes {
+  std::int64_t fixed = 0;
+  std::int64_t per_sample = 0;
+
+  [[nodiscard]] std::int64_t of(int n) const { return fixed + n * per_sample; }
+};
+
+/// What forward leaves to backward beside inputs and output.
+struct SavedTensor {
+  std::string name;  // "statistics"
+  SampleBytes bytes;
+  bool recomputable = false;  // from inputs and parameters alone
+};
+
+/// A tensor that a layer reads.
+struct LayerInput {
+  int layer = -1;  // that leaves it behind; -1: the images
+  SampleShape shape;
+  TensorFormat format = {};
+};
+
+/// One layer. FLOPs count multiply and add separately and are per sample.
+struct LayerSpec {
+  LayerKind kind;
+  std::string name;
+  std::vector<LayerInput> inputs;  // one or two
+  SampleShape output;
+  TensorFormat output_format = {};
+  std::vector<ParameterSpec> parameters;
+  std::vector<ParameterSpec> buffers;  // batch norm: running mean and variance
+  double forward_flops = 0;
+  double backward_flops = 0;
+  bool in_place = false;      // the output takes the place of the first input
+  bool saves_input = false;   // backward reads the layer's inputs
+  bool saves_output = false;  // backward reads the layer's output
+  bool output_recomputable =
+      false;  // from inputs, parameters and what is saved, element by element
+  std::vector<SavedTensor> saved = {};
+  SampleBytes workspace = {};  // for the time of one call of forward or backward
+
+  template <class Kind>
+  [[nodiscard]] bool is() const {
+    return std::holds_alternative<Kind>(kind);
+  }
+  template <class Kind>
+  [[nodiscard]] const Kind& as() const {
+    return std::get<Kind>(kind);
+  }
+  /// Shape of the first input.
+  [[nodiscard]] const SampleShape& input() const { return inputs.front().shape; }
+  [[nodiscard]] std::int64_t parameter_size() const;
+  [[nodiscard]] std::int64_t buffer_size() const;
+  /// Bytes of everything in `saved` for micro-batches of n samples; each tensor is aligned.
+  [[nodiscard]] std::int64_t saved_bytes(int n) const;
+  /// Where tensor `index` of `saved` begins among them.
+  [[nodiscard]] std::int64_t saved_offset(std::size_t index, int n) const;
+  /// Kind and name, for people.
+  [[nodiscard]] std::string label() const;
+};
+
+}  // namespace carousel
