@@ -112,6 +112,10 @@ bool Socket::ready(short events, double seconds) const {
   return count > 0;
 }
 
+bool Socket::has_input() const {
+  return ready(POLLIN, 0);
+}
+
 bool Socket::send(std::span<const std::byte> bytes, double seconds) const {
   while (!bytes.empty()) {
     const ssize_t count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);

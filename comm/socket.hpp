@@ -40,6 +40,8 @@ class Socket {
   [[nodiscard]] std::uint16_t port() const;
   void close();
 
+  /// Whether there is something to receive, or the other end is gone.
+  [[nodiscard]] bool has_input() const;
   /// All bytes or nothing counts; false when the other end is gone or takes longer than `seconds`.
   [[nodiscard]] bool send(std::span<const std::byte> bytes, double seconds) const;
   [[nodiscard]] bool receive(std::span<std::byte> bytes, double seconds) const;

@@ -2,23 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/watchdog.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <random>
 
 #include "comm/deadline.hpp"
+#include "comm/meeting.hpp"
 
 namespace carousel {
 namespace {
 
 enum Kind : int {
-  hello,
   farewell,
   no_progress,  // where there should be some
   overdue,      // at files for too long
@@ -34,7 +31,6 @@ constexpr double hitch = 0.4;        // seconds by which it may be late on a bus
 constexpr double all_speak = 1;      // seconds in which all ranks say their last words
 constexpr double file_factor = 10;   // of the seconds that a rank may be at its files
 constexpr double meeting_time = 30;  // seconds in which all ranks connect, at most
-constexpr int most_addresses = 16;   // of a host
 constexpr auto look = std::chrono::milliseconds(200);
 constexpr auto answer_time = std::chrono::seconds(1);     // a process answers that is not stopped
 constexpr auto moment = std::chrono::seconds(1);          // until somebody is asked again
@@ -57,32 +53,15 @@ double seconds_between(std::chrono::steady_clock::time_point from,
   return std::chrono::duration<double>(to - from).count();
 }
 
-/// Rank 0 has a connection to every other; systems often give a process 1024 files unless it asks.
-void allow_descriptors(int ranks) {
-  constexpr rlim_t others = 256;  // files and libraries
-  rlimit limit = {};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = std::min(limit.rlim_max, std::max(limit.rlim_cur, ranks + others));
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 template <class T>
 std::span<std::byte> bytes_of(T& object) {
   return std::as_writable_bytes(std::span(&object, 1));
 }
 
-/// Where rank 0 can be reached; plain bytes.
-struct Meeting {
-  std::uint64_t nonce = 0;
-  std::array<Endpoint, most_addresses> endpoints = {};
-  int count = 0;
-};
-
 }  // namespace
 
 /// What ranks tell each other; plain bytes.
 struct Watchdog::Note {
-  std::uint64_t nonce = 0;
   int kind = 0;
   int rank = 0;  // who tells; of a fault, who was lost, or -1
   int busy = 0;
@@ -94,14 +73,15 @@ Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
   const double seconds = std::clamp(spec_.seconds, patience, meeting_time);
   try {
     // A rank may be lost on the way here, where the others wait for it inside MPI.
-    const Deadline limit(seconds + patience, [this, seconds] {
-      const int missing = missing_;
-      end(missing < 0 ? fmt::format("not all ranks have met within {} s", seconds)
-                      : fmt::format("rank {} was not met within {} s", missing, seconds),
-          missing);
+    std::atomic<int> missing = -1;
+    const Deadline limit(seconds + patience, [&] {
+      const int lost = missing;
+      end(lost < 0 ? fmt::format("not all ranks have met within {} s", seconds)
+                   : fmt::format("rank {} was not met within {} s", lost, seconds),
+          lost);
     });
     session.together([&] {
-      meet(session, seconds);
+      meet(session, seconds, peers_, missing);
       // From here on it is seen when a rank dies. Before all have met, the limit judges the rest.
       moved_ =
           std::chrono::steady_clock::now() + std::chrono::duration_cast<Time::duration>(
@@ -146,90 +126,10 @@ void Watchdog::tell_failure(const std::string& cause) {
   tell_all(note(failure, fmt::format("rank {} failed: {}", rank_, cause)));
 }
 
-void Watchdog::meet(const MpiSession& session, double seconds) {
-  Meeting meeting;
-  Socket door;
-  missing_ = rank_ == 0 ? 1 : 0;
-  if (rank_ == 0) {
-    std::random_device random;
-    meeting.nonce = std::uint64_t{random()} << 32 | random();
-    try {
-      door = Socket::listen();
-      for (const std::uint32_t address : host_addresses()) {
-        if (meeting.count < most_addresses)
-          meeting.endpoints[meeting.count++] = {address, door.port()};
-      }
-    } catch (const Error&) {
-      session.from_first(bytes_of(meeting));  // the others find no address
-      throw;
-    }
-  }
-  session.from_first(bytes_of(meeting));
-  nonce_ = meeting.nonce;
-  peers_.resize(rank_ == 0 ? session.size() - 1 : 1);
-  if (rank_ == 0) allow_descriptors(session.size());
-  if (rank_ == 0) return receive_all(door, seconds);
-  for (int k = 0; k < meeting.count; ++k) {
-    Socket socket = Socket::connect(meeting.endpoints[k], patience);
-    Note mine = note(hello);
-    Note theirs;
-    // Behind the same address on another host somebody else may listen.
-    if (!socket.is_open() || !socket.send(bytes_of(mine), patience) ||
-        !socket.receive(bytes_of(theirs), seconds + patience) || theirs.nonce != nonce_)
-      continue;
-    peers_[0] = std::move(socket);
-    missing_ = -1;
-    return;
-  }
-  fail(ExitCode::peer_lost,
-       "rank 0 is not to be reached by TCP; run.watchdog_seconds = 0 does "
-       "without");
-}
-
-/// Rank 0 waits for the others. Who connects and does not say who it is keeps nobody else waiting.
-void Watchdog::receive_all(const Socket& door, double seconds) {
-  std::vector<Socket> visitors;
-  std::vector<pollfd> entries;
-  // Silence counts, look by look: in the time between, the whole job may have been stopped.
-  auto left = std::chrono::duration<double>(seconds);
-  while (missing_ > 0) {
-    if (left.count() <= 0)
-      fail(ExitCode::peer_lost,
-           "rank {} does not reach rank 0 by TCP within {} s; run.watchdog_seconds = 0 does "
-           "without",
-           missing_.load(), seconds);
-    entries.assign(1, {.fd = door.descriptor(), .events = POLLIN, .revents = 0});
-    for (const Socket& visitor : visitors)
-      entries.push_back({.fd = visitor.descriptor(), .events = POLLIN, .revents = 0});
-    if (::poll(entries.data(), entries.size(), static_cast<int>(look.count())) == 0) left -= look;
-    for (std::size_t k = 0; k < visitors.size(); ++k) {
-      if (entries[k + 1].revents != 0) greet(std::move(visitors[k]));
-    }
-    std::erase_if(visitors, [](const Socket& visitor) { return !visitor.is_open(); });
-    if (entries[0].revents != 0) visitors.push_back(door.accept(0));
-    const auto next = std::ranges::find_if_not(peers_, &Socket::is_open);
-    missing_ = next == peers_.end() ? -1 : static_cast<int>(next - peers_.begin()) + 1;
-  }
-}
-
-/// Somebody says who it is; if that is a rank of this run, it is met.
-void Watchdog::greet(Socket visitor) {
-  Note theirs;
-  const bool ours = visitor.receive(bytes_of(theirs), hitch) && theirs.nonce == nonce_ &&
-                    theirs.rank > 0 && theirs.rank <= std::ssize(peers_);
-  if (!ours) return;
-  std::swap(peers_[theirs.rank - 1], visitor);
-  tell(theirs.rank - 1, note(hello));
-}
-
 Watchdog::Note Watchdog::note(int kind, const std::string& text) const {
-  Note result{.nonce = nonce_, .kind = kind, .rank = rank_, .busy = is_busy()};
+  Note result{.kind = kind, .rank = rank_, .busy = is_busy()};
   std::strncpy(result.text.data(), text.c_str(), result.text.size() - 1);
   return result;
-}
-
-int Watchdog::rank_of(std::size_t peer) const {
-  return rank_ == 0 ? static_cast<int>(peer) + 1 : 0;
 }
 
 void Watchdog::tell(std::size_t peer, const Note& note) {
@@ -304,7 +204,8 @@ void Watchdog::heed(std::size_t peer, const Note& theirs) {
 void Watchdog::end_without(std::size_t peer) {
   peers_[peer].close();
   if (leaving_) return;
-  end_all(fmt::format("rank {} ended without a word", rank_of(peer)), rank_of(peer));
+  const auto lost = static_cast<int>(peer);
+  end_all(fmt::format("rank {} ended without a word", lost), lost);
 }
 
 /// A rank fails alone and has said so. Its launcher mostly ends the others, too, who then have
@@ -346,7 +247,7 @@ void Watchdog::inquire(int first, bool patiently) {
     }
   }
   const auto found = std::ranges::find_if(silent, is_silent);
-  const int stuck = found == silent.end() ? -1 : static_cast<int>(found - silent.begin()) + 1;
+  const int stuck = found == silent.end() ? -1 : static_cast<int>(found - silent.begin());
   if (stuck < 0 && patiently && busy) {
     tell_all(note(patience_please));
     return be_patient();

@@ -56,9 +56,6 @@ class Watchdog {
 
   void leave();
   void take_leave();
-  void meet(const MpiSession& session, double seconds);
-  void receive_all(const Socket& door, double seconds);
-  void greet(Socket visitor);
   void watch();
   bool look_at(std::vector<pollfd>& peers, std::chrono::milliseconds time);
   void hear(std::size_t peer);
@@ -76,13 +73,10 @@ class Watchdog {
   [[nodiscard]] Note note(int kind, const std::string& text = "") const;
   void tell(std::size_t peer, const Note& note);
   void tell_all(const Note& note);
-  [[nodiscard]] int rank_of(std::size_t peer) const;
 
   WatchdogSpec spec_;
   int rank_;
-  std::uint64_t nonce_ = 0;    // of this run
-  std::vector<Socket> peers_;  // rank 0: of ranks 1, 2, ...; others: of rank 0; closed: has left
-  std::atomic<int> missing_ = -1;  // the lowest rank that was to be met and was not yet; -1: none
+  std::vector<Socket> peers_;  // rank 0: of all ranks; others: of rank 0; closed: has left
   std::uint64_t progress_ = 0;
   Time looking_since_;                // when it began to look around for the last time,
   Time looked_;                       // and ended
