@@ -26,12 +26,14 @@ void set(int descriptor, int level, int option, int value) {
   (void)::setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-/// A host that vanishes closes nothing: the kernel asks after it and gives up after 8 seconds.
+/// A host that vanishes closes nothing: the kernel asks after it, or sends it again what it was
+/// told, and gives up after 8 seconds.
 void keep_asking(int descriptor) {
   set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 2);
   set(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 2);
   set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, 8000);
   set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 

@@ -36,7 +36,6 @@ class Socket {
   [[nodiscard]] Socket accept(double seconds) const;
 
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-  [[nodiscard]] int descriptor() const { return descriptor_; }
   [[nodiscard]] std::uint16_t port() const;
   void close();
 

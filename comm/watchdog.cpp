@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <limits>
 
 #include "comm/deadline.hpp"
 #include "comm/meeting.hpp"
@@ -16,25 +19,20 @@ namespace carousel {
 namespace {
 
 enum Kind : int {
+  heartbeat,
   farewell,
-  no_progress,  // where there should be some
-  overdue,      // at files for too long
-  are_you_there,
-  here_i_am,
-  patience_please,
-  fault,
+  fault,   // that ends all ranks
   failure  // of a rank that says so itself
 };
 
-constexpr double patience = 2;       // seconds that a message may take, or a look around
-constexpr double hitch = 0.4;        // seconds by which it may be late on a busy machine
+constexpr double look = 0.2;         // seconds between two looks at all members
+constexpr int silent_looks = 5;      // after which one of those that are stuck is called stopped
+constexpr int file_factor = 10;      // of the looks that files may take
+constexpr double patience = 2;       // seconds that a message may take
 constexpr double all_speak = 1;      // seconds in which all ranks say their last words
-constexpr double file_factor = 10;   // of the seconds that a rank may be at its files
 constexpr double meeting_time = 30;  // seconds in which all ranks connect, at most
-constexpr auto look = std::chrono::milliseconds(200);
-constexpr auto answer_time = std::chrono::seconds(1);     // a process answers that is not stopped
-constexpr auto moment = std::chrono::seconds(1);          // until somebody is asked again
-constexpr auto waking = std::chrono::milliseconds(1500);  // of all whom a scheduler lets go on
+constexpr double longest_job = 1e7;  // seconds
+constexpr int never = std::numeric_limits<int>::max();  // a look
 
 std::atomic<bool> aborts = false;  // this process, in a moment
 
@@ -48,9 +46,12 @@ extern "C" void abort_later(int /*signal*/) {
   std::raise(SIGABRT);
 }
 
-double seconds_between(std::chrono::steady_clock::time_point from,
-                       std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+int looks_in(double seconds) {
+  return static_cast<int>(std::ceil(std::min(seconds, longest_job) / look));
 }
 
 template <class T>
@@ -62,14 +63,15 @@ std::span<std::byte> bytes_of(T& object) {
 
 /// What ranks tell each other; plain bytes.
 struct Watchdog::Note {
+  std::uint64_t progress = 0;
   int kind = 0;
   int rank = 0;  // who tells; of a fault, who was lost, or -1
-  int busy = 0;
-  std::array<char, 240> text = {};
+  int at_files = 0;
+  std::array<char, 244> text = {};
 };
 
 Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
-    : spec_(std::move(spec)), rank_(session.rank()) {
+    : spec_(std::move(spec)), rank_(session.rank()), limit_(looks_in(spec_.seconds)) {
   const double seconds = std::clamp(spec_.seconds, patience, meeting_time);
   try {
     // A rank may be lost on the way here, where the others wait for it inside MPI.
@@ -81,17 +83,16 @@ Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
           lost);
     });
     session.together([&] {
-      meet(session, seconds, peers_, missing);
-      // From here on it is seen when a rank dies. Before all have met, the limit judges the rest.
-      moved_ =
-          std::chrono::steady_clock::now() + std::chrono::duration_cast<Time::duration>(
-                                                 std::chrono::duration<double>(seconds + patience));
+      meet(session, seconds, ranks_, missing);
+      members_.resize(rank_ == 0 ? ranks_.size() : 2);
+      // Rank 0 answers when it has met all others.
+      if (rank_ != 0) members_.front().heard = looks_in(seconds + patience);
       std::signal(SIGABRT, abort_later);
       // nvcc 13 takes a pointer to a member for device code where it stands in a lambda.
       thread_ = std::thread([this] { watch(); });
     });
   } catch (const AgreedError&) {
-    take_leave();
+    say_farewell();
     throw;
   } catch (const Error& error) {
     // Of MPI, perhaps since a rank has died.
@@ -102,209 +103,126 @@ Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
 }
 
 Watchdog::~Watchdog() {
-  take_leave();
+  say_farewell();
 }
 
-void Watchdog::take_leave() {
-  leave();
+void Watchdog::say_farewell() {
+  stop_watching();
   std::signal(SIGABRT, SIG_DFL);
   if (!failed_) tell_all(note(farewell));
 }
 
-void Watchdog::leave() {
+void Watchdog::stop_watching() {
   leaving_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
 void Watchdog::wait_for_cause() const {
-  std::this_thread::sleep_for(std::chrono::duration<double>(patience));
+  sleep_for(patience);
 }
 
 void Watchdog::tell_failure(const std::string& cause) {
-  leave();
+  stop_watching();
   failed_ = true;
   tell_all(note(failure, fmt::format("rank {} failed: {}", rank_, cause)));
 }
 
 Watchdog::Note Watchdog::note(int kind, const std::string& text) const {
-  Note result{.kind = kind, .rank = rank_, .busy = is_busy()};
+  Note result{.kind = kind, .rank = rank_};
   std::strncpy(result.text.data(), text.c_str(), result.text.size() - 1);
   return result;
 }
 
-void Watchdog::tell(std::size_t peer, const Note& note) {
-  // Whether it was heard shows when the connection is read.
-  if (peers_[peer].is_open()) (void)peers_[peer].send(std::as_bytes(std::span(&note, 1)), patience);
+/// A rank that aborts may take its time, too; it is missed when it has ended.
+Watchdog::Note Watchdog::own_heartbeat() const {
+  Note result = note(heartbeat);
+  // In this order: whoever is no longer at its files has made progress.
+  result.at_files = aborts || spec_.at_files() ? 1 : 0;
+  result.progress = spec_.progress();
+  return result;
+}
+
+void Watchdog::tell(std::size_t rank, const Note& note) {
+  // Whether it arrives shows when the connection is read.
+  if (ranks_[rank].is_open()) (void)ranks_[rank].send(std::as_bytes(std::span(&note, 1)), patience);
 }
 
 void Watchdog::tell_all(const Note& note) {
-  for (std::size_t peer = 0; peer < peers_.size(); ++peer) tell(peer, note);
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) tell(rank, note);
 }
 
+/// Between rank 0 and each other there is one heartbeat at a time, which both send back when they
+/// look: none pile up where a process is stopped, and no send has to wait.
 void Watchdog::watch() {
-  std::vector<pollfd> entries(peers_.size());
+  Member& self = rank_ == 0 ? members_.front() : members_.back();
+  if (rank_ != 0) tell(0, own_heartbeat());
   while (!leaving_) {
-    for (std::size_t k = 0; k < peers_.size(); ++k)
-      entries[k] = {.fd = peers_[k].descriptor(), .events = POLLIN, .revents = 0};
-    if (look_at(entries, look)) {
-      // What one tells may lead to what others answer or to their leave, so that each is looked at
-      // anew.
-      for (std::size_t k = 0; k < entries.size(); ++k) {
-        if (entries[k].revents == 0) continue;
-        entries[k].fd = peers_[k].descriptor();  // -1: poll passes it over
-        if (::poll(&entries[k], 1, 0) > 0) hear(k);
-      }
+    sleep_for(look);
+    ++looks_;
+    const Note mine = own_heartbeat();
+    record(self, mine);
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      while (ranks_[rank].has_input()) receive_note(rank, mine);
     }
-    check_progress();
+    judge();
   }
 }
 
-/// Waits until somebody has told something, or for `time`; true if somebody has.
-bool Watchdog::look_at(std::vector<pollfd>& peers, std::chrono::milliseconds time) {
-  looking_since_ = std::chrono::steady_clock::now();
-  const int told = ::poll(peers.data(), peers.size(), static_cast<int>(time.count()));
-  looked_ = std::chrono::steady_clock::now();
-  const Time::duration taken = looked_ - looking_since_;
-  if (taken > time + std::chrono::duration<double>(hitch)) oversleep(taken);
-  return told > 0;
-}
-
-/// Reads what a peer tells.
-void Watchdog::hear(std::size_t peer) {
+/// Reads what a rank tells, and answers its heartbeat with that of this one.
+void Watchdog::receive_note(std::size_t rank, const Note& mine) {
   Note theirs;
-  if (!peers_[peer].receive(bytes_of(theirs), patience)) return end_without(peer);
-  heed(peer, theirs);
-  switch (theirs.kind) {
-    case no_progress:
-    case overdue:
-      if (is_patient(theirs.kind == overdue))
-        tell(peer, note(patience_please));
-      else
-        inquire(theirs.rank, theirs.kind == no_progress);
-      break;
-    case patience_please:
-      be_patient();
-      break;
-    case are_you_there:
-      tell(peer, note(here_i_am));
-      break;
-    default:
-      break;
+  const bool told = ranks_[rank].receive(bytes_of(theirs), patience);
+  if (told && theirs.kind == heartbeat) {
+    record(members_[rank], theirs);
+    return tell(rank, mine);
   }
-}
-
-/// A peer leaves, knows of a fault, or fails.
-void Watchdog::heed(std::size_t peer, const Note& theirs) {
-  if (theirs.kind == farewell) peers_[peer].close();
-  if (theirs.kind == fault) end(theirs.text.data(), theirs.rank);
-  if (theirs.kind == failure) follow(peer, theirs);
-}
-
-/// A peer's connection broke: it has died, unless this rank is over, too.
-void Watchdog::end_without(std::size_t peer) {
-  peers_[peer].close();
-  if (leaving_) return;
-  const auto lost = static_cast<int>(peer);
-  end_all(fmt::format("rank {} ended without a word", lost), lost);
-}
-
-/// A rank fails alone and has said so. Its launcher mostly ends the others, too, who then have
-/// nothing to add.
-void Watchdog::follow(std::size_t peer, const Note& theirs) {
-  peers_[peer].close();
-  tell_all(theirs);
-  std::this_thread::sleep_for(std::chrono::duration<double>(patience));
-  end(theirs.text.data(), theirs.rank);
-}
-
-/// A rank that makes no progress, first seen on rank `first`, mostly waits for one that is stuck,
-/// or patiently for one that is busy. A process that is stopped does not answer.
-void Watchdog::inquire(int first, bool patiently) {
-  tell_all(note(are_you_there));
-  bool busy = is_busy();
-  // Peers that have not answered; the system passes over those whose descriptor is -1.
-  std::vector<pollfd> silent;
-  for (const Socket& peer : peers_)
-    silent.push_back({.fd = peer.descriptor(), .events = POLLIN, .revents = 0});
-  const auto is_silent = [](const pollfd& entry) { return entry.fd >= 0; };
-  Time::duration left = answer_time;
-  while (left.count() > 0 && std::ranges::any_of(silent, is_silent)) {
-    const Time awake_since = awake_since_;
-    const bool told = look_at(silent, look);
-    // Others may have been stopped with this process, and all ask anew.
-    if (awake_since_ != awake_since) return tell_all(note(patience_please));
-    left -= looked_ - looking_since_;
-    if (!told) continue;
-    for (std::size_t k = 0; k < peers_.size(); ++k) {
-      Note theirs;
-      if (!is_silent(silent[k]) || silent[k].revents == 0) continue;
-      if (!peers_[k].receive(bytes_of(theirs), patience)) return end_without(k);
-      heed(k, theirs);
-      if (theirs.kind != farewell && theirs.kind != here_i_am)
-        continue;  // what it asks for, all are told below
-      busy = busy || (theirs.kind == here_i_am && theirs.busy != 0);
-      silent[k].fd = -1;
-    }
+  ranks_[rank].close();
+  members_[rank] = {.heard = never, .moved = never};
+  if (told && theirs.kind == farewell) return;
+  if (told) {
+    tell_all(theirs);
+    // The launcher mostly ends all when one fails by itself, and then they have nothing to add.
+    if (theirs.kind == failure) sleep_for(patience);
+    end(theirs.text.data(), theirs.rank);
   }
-  const auto found = std::ranges::find_if(silent, is_silent);
-  const int stuck = found == silent.end() ? -1 : static_cast<int>(found - silent.begin());
-  if (stuck < 0 && patiently && busy) {
-    tell_all(note(patience_please));
-    return be_patient();
+  // It has died, unless this rank is over, too.
+  const auto lost = static_cast<int>(rank);
+  if (!leaving_) end_all(fmt::format("rank {} ended without a word", lost), lost);
+}
+
+void Watchdog::record(Member& member, const Note& told) {
+  member.heard = looks_;
+  member.at_files = told.at_files != 0;
+  if (told.progress == member.progress) return;
+  member.progress = told.progress;
+  member.moved = moved_ = looks_;
+}
+
+/// Nothing has moved for too long where a rank is stopped, which rank 0 finds of all others and
+/// they of rank 0, or where one is stuck, which only rank 0 can tell.
+void Watchdog::judge() {
+  const int still = looks_ - moved_;
+  if (still < limit_) return;
+  const auto reader = std::ranges::find_if(members_, &Member::at_files);
+  const bool at_files = reader != members_.end();
+  const bool stuck = rank_ == 0 && still >= limit_ * (at_files ? file_factor : 1);
+  const auto quiet = std::ranges::min_element(members_, {}, &Member::heard);
+  if (looks_ - quiet->heard >= (stuck ? silent_looks : limit_)) {
+    const auto lost = static_cast<int>(quiet - members_.begin());
+    end_all(fmt::format("rank {} does not answer and nothing moved for {} s", lost, spec_.seconds),
+            lost);
   }
-  const double seconds = spec_.seconds * (patiently ? 1 : file_factor);
-  end_all(stuck > 0
-              ? fmt::format("rank {} does not answer and nothing moved for {} s", stuck, seconds)
-              : fmt::format("nothing moved for {} s, first seen by rank {}", seconds, first),
-          stuck);
-}
-
-/// Whether this rank has done something lately, if only since the last look, or is where it may
-/// take longer. One that aborts is missed when it has ended.
-bool Watchdog::is_busy() const {
-  return aborts || spec_.at_files() || spec_.progress() != progress_ ||
-         seconds_between(moved_, looked_) < spec_.seconds;
-}
-
-/// Asks again in a moment; this rank's own time goes on.
-void Watchdog::be_patient() {
-  asked_ = Time::max();
-  patient_until_ = std::max<Time>(patient_until_, std::chrono::steady_clock::now() + moment);
-}
-
-/// This process was stopped as a whole, by a debugger or a scheduler; that time does not count, and
-/// the others may have been stopped with it and come back later.
-void Watchdog::oversleep(Time::duration time) {
-  moved_ += time;
-  if (asked_ != Time::max()) asked_ += time;
-  awake_since_ = looked_;
-  patient_until_ = awake_since_ + waking;
-}
-
-/// Whether to ask nobody about a rank yet: all were told so a moment ago, or it is no time to
-/// judge.
-bool Watchdog::is_patient(bool at_files) const {
-  return std::chrono::steady_clock::now() < (at_files ? awake_since_ + waking : patient_until_);
-}
-
-void Watchdog::check_progress() {
-  if (const std::uint64_t now = spec_.progress(); now != progress_) {
-    progress_ = now;
-    moved_ = std::chrono::steady_clock::now();
-    asked_ = Time::max();
-    return;
-  }
-  const bool at_files = spec_.at_files();
-  if (seconds_between(moved_, looked_) < spec_.seconds * (at_files ? file_factor : 1)) return;
-  if (is_patient(at_files)) return;
-  if (rank_ == 0) return inquire(0, !at_files);
-  if (asked_ == Time::max()) {
-    asked_ = std::chrono::steady_clock::now();
-    tell(0, note(at_files ? overdue : no_progress));
-  } else if (seconds_between(asked_, looked_) > patience) {
-    // Rank 0 hears of it should it come back.
-    end_all(fmt::format("rank 0 does not answer and nothing moved for {} s", spec_.seconds), 0);
-  }
+  if (!stuck) return;
+  if (at_files)
+    end_all(fmt::format("nothing moved for {} s while rank {} was at its files",
+                        file_factor * spec_.seconds, reader - members_.begin()),
+            -1);
+  // The others mostly wait for the one that came to a stand first, if that can be told.
+  const auto first = std::ranges::min_element(members_, {}, &Member::moved);
+  const bool alone = std::ranges::count(members_, first->moved, &Member::moved) == 1;
+  end_all(fmt::format("nothing moved for {} s", spec_.seconds) +
+              (alone ? fmt::format(", longest on rank {}", first - members_.begin()) : ""),
+          -1);
 }
 
 void Watchdog::end_all(const std::string& cause, int lost) {
@@ -318,16 +236,16 @@ void Watchdog::end(const std::string& cause, int lost) {
   ending_.lock();  // for good: whoever is second has nothing to add
   // The last words go to files, and the file system may be what hangs.
   std::thread([] {
-    std::this_thread::sleep_for(std::chrono::duration<double>(patience));
+    sleep_for(patience);
     std::_Exit(static_cast<int>(ExitCode::peer_lost));
   }).detach();
   spec_.last_words(cause);
   // A launcher may end the others as soon as one has ended; all should have spoken by then. Where
   // rank 0 is lost the lowest of the others writes, and those behind it only if nobody has.
   const double turn = lost == 0 ? std::min(0.1 * (rank_ - 1), all_speak) : 0;
-  std::this_thread::sleep_for(std::chrono::duration<double>(turn));
+  sleep_for(turn);
   if (rank_ == 0 || lost == 0) spec_.write_cause(cause);
-  std::this_thread::sleep_for(std::chrono::duration<double>(all_speak - turn));
+  sleep_for(all_speak - turn);
   // The main thread may be inside MPI, which knows no way out.
   std::_Exit(static_cast<int>(ExitCode::peer_lost));
 }

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lets no rank wait for ever. Every rank has a thread with a connection to rank 0: where it breaks
-// without a farewell, a rank has died; where no rank makes progress for too long, one is stuck,
-// unless one is at its files, which may take ten times as long. Either ends all ranks with
-// ExitCode::peer_lost. MPI is not asked, since it may be what hangs.
-
-#include <poll.h>
+// Lets no rank wait for ever. Every rank has a thread that sends heartbeats to rank 0 by TCP, with
+// a number that changes while it works. Rank 0 alone judges: a rank whose connection breaks without
+// a farewell has died, one that is silent is stopped, and where no number changes one is stuck,
+// unless a rank is at its files, which may take ten times as long. The others judge rank 0 by its
+// answers. All ranks then end with ExitCode::peer_lost. MPI is not asked, since it may be what
+// hangs.
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -43,7 +42,7 @@ class Watchdog {
   /// Takes leave of the others, who then miss this rank no longer.
   ~Watchdog();
 
-  /// Before tell_failure() of a peer that was lost: if the watchdog hears which one within a few
+  /// Before tell_failure() of a peer that was lost: if the watchdog learns which one within a few
   /// seconds, it ends the process with that for a cause.
   void wait_for_cause() const;
   /// Tells the others that this rank ends alone, and why; they follow unless the launcher ends
@@ -51,39 +50,36 @@ class Watchdog {
   void tell_failure(const std::string& cause);
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
   struct Note;
+  /// What is known of a rank. Times are counted in looks of this process, so that none passes while
+  /// it is suspended.
+  struct Member {
+    std::uint64_t progress = 0;
+    bool at_files = false;
+    int heard = 0;  // the look at which its last heartbeat came
+    int moved = 0;  // and the last one with another progress
+  };
 
-  void leave();
-  void take_leave();
   void watch();
-  bool look_at(std::vector<pollfd>& peers, std::chrono::milliseconds time);
-  void hear(std::size_t peer);
-  void heed(std::size_t peer, const Note& theirs);
-  void end_without(std::size_t peer);
-  [[noreturn]] void follow(std::size_t peer, const Note& theirs);
-  void inquire(int first, bool patiently);
-  void check_progress();
-  void be_patient();
-  void oversleep(Time::duration time);
-  [[nodiscard]] bool is_patient(bool at_files) const;
-  [[nodiscard]] bool is_busy() const;
+  void receive_note(std::size_t rank, const Note& mine);
+  void record(Member& member, const Note& told);
+  void judge();
+  void stop_watching();
+  void say_farewell();
   [[noreturn]] void end_all(const std::string& cause, int lost);
   [[noreturn]] void end(const std::string& cause, int lost);
   [[nodiscard]] Note note(int kind, const std::string& text = "") const;
-  void tell(std::size_t peer, const Note& note);
+  [[nodiscard]] Note own_heartbeat() const;
+  void tell(std::size_t rank, const Note& note);
   void tell_all(const Note& note);
 
   WatchdogSpec spec_;
   int rank_;
-  std::vector<Socket> peers_;  // rank 0: of all ranks; others: of rank 0; closed: has left
-  std::uint64_t progress_ = 0;
-  Time looking_since_;                // when it began to look around for the last time,
-  Time looked_;                       // and ended
-  Time moved_;                        // when progress was last seen
-  Time asked_ = Time::max();          // when rank 0 was told that there is none
-  Time patient_until_ = Time::min();  // others are busy
-  Time awake_since_ = Time::min();    // when this process was found to have been stopped
+  int limit_;                    // looks without progress
+  std::vector<Socket> ranks_;    // rank 0: to all others; others: to it; closed: has left
+  std::vector<Member> members_;  // rank 0: all ranks; others: rank 0 and themselves
+  int looks_ = 0;                // so far
+  int moved_ = 0;                // the look at which the progress of any member last changed
   std::atomic<bool> leaving_ = false;
   bool failed_ = false;  // and the others know
   std::mutex ending_;

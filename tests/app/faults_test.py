@@ -333,20 +333,6 @@ class Faults(unittest.TestCase):
             time.sleep(2 * WATCHDOG)
         self.assertTrue(all(map(runs, ranks.values())))
 
-    def test_a_stuck_job_that_is_often_suspended_ends(self):
-        for lost in 2, 0:
-            process = self.start(PLACEMENTS[0], watchdog=4)
-            ranks = ranks_below(process.pid)
-            os.kill(ranks.pop(lost), signal.SIGSTOP)
-            for _ in range(4):
-                time.sleep(3.5)
-                for how, seconds in (signal.SIGSTOP, 2.5), (signal.SIGCONT, 0):
-                    for rank in filter(runs, ranks.values()):
-                        os.kill(rank, how)
-                    time.sleep(seconds)
-            self.assertIn(f"rank {lost} does not answer", self.ends(ranks, 1)[0])
-            self.clean_up(process)
-
     def test_a_rank_that_fails_alone(self):
         # Also where the launcher does not end the others.
         _, result, status = self.train_on(TELL_CODES, FAIL_AT_DATA="1")
@@ -403,7 +389,7 @@ class Faults(unittest.TestCase):
         seconds, result, status = self.train_on(SLOW="50")
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual((status["state"], status["exit_code"]), ("failed", 77), result.stderr)
-        self.assertIn("nothing moved for 10 s", status["cause"])
+        self.assertRegex(status["cause"], r"^nothing moved for 10 s while rank \d was at its files$")
         self.assertLess(seconds, 25)
 
     def test_a_rank_that_stops_before_training_ends_all(self):

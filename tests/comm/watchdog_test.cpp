@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -27,28 +26,12 @@ void sleep(double time) {
   std::this_thread::sleep_for(std::chrono::duration<double>(time));
 }
 
-/// What a rank does that is at its files for longer than a rank may be without progress, and is
-/// done the moment that another asks: a watchdog that looks by itself reads the progress first.
-struct SlowReader {
-  std::atomic<std::uint64_t> progress = 0;
-  bool looks = false;  // of the watchdog's thread
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-
-  bool at_files() {
-    const bool asked = !looks;
-    looks = false;
-    if (asked && std::chrono::steady_clock::now() - begin > std::chrono::duration<double>(seconds))
-      progress = 1;
-    return progress == 0;
-  }
-};
-
 /// Of this rank on its terminal.
 void complain(const std::string& cause) {
   fmt::print(stderr, "rank {}: {}\n", session().rank(), cause);
 }
 
-/// Stops this process, mostly for longer than a watchdog takes for a hitch.
+/// Stops this process for a time.
 void suspend(double time) {
   const pid_t process = ::getpid();
   const pid_t waker = ::fork();
@@ -62,20 +45,24 @@ void suspend(double time) {
   ::waitpid(waker, nullptr, 0);
 }
 
-/// Of a rank that has nothing to do with files.
-WatchdogSpec plain_spec(double time, const std::atomic<std::uint64_t>& progress) {
+WatchdogSpec spec(double time, const std::atomic<std::uint64_t>& progress,
+                  std::function<bool()> at_files) {
   return {.seconds = time,
           .progress = [&] { return progress.load(); },
-          .at_files = [] { return false; },
+          .at_files = std::move(at_files),
           .last_words = complain,
           .write_cause = [](const std::string&) {}};
 }
 
-TEST(Watchdog, CountsNoTimeInWhichTheWholeJobWasSuspended) {
+bool never() {
+  return false;
+}
+
+TEST(Watchdog, LetsAJobGoOnThatWasSuspendedAsAWhole) {
   std::atomic<std::uint64_t> progress = 0;
-  const Watchdog watchdog(session(), plain_spec(4 * seconds, progress));
+  const Watchdog watchdog(session(), spec(4 * seconds, progress, never));
   progress = 1;
-  // None since it last looked, when it is suspended and when it wakes up.
+  // No progress since the last look, when it is suspended and when it wakes up.
   sleep(seconds);
   session().together([] {});
   suspend(5 * seconds);
@@ -83,22 +70,30 @@ TEST(Watchdog, CountsNoTimeInWhichTheWholeJobWasSuspended) {
   session().together([] {});
 }
 
-TEST(Watchdog, GivesRanksTimeToWakeUpOneAfterTheOther) {
-  struct Stop {
-    double begin = 0;  // in units of `seconds`, as its time
-    double time = 0;
-  };
-  // Rank 1 asks while rank 0 is stopped; rank 0 is stopped while it asks rank 1.
-  constexpr std::array<std::array<Stop, 2>, 2> stops{
-      {{{{0.5, 8.5}, {5.5, 6.0}}}, {{{5.0, 1.6}, {2.0, 5.2}}}}};
-  for (const std::array<Stop, 2>& of_ranks : stops) {
+TEST(Watchdog, LetsRanksWaitForOneThatWorks) {
+  std::atomic<std::uint64_t> progress = 0;
+  const Watchdog watchdog(session(), spec(2 * seconds, progress, never));
+  for (int rank = 0; rank < session().size(); ++rank) {
+    session().together([&] {
+      for (int k = 0; k < 4 && rank == session().rank(); ++k) {
+        sleep(seconds);
+        ++progress;
+      }
+    });
+  }
+}
+
+TEST(Watchdog, DoesNotMissARankThatHasLeft) {
+  for (int rank = 0; rank < session().size(); ++rank) {
     std::atomic<std::uint64_t> progress = 0;
-    const Watchdog watchdog(session(), plain_spec(4 * seconds, progress));
-    const Stop& mine = of_ranks[session().rank()];
-    session().together([] {});
-    progress = 1;
-    sleep(mine.begin * seconds);
-    suspend(mine.time * seconds);
+    const bool leaves = rank == session().rank();
+    {
+      const Watchdog watchdog(session(), spec(2 * seconds, progress, never));
+      for (int k = 0; k < 4 && !leaves; ++k) {
+        sleep(seconds);
+        ++progress;
+      }
+    }
     session().together([] {});
   }
 }
@@ -113,23 +108,22 @@ TEST(Deadline, CountsNoTimeInWhichTheProcessWasSuspended) {
   EXPECT_TRUE(late);
 }
 
-TEST(Watchdog, WaitsForAFileThatIsReadTheMomentSomebodyAsks) {
-  SlowReader reader;
+TEST(Watchdog, WaitsForAFileThatIsReadWhileItAsks) {
+  // Rank 1 is done between the two questions of its watchdog.
+  std::atomic<std::uint64_t> progress = 0;
+  std::atomic<bool> nearly = false;
   const bool reads = session().rank() == 1;
-  Watchdog watchdog(session(), {.seconds = seconds,
-                                .progress =
-                                    [&] {
-                                      reader.looks = true;
-                                      return reader.progress.load();
-                                    },
-                                .at_files = [&] { return reads && reader.at_files(); },
-                                .last_words = complain,
-                                .write_cause = [](const std::string&) {}});
+  const Watchdog watchdog(session(), spec(2 * seconds, progress, [&] {
+                            if (nearly) progress = 1;
+                            return reads && progress == 0;
+                          }));
   session().together([&] {
-    while (reads && reader.progress == 0) sleep(0.01);
-    sleep(seconds / 2);  // what was read is computed with
+    if (!reads) return;
+    sleep(4 * seconds);
+    nearly = true;
+    sleep(seconds);  // what was read is computed with
+    EXPECT_EQ(progress, 1);
   });
-  EXPECT_EQ(reader.progress, reads ? 1 : 0);
 }
 
 }  // namespace
