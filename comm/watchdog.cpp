@@ -25,13 +25,14 @@ enum Kind : int {
   failure  // of a rank that says so itself
 };
 
-constexpr double look = 0.2;         // seconds between two looks at all members
-constexpr int silent_looks = 5;      // after which one of those that are stuck is called stopped
-constexpr int file_factor = 10;      // of the looks that files may take
-constexpr double patience = 2;       // seconds that a message may take
-constexpr double all_speak = 1;      // seconds in which all ranks say their last words
-constexpr double meeting_time = 30;  // seconds in which all ranks connect, at most
-constexpr double longest_job = 1e7;  // seconds
+constexpr double look = 0.2;          // seconds between two looks at all members
+constexpr int silent_looks = 5;       // after which one of those that are stuck is called stopped
+constexpr int file_factor = 10;       // of the looks that files may take
+constexpr double patience = 2;        // seconds that a message may take
+constexpr double all_speak = 1;       // seconds in which all ranks say their last words
+constexpr double meeting_time = 30;   // seconds in which all ranks connect, at most
+constexpr double agreement_time = 1;  // seconds in which all then agree on who is missing
+constexpr double longest_job = 1e7;   // seconds
 constexpr int never = std::numeric_limits<int>::max();  // a look
 
 std::atomic<bool> aborts = false;  // this process, in a moment
@@ -76,7 +77,7 @@ Watchdog::Watchdog(const MpiSession& session, WatchdogSpec spec)
   try {
     // A rank may be lost on the way here, where the others wait for it inside MPI.
     std::atomic<int> missing = -1;
-    const Deadline limit(seconds + patience, [&] {
+    const Deadline limit(seconds + agreement_time, [&] {
       const int lost = missing;
       end(lost < 0 ? fmt::format("not all ranks have met within {} s", seconds)
                    : fmt::format("rank {} was not met within {} s", lost, seconds),
