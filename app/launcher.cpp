@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "core/plan/placements/traits.hpp"
+
 namespace carousel {
 namespace {
 

@@ -138,7 +138,7 @@ std::string overrides_of(const Candidate& candidate) {
       fmt::format("parallel.stages={}", parallel.stages),
       fmt::format("parallel.balance={}", to_string(parallel.balance)),
       fmt::format("parallel.reduction={}", to_string(parallel.reduction))};
-  if (parallel.rule == RuleKind::dp && parallel.placement == Placement::single)
+  if (parallel.rule == RuleKind::dp && traits_of(parallel.placement).has_orders)
     keys.push_back(fmt::format("parallel.order={}", to_string(parallel.order)));
   if (parallel.rule == RuleKind::cdp_v2)
     keys.push_back(fmt::format("parallel.slack={}", parallel.slack));

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "app/toml_text.hpp"
+#include "core/plan/placements/traits.hpp"
 #include "core/train/slices.hpp"
 
 namespace carousel {

@@ -11,10 +11,6 @@
 namespace carousel {
 namespace {
 
-constexpr std::array placements_in_order = {Placement::single, Placement::replicated,
-                                            Placement::model, Placement::pipeline,
-                                            Placement::sharded};
-
 constexpr std::size_t index_of(Category category) {
   return static_cast<std::size_t>(category);
 }
@@ -106,23 +102,20 @@ std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
 
 std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
   std::vector<ParallelConfig> all;
-  for (const Placement placement : placements_in_order) {
+  for (const Placement placement : all_placements) {
     ParallelConfig dp = parallel;
     dp.rule = RuleKind::dp;
     dp.placement = placement;
     dp.order = Order::together;
     dp.slack = 0;
-    const bool collective = placement != Placement::single && placement != Placement::pipeline;
-    dp.reduction = collective ? Reduction::fast : Reduction::ordered;
+    dp.reduction = has_fast_sums(dp) ? Reduction::fast : Reduction::ordered;
     all.push_back(dp);
     ParallelConfig cyclic = parallel;
     if (parallel.rule == RuleKind::dp) cyclic.rule = RuleKind::cdp_v2;
     cyclic.placement = placement;
     cyclic.order = Order::together;
-    const bool local = cyclic.reduction == Reduction::local && placement == Placement::model;
-    const bool fast = parallel.rule != RuleKind::dp && cyclic.reduction == Reduction::fast &&
-                      has_fast_sums(cyclic);
-    if (!local && !fast) cyclic.reduction = Reduction::ordered;
+    const bool asked = parallel.rule != RuleKind::dp && has_reduction(cyclic, cyclic.reduction);
+    if (!asked) cyclic.reduction = Reduction::ordered;
     const bool slots = needs_whole_slots(cyclic.rule, placement);
     if (!slots || parallel.micro_batches % parallel.stages == 0) all.push_back(cyclic);
   }
@@ -156,9 +149,9 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
   const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
   const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
   const auto row = [&](const Quantity& quantity, std::size_t k) {
-    const Estimate* dp = find(placements_in_order[k], false);
-    const Estimate* other = find(placements_in_order[k], true);
-    text += fmt::format("  {:<11}", to_string(placements_in_order[k]));
+    const Estimate* dp = find(all_placements[k], false);
+    const Estimate* other = find(all_placements[k], true);
+    text += fmt::format("  {:<11}", to_string(all_placements[k]));
     text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",
                         parted ? quantity.formulas[k].dp : "");
     const char* formula = other == nullptr        ? "needs N = R S"
@@ -170,7 +163,7 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
   const bool seconds = estimates.front().seconds.has_value();
   for (const Quantity& quantity : quantities(model_bytes, seconds)) {
     text += fmt::format("\n{}\n{:>26}{:>33}\n", quantity.name, "dp", rule);
-    for (std::size_t k = 0; k < placements_in_order.size(); ++k) row(quantity, k);
+    for (std::size_t k = 0; k < all_placements.size(); ++k) row(quantity, k);
   }
   return text;
 }

@@ -31,8 +31,7 @@ std::string label_of(const TimelineRow& row) {
 std::string draw_grid(const Schedule& schedule, int columns) {
   const int n = schedule.rule().micro_batches();
   const int stages = schedule.rule().stages();
-  const bool by_micro_batch = schedule.parallel().placement != Placement::model &&
-                              schedule.parallel().placement != Placement::pipeline;
+  const bool by_micro_batch = !schedule.traits().splits_stages;
   // No time step holds more than all stages of all micro-batches.
   const int width = std::max((by_micro_batch ? stages : n) > 10 ? 4 : 3,
                              1 + static_cast<int>(std::to_string(n * stages).size()));

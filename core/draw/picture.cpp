@@ -61,9 +61,9 @@ class Picture {
   [[nodiscard]] Legend legend() const;
   [[nodiscard]] std::string definitions() const;
   [[nodiscard]] double memory_y(double stages) const;
-  /// In `model` a device holds one micro-batch at a time, whether it computes or not.
+  /// Where a device holds one micro-batch at a time, whether it computes or not.
   [[nodiscard]] bool shows_holding() const {
-    return schedule_.parallel().placement == Placement::model && schedule_.rule().stages() > 1;
+    return schedule_.traits().holds_one && schedule_.rule().stages() > 1;
   }
   /// What dp holds when all micro-batches have run forward.
   [[nodiscard]] int together() const {

@@ -15,11 +15,10 @@ constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 std::vector<TimelineRow> rows_of(const Schedule& schedule, int rows) {
   std::vector<TimelineRow> result;
-  const Placement placement = schedule.parallel().placement;
   for (int r = 0; r < rows; ++r) {
-    if (placement == Placement::single)
+    if (schedule.traits().one_device)
       result.push_back({.device = 0, .micro_batch = r});
-    else if (splits_stages(placement))
+    else if (schedule.traits().splits_stages)
       result.push_back({.device = r, .stage = schedule.buffers(r).first_stage});
     else
       result.push_back({.device = r, .micro_batch = r});
@@ -43,7 +42,7 @@ std::vector<StepSpan> spans_of(const std::vector<std::vector<Pass>>& passes) {
 class Survey {
  public:
   explicit Survey(const Schedule& schedule)
-      : single_(schedule.parallel().placement == Placement::single),
+      : single_(schedule.traits().one_device),
         passes_(single_ ? schedule.rule().micro_batches() : schedule.devices()) {
     const std::vector<std::vector<Action>> lists = schedule.lists(segment);
     for (int d = 0; d < schedule.devices(); ++d)
@@ -157,10 +156,9 @@ class Routes {
 Timeline timeline_of(const Schedule& schedule, int most_rows, std::int64_t most_times) {
   const Survey survey(schedule);
   const std::vector<StepSpan> spans = spans_of(survey.passes());
-  const Placement placement = schedule.parallel().placement;
 
   Timeline result;
-  result.rows_are_micro_batches = !splits_stages(placement);
+  result.rows_are_micro_batches = !schedule.traits().splits_stages;
   result.all_rows = static_cast<int>(survey.passes().size());
   result.rows = rows_of(schedule, std::min(result.all_rows, most_rows));
   result.steady = spans[0].end - schedule.period_time();

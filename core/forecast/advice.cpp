@@ -48,21 +48,20 @@ std::vector<ParallelConfig> variants(ParallelConfig parallel) {
     result.*member = value;
     return result;
   };
+  const PlacementTraits& traits = traits_of(parallel.placement);
+  std::vector<ParallelConfig> all = {parallel};
+  for (const Reduction reduction : {Reduction::local, Reduction::fast, Reduction::overlapped}) {
+    if (has_reduction(parallel, reduction))
+      all.push_back(with(&ParallelConfig::reduction, reduction));
+  }
   if (parallel.rule == RuleKind::dp) {
-    if (parallel.placement == Placement::single)
-      return {parallel, with(&ParallelConfig::order, Order::accumulate)};
-    if (!has_fast_sums(parallel)) return {parallel};
-    std::vector<ParallelConfig> all = {with(&ParallelConfig::reduction, Reduction::fast), parallel};
-    if (parallel.placement == Placement::replicated)
-      all.push_back(with(&ParallelConfig::reduction, Reduction::overlapped));
+    if (traits.has_orders) all.push_back(with(&ParallelConfig::order, Order::accumulate));
+    // Of equals the library's sums come first.
+    if (has_fast_sums(parallel)) std::swap(all[0], all[1]);
     return all;
   }
-  std::vector<ParallelConfig> all = {parallel};
-  if (parallel.placement == Placement::model)
-    all.push_back(with(&ParallelConfig::reduction, Reduction::local));
-  if (has_fast_sums(parallel)) all.push_back(with(&ParallelConfig::reduction, Reduction::fast));
   const std::size_t reductions = all.size();
-  const bool waits = parallel.rule == RuleKind::cdp_v2 && parallel.placement != Placement::single;
+  const bool waits = parallel.rule == RuleKind::cdp_v2 && !traits.one_device;
   for (int slack = 1; waits && slack <= std::min(most_slack_tried, parallel.stages - 1); ++slack) {
     for (std::size_t k = 0; k < reductions; ++k) {
       all.push_back(all[k]);
@@ -79,8 +78,7 @@ class Search {
 
   Advice run() {
     for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
-      for (const Placement placement : {Placement::single, Placement::replicated, Placement::model,
-                                        Placement::pipeline, Placement::sharded}) {
+      for (const Placement placement : all_placements) {
         if (const std::optional<Candidate> best = best_of(rule, placement))
           advice_.best.push_back(*best);
       }
@@ -149,8 +147,8 @@ class Search {
       const bool odd = needs_whole_slots(rule, placement) && n % stages != 0;
       const int devices = devices_of(parallel);
       if (odd || devices > question_.machine.devices) continue;
-      const int least_stages = cyclic || splits_stages(placement) ? 2 : 1;
-      if (stages < least_stages || (placement != Placement::single && devices < 2)) continue;
+      const int least_stages = cyclic || traits_of(placement).splits_stages ? 2 : 1;
+      if (stages < least_stages || (!traits_of(placement).one_device && devices < 2)) continue;
       for (const auto& [balance, cut] : cuts(batch, stages)) {
         if (devices > 1 && cut.largest_message > question_.largest_message) continue;
         for (ParallelConfig& variant : variants(parallel)) {

@@ -37,7 +37,7 @@ std::int64_t batches_of(std::int64_t lanes, std::int64_t batches, std::int64_t l
 
 /// How many lanes there are: one per device, or per team that begins.
 std::int64_t lanes_of(const Schedule& schedule) {
-  if (!splits_stages(schedule.parallel().placement)) return schedule.devices();
+  if (!schedule.traits().splits_stages) return schedule.devices();
   const std::int64_t lanes = std::ranges::count_if(
       schedule.teams(), [&](int first) { return schedule.buffers(first).first_stage == 0; });
   CAROUSEL_CHECK(lanes > 0, "no team begins");
@@ -62,7 +62,7 @@ class Evaluation {
     // All devices take part in a round, since parameters may pass through those without a batch.
     for (std::int64_t first = 0; first < batches_; first += lanes) {
       for (int j = 0; j < stages_; ++j) {
-        if (schedule_.parallel().placement == Placement::sharded) pass_parameters(j);
+        if (schedule_.traits().passes_parameters) pass_parameters(j);
         for (std::int64_t k = first; k < std::min(first + lanes, batches_); ++k) forward(k, j);
       }
     }
@@ -175,7 +175,7 @@ class Evaluation {
 std::vector<std::vector<int>> evaluation_lanes(const Schedule& schedule) {
   const int stages = schedule.rule().stages();
   std::vector<std::vector<int>> lanes;
-  if (!splits_stages(schedule.parallel().placement)) {
+  if (!schedule.traits().splits_stages) {
     for (int d = 0; d < schedule.devices(); ++d) lanes.emplace_back(stages, d);
     return lanes;
   }
@@ -192,7 +192,7 @@ std::vector<std::vector<int>> evaluation_lanes(const Schedule& schedule) {
 std::int64_t evaluation_share(const Schedule& schedule, std::int64_t batches, int device) {
   if (device == 0) return batches;
   const std::int64_t lanes = lanes_of(schedule);
-  if (!splits_stages(schedule.parallel().placement)) return batches_of(lanes, batches, device);
+  if (!schedule.traits().splits_stages) return batches_of(lanes, batches, device);
   if (schedule.buffers(device).last_stage + 1 < schedule.rule().stages()) return 0;
   const auto all = evaluation_lanes(schedule);
   const auto lane =

@@ -38,8 +38,8 @@ std::int64_t message_bytes(const StageMemory& stage) {
 std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
   const ParallelConfig& parallel = schedule.parallel();
   const bool sums = parallel.rule == RuleKind::dp && parallel.reduction == Reduction::fast &&
-                    parallel.placement == Placement::replicated;
-  const bool cuts = splits_stages(parallel.placement);
+                    schedule.traits().sums_all_stages;
+  const bool cuts = schedule.traits().splits_stages;
   std::int64_t largest = spec.evaluation_batches * metrics_bytes;
   std::int64_t sum = 0;
   for (int j = 0; j < schedule.rule().stages(); ++j) {

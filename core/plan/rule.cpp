@@ -6,37 +6,6 @@
 
 namespace carousel {
 
-bool splits_stages(Placement placement) {
-  return placement == Placement::model || placement == Placement::pipeline;
-}
-
-bool has_fast_sums(const ParallelConfig& parallel) {
-  if (parallel.placement == Placement::single || parallel.placement == Placement::pipeline)
-    return false;
-  return parallel.rule == RuleKind::dp || parallel.micro_batches > parallel.stages;
-}
-
-bool needs_whole_slots(RuleKind rule, Placement placement) {
-  return rule != RuleKind::dp && (placement == Placement::model || placement == Placement::sharded);
-}
-
-int devices_of(const ParallelConfig& parallel) {
-  const int n = parallel.micro_batches;
-  const int stages = parallel.stages;
-  switch (parallel.placement) {
-    case Placement::single:
-      return 1;
-    case Placement::replicated:
-    case Placement::sharded:
-      return n;
-    case Placement::model:
-      return parallel.rule == RuleKind::dp ? n * stages : n / stages * stages * (stages + 1) / 2;
-    case Placement::pipeline:
-      return stages;
-  }
-  return 0;
-}
-
 Rule::Rule(RuleKind kind, int micro_batches, int stages, int slack)
     : kind_(kind),
       n_(micro_batches),

@@ -23,6 +23,9 @@ enum class Balance : std::uint8_t { flops, activations, parameters, layers, time
 
 /// Micro-batches, and stages, that a deck may ask for.
 inline constexpr int most_parallel = 4096;
+/// What was decided at the end of step t is known everywhere before any device begins step
+/// t + decision_lag.
+inline constexpr std::int64_t decision_lag = 3;
 /// Samples that a micro-batch may have.
 inline constexpr int most_micro_batch_size = 65536;
 
@@ -38,16 +41,6 @@ struct ParallelConfig {
   int stages = 1;         // S
   int slack = 0;          // cdp-v2 only; 0 .. S
 };
-
-/// Whether a device has a single stage, so that activations travel between devices.
-[[nodiscard]] bool splits_stages(Placement placement);
-/// Whether there are devices whose gradients a collective may sum: those of all micro-batches for
-/// dp, those of a slot for cyclic rules.
-[[nodiscard]] bool has_fast_sums(const ParallelConfig& parallel);
-/// Whether N must be a multiple of S: devices stand for slots, each of them R = N / S times.
-[[nodiscard]] bool needs_whole_slots(RuleKind rule, Placement placement);
-/// Devices of a plan, of whole slots where those are needed.
-[[nodiscard]] int devices_of(const ParallelConfig& parallel);
 
 /// One time step is one forward or one backward of one stage. Micro-batches are i = 0 .. N-1,
 /// stages j = 0 .. S-1, training steps t = 0, 1, ...

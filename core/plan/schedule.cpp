@@ -69,26 +69,11 @@ struct LiveBuffers {
   int first_stage;
 };
 
-placements::Layout layout_of(const Rule& rule, const ScheduleSpec& spec) {
-  switch (spec.parallel.placement) {
-    case Placement::single:
-      return placements::single(rule, spec);
-    case Placement::replicated:
-      return placements::replicated(rule, spec);
-    case Placement::model:
-      return placements::model(rule, spec);
-    case Placement::pipeline:
-      return placements::pipeline(rule, spec);
-    case Placement::sharded:
-      return placements::sharded(rule, spec);
-  }
-  fail(ExitCode::internal, "no such placement");
-}
-
 }  // namespace
 
 Schedule::Schedule(const ScheduleSpec& spec)
     : spec_(spec),
+      traits_(&traits_of(spec.parallel.placement)),
       rule_(spec.parallel.rule, spec.parallel.micro_batches, spec.parallel.stages,
             spec.parallel.slack) {
   const auto stages = static_cast<std::size_t>(rule_.stages());
@@ -96,7 +81,7 @@ Schedule::Schedule(const ScheduleSpec& spec)
   spec_.d_activation_bytes.resize(stages);
   CAROUSEL_CHECK(spec.message_bytes.size() == stages, "{} message sizes, S = {}",
                  spec.message_bytes.size(), stages);
-  layout_ = layout_of(rule_, spec_);
+  layout_ = placements::layout_of(rule_, spec_);
   adopt_programs();
   for (const Program& program : layout_.programs) teams_.push_back(program.first_device);
 }
@@ -149,10 +134,9 @@ void Schedule::count_buffers() {
 }
 
 int Schedule::round_robin(std::int64_t steps, int micro_batch, int count) const {
-  const bool all = spec_.parallel.placement == Placement::single ||
-                   spec_.parallel.placement == Placement::pipeline;
   if (count == 0) return -1;  // a faulty list may ask for what there is none of
-  return static_cast<int>((all ? steps * rule_.micro_batches() + micro_batch : steps) % count);
+  return static_cast<int>(
+      (traits_->meets_all ? steps * rule_.micro_batches() + micro_batch : steps) % count);
 }
 
 int Schedule::travelling(int device, std::int64_t steps, Payload copy, int stage) const {
@@ -160,6 +144,25 @@ int Schedule::travelling(int device, std::int64_t steps, Payload copy, int stage
   const std::int64_t pass = copy == Payload::forward_copy ? stage : passes - 1 - stage;
   const int count = buffers(device).travelling;
   return count == 0 ? -1 : static_cast<int>((steps * passes + pass) % count);
+}
+
+void Schedule::resolve(int device, const Action& pass, std::optional<std::int64_t> first_step,
+                       PassBuffers& buffers) const {
+  const BufferCounts& counts = this->buffers(device);
+  const int j = pass.stage;
+  const std::int64_t steps = first_step ? pass.step - *first_step : 0;
+  const auto turn = [&](int count) {
+    return first_step ? round_robin(steps, pass.micro_batch, count) : 0;
+  };
+  buffers.input = turn(counts.inputs);
+  buffers.landing = turn(counts.frames[counts.first_stage]);
+  for (int stage = counts.first_stage; stage <= j; ++stage)
+    buffers.frames[stage] = turn(counts.frames[stage]);
+  const Payload copy =
+      pass.kind == ActionKind::forward ? Payload::forward_copy : Payload::backward_copy;
+  buffers.parameters = counts.owns(j) ? -1 : travelling(device, steps, copy, j);
+  buffers.d_output = turn(counts.boundaries[j]);
+  buffers.d_input = j > 0 ? turn(counts.boundaries[j - 1]) : -1;
 }
 
 int Schedule::device_in_turn(const Program& program, std::int64_t step, int turn) const {

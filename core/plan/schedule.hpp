@@ -18,6 +18,16 @@
 
 namespace carousel {
 
+/// Which buffers of a device a forward or a backward works on, beside those that its action names.
+struct PassBuffers {
+  int input = 0;            // images and labels
+  int landing = 0;          // of the device's first stage, where it lands
+  std::vector<int> frames;  // [S] of the device's stages up to that of the pass
+  int parameters = -1;      // of those that pass by; -1: the stage's stay on the device
+  int d_output = -1;        // boundary gradients behind the stage, and before it
+  int d_input = -1;
+};
+
 /// The actions of a device repeat with the training step. They are kept once, as the program of
 /// its team, for a period of `period_time` time steps, which is one training step.
 class Schedule {
@@ -26,6 +36,7 @@ class Schedule {
 
   [[nodiscard]] const Rule& rule() const { return rule_; }
   [[nodiscard]] const ParallelConfig& parallel() const { return spec_.parallel; }
+  [[nodiscard]] const PlacementTraits& traits() const { return *traits_; }
   [[nodiscard]] int devices() const { return static_cast<int>(program_of_.size()); }
   /// Time steps of a training step.
   [[nodiscard]] std::int64_t period_time() const { return layout_.period_time; }
@@ -45,6 +56,11 @@ class Schedule {
   /// The buffer of parameters that pass by, for the forward or the backward of a stage, `steps`
   /// after a segment began.
   [[nodiscard]] int travelling(int device, std::int64_t steps, Payload copy, int stage) const;
+
+  /// Fills in the buffers of a forward or backward in a segment that begins with `first_step`, or,
+  /// without it, in an evaluation, which takes the first of everything. `frames` has room for S.
+  void resolve(int device, const Action& pass, std::optional<std::int64_t> first_step,
+               PassBuffers& buffers) const;
 
   [[nodiscard]] const Program& program(int device) const {
     return layout_.programs[program_of_[device]];
@@ -91,6 +107,7 @@ class Schedule {
   void count_buffers();
 
   ScheduleSpec spec_;
+  const PlacementTraits* traits_;
   Rule rule_;
   placements::Layout layout_;
   std::vector<int> program_of_;  // [device]

@@ -123,20 +123,20 @@ class Fields {
            "names a group that is not the device's");
     bare_.group = action_.group;
     bare_.payload = action_.payload;
-    const Placement placement = schedule_.parallel().placement;
+    const PlacementTraits& traits = schedule_.traits();
     const bool copies =
         action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy;
     demand(copies || by_collectives(schedule_.parallel().reduction),
            "is a collective, and the sums are ordered");
     demand(devices.size() > 1, "is a collective of a device with itself");
     if (copies) {
-      demand(placement == Placement::sharded && !cyclic(), "broadcasts what is handed on");
+      demand(traits.passes_parameters && !cyclic(), "broadcasts what is handed on");
       copy();
     } else if (action_.payload == Payload::total && action_.stage < 0) {
       // Others have no room for all stages in one message.
-      demand(placement == Placement::replicated && !cyclic() &&
-                 schedule_.parallel().reduction == Reduction::fast,
-             "sums no stage");
+      demand(
+          traits.sums_all_stages && !cyclic() && schedule_.parallel().reduction == Reduction::fast,
+          "sums no stage");
       for (const std::int64_t bytes : schedule_.spec().message_bytes) bare_.bytes += bytes;
     } else if (demand(action_.payload == (cyclic() ? Payload::gradient : Payload::total),
                       "does not belong into a collective") &&
@@ -148,14 +148,13 @@ class Fields {
       micro_batch();
       demand(schedule_.rule().last_of_slot(action_.micro_batch) == action_.micro_batch,
              "is not named by the last micro-batch of its slot");
-      // In model, the devices of a group take the slots in turn.
-      demand(placement == Placement::model ||
-                 action_.group == schedule_.rule().slot(action_.micro_batch),
+      // Where groups are those of a stage, their devices take the slots in turn.
+      demand(traits.groups_by_stage || action_.group == schedule_.rule().slot(action_.micro_batch),
              "is of another slot than its group");
       bare_.peer = devices.back();
-    } else if (placement == Placement::sharded && any_stage()) {
+    } else if (traits.dp_sum == ActionKind::reduce && any_stage()) {
       bare_.peer = schedule_.owner(action_.stage);
-    } else if (placement == Placement::model) {
+    } else if (traits.groups_by_stage) {
       demand(action_.group == action_.stage, "sums over the devices of another stage");
     }
     return verdict();
@@ -181,8 +180,7 @@ class Fields {
   [[nodiscard]] ActionKind kind_of_collective() const {
     if (cyclic()) return ActionKind::reduce;
     if (action_.payload != Payload::total) return ActionKind::broadcast;
-    return schedule_.parallel().placement == Placement::sharded ? ActionKind::reduce
-                                                                : ActionKind::all_reduce;
+    return schedule_.traits().dp_sum;
   }
 
   void version() { bare_.version = action_.version; }

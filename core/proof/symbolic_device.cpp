@@ -23,8 +23,7 @@ std::int64_t version_by_rule(const ParallelConfig& parallel, int i, int j, std::
 
 /// Whether devices pace each other by tokens.
 bool paced(const ParallelConfig& parallel) {
-  return parallel.rule != RuleKind::dp &&
-         (parallel.placement == Placement::replicated || parallel.placement == Placement::sharded);
+  return parallel.rule != RuleKind::dp && traits_of(parallel.placement).paced;
 }
 
 }  // namespace

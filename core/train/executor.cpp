@@ -20,6 +20,7 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
     : exec_(exec),
       parts_(std::move(parts)),
       counts_(parts_.schedule.buffers(parts_.device)),
+      buffers_{.frames = std::vector<int>(parts_.schedule.rule().stages())},
       frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
       digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), frames_.size()) {
@@ -142,46 +143,34 @@ void Executor::record(const Action& action, double begin) {
                       parts_.memory.in_use());
 }
 
-int Executor::turn(const Action& action, int count) const {
-  if (!training_) return 0;
-  return parts_.schedule.round_robin(action.step - segment_.first, action.micro_batch, count);
-}
-
-/// What stays on the device, or the copy that passes by for this forward or backward.
-const real* Executor::parameters(const Action& action) const {
-  const int j = action.stage;
-  if (counts_.owns(j)) return parts_.memory.parameters(j, action.version);
-  const Payload copy =
-      action.kind == ActionKind::forward ? Payload::forward_copy : Payload::backward_copy;
-  const std::int64_t steps = training_ ? action.step - segment_.first : 0;
-  return parts_.memory.travelling(parts_.schedule.travelling(parts_.device, steps, copy, j));
-}
-
-StageArguments Executor::arguments(const Action& action) {
+StageArguments Executor::arguments(const Action& pass) {
   const DeviceMemory& memory = parts_.memory;
   const int first = counts_.first_stage;
-  const int input = turn(action, counts_.inputs);
+  const int j = pass.stage;
+  parts_.schedule.resolve(parts_.device, pass,
+                          training_ ? std::optional(segment_.first) : std::nullopt, buffers_);
   StageArguments result;
   result.samples = training_ ? parts_.micro_batch_size : samples_;
-  result.images = memory.images(input);
-  if (counts_.lands()) result.landing = memory.landing(turn(action, counts_.frames[first]));
-  for (int j = first; j <= action.stage; ++j)
-    frames_[j] = memory.frame(j, turn(action, counts_.frames[j]));
+  result.images = memory.images(buffers_.input);
+  if (counts_.lands()) result.landing = memory.landing(buffers_.landing);
+  for (int stage = first; stage <= j; ++stage)
+    frames_[stage] = memory.frame(stage, buffers_.frames[stage]);
   result.frames = frames_;
   result.scratch = memory.scratch();
-  result.parameters = parameters(action);
+  // What stays on the device, or the copy that passes by for this pass.
+  result.parameters = buffers_.parameters < 0 ? memory.parameters(j, pass.version)
+                                              : memory.travelling(buffers_.parameters);
   result.training = training_;
-  result.draw = {parts_.seed, epochs_[input], memory.samples(input)};
-  result.labels = memory.labels(input);
-  result.metrics =
-      training_ ? memory.metrics(action.micro_batch) : memory.evaluation(action.source);
+  result.draw = {parts_.seed, epochs_[buffers_.input], memory.samples(buffers_.input)};
+  result.labels = memory.labels(buffers_.input);
+  result.metrics = training_ ? memory.metrics(pass.micro_batch) : memory.evaluation(pass.source);
   return result;
 }
 
 void Executor::load(const Action& action) {
   const Batch& batch = parts_.prefetcher.acquire(action.step, action.micro_batch);
   samples_ = batch.request.count;
-  const int input = turn(action, counts_.inputs);
+  const int input = action.buffer;
   const auto bring = [&](void* to, const auto& from) {
     copy<MemorySpace, HostSpace>(exec_, to, from.data(), from.size_bytes());
   };
@@ -213,8 +202,8 @@ void Executor::backward(const Action& action) {
   real* gradient = memory.gradient(action.buffer);
   StageArguments arguments = this->arguments(action);
   arguments.d_parameters = gradient;
-  if (!last) arguments.d_output = memory.boundary(j, turn(action, counts_.boundaries[j]));
-  if (j > 0) arguments.d_input = memory.boundary(j - 1, turn(action, counts_.boundaries[j - 1]));
+  if (!last) arguments.d_output = memory.boundary(j, buffers_.d_output);
+  if (j > 0) arguments.d_input = memory.boundary(j - 1, buffers_.d_input);
   parts_.stages[j - counts_.first_stage].backward(exec_, arguments);
   // What the micro-batch reports rides down from the device of the last stage.
   real* rider = gradient + stage(j).rider_offset();
@@ -280,9 +269,9 @@ void Executor::learn(std::int64_t step, const real* rider) {
 
 void Executor::stop_after(std::int64_t diverged) {
   if (diverged_at_ >= 0) return;
-  // No device has begun step + 3 when it learns of this; all end the segment before it.
+  // No device has begun that step when it learns of this; all end the segment before it.
   diverged_at_ = diverged;
-  segment_.last = std::min(segment_.last, diverged + 3);
+  segment_.last = std::min(segment_.last, diverged + decision_lag);
 }
 
 void Executor::save(const Action& action) {

@@ -94,10 +94,7 @@ class Executor {
   void learn(std::int64_t step, const real* rider);
   void stop_after(std::int64_t diverged);
 
-  /// The frame, landing or other buffer, out of `count`, whose turn it is.
-  [[nodiscard]] int turn(const Action& action, int count) const;
-  [[nodiscard]] const real* parameters(const Action& action) const;
-  [[nodiscard]] StageArguments arguments(const Action& action);
+  [[nodiscard]] StageArguments arguments(const Action& pass);
   [[nodiscard]] std::byte* payload(const Action& action) const;
   [[nodiscard]] const StageMemory& stage(int index) const {
     return parts_.stages[index - counts_.first_stage].memory();
@@ -106,7 +103,8 @@ class Executor {
   ExecutionSpace exec_;
   ExecutorParts parts_;
   const BufferCounts& counts_;
-  std::vector<std::byte*> frames_;    // [S] of the micro-batch in hand
+  PassBuffers buffers_;               // of the pass in hand
+  std::vector<std::byte*> frames_;    // [S] of its micro-batch
   std::vector<std::int64_t> epochs_;  // [input] of the micro-batch in it
   Kokkos::View<std::uint64_t*, MemorySpace> digest_;
   std::map<ActionKind, std::vector<std::string>> regions_;  // [stage] names for tools

@@ -37,10 +37,10 @@ std::byte* Executor::payload(const Action& action) const {
   };
   switch (action.payload) {
     case Payload::activations:
-      if (!sends) return memory.landing(turn(action, counts_.frames[j]));
-      return memory.frame(j - 1, turn(action, counts_.frames[j - 1])) + stage(j - 1).leaving_offset;
+      if (!sends) return memory.landing(action.buffer);
+      return memory.frame(j - 1, action.buffer) + stage(j - 1).leaving_offset;
     case Payload::d_activations:
-      return memory.boundary(j, turn(action, counts_.boundaries[j]));
+      return memory.boundary(j, action.buffer);
     case Payload::gradient:
     case Payload::total:
       return bytes(memory.gradient(std::max(action.buffer, 0)));

@@ -238,4 +238,23 @@ Layout model(const Rule& rule, const ScheduleSpec& spec) {
   return layout;
 }
 
+const PlacementTraits& model_traits() {
+  static const PlacementTraits traits{
+      .placement = Placement::model,
+      .devices =
+          [](const ParallelConfig& parallel) {
+            const int n = parallel.micro_batches;
+            const int stages = parallel.stages;
+            return parallel.rule == RuleKind::dp ? n * stages
+                                                 : n / stages * stages * (stages + 1) / 2;
+          },
+      .splits_stages = true,
+      .holds_one = true,
+      .whole_slots = true,
+      .dp_reductions = {Reduction::ordered, Reduction::fast},
+      .cyclic_reductions = {Reduction::ordered, Reduction::local, Reduction::fast},
+      .groups_by_stage = true};
+  return traits;
+}
+
 }  // namespace carousel::placements

@@ -101,4 +101,26 @@ Layout pipeline(const Rule& rule, const ScheduleSpec& spec) {
   return layout;
 }
 
+const PlacementTraits& single_traits() {
+  static const PlacementTraits traits{.placement = Placement::single,
+                                      .devices = [](const ParallelConfig&) { return 1; },
+                                      .one_device = true,
+                                      .meets_all = true,
+                                      .has_orders = true,
+                                      .dp_reductions = {Reduction::ordered},
+                                      .cyclic_reductions = {Reduction::ordered}};
+  return traits;
+}
+
+const PlacementTraits& pipeline_traits() {
+  static const PlacementTraits traits{
+      .placement = Placement::pipeline,
+      .devices = [](const ParallelConfig& parallel) { return parallel.stages; },
+      .splits_stages = true,
+      .meets_all = true,
+      .dp_reductions = {Reduction::ordered},
+      .cyclic_reductions = {Reduction::ordered}};
+  return traits;
+}
+
 }  // namespace carousel::placements

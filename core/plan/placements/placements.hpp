@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One function per placement: what its devices do in one training step. Used by Schedule alone.
+// Two functions per placement: what its devices do in one training step, used by Schedule alone,
+// and what everybody may know of it.
 
 #include <cstdint>
 #include <vector>
 
+#include "core/plan/placements/traits.hpp"
 #include "core/plan/program.hpp"
 #include "core/plan/rule.hpp"
 
@@ -31,6 +33,9 @@ struct Layout {
   std::vector<std::vector<int>> groups = {};  // devices of each group of the collectives
 };
 
+/// The devices of the placement that `spec` names.
+[[nodiscard]] Layout layout_of(const Rule& rule, const ScheduleSpec& spec);
+
 /// All micro-batches on one device.
 [[nodiscard]] Layout single(const Rule& rule, const ScheduleSpec& spec);
 
@@ -51,6 +56,12 @@ struct Layout {
 /// Rajbhandari et al. 2020, stage 3). dp: broadcast before every pass. Cyclic rules: two copies,
 /// for forward and for backward, go from micro-batch to micro-batch.
 [[nodiscard]] Layout sharded(const Rule& rule, const ScheduleSpec& spec);
+
+[[nodiscard]] const PlacementTraits& single_traits();
+[[nodiscard]] const PlacementTraits& replicated_traits();
+[[nodiscard]] const PlacementTraits& pipeline_traits();
+[[nodiscard]] const PlacementTraits& model_traits();
+[[nodiscard]] const PlacementTraits& sharded_traits();
 
 }  // namespace placements
 }  // namespace carousel

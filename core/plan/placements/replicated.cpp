@@ -185,4 +185,15 @@ Layout replicated(const Rule& rule, const ScheduleSpec& spec) {
   return layout;
 }
 
+const PlacementTraits& replicated_traits() {
+  static const PlacementTraits traits{
+      .placement = Placement::replicated,
+      .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
+      .paced = true,
+      .dp_reductions = {Reduction::ordered, Reduction::fast, Reduction::overlapped},
+      .cyclic_reductions = {Reduction::ordered, Reduction::fast},
+      .sums_all_stages = true};
+  return traits;
+}
+
 }  // namespace carousel::placements

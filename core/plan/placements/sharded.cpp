@@ -218,4 +218,17 @@ Layout sharded(const Rule& rule, const ScheduleSpec& spec) {
   return layout;
 }
 
+const PlacementTraits& sharded_traits() {
+  static const PlacementTraits traits{
+      .placement = Placement::sharded,
+      .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
+      .passes_parameters = true,
+      .whole_slots = true,
+      .paced = true,
+      .dp_reductions = {Reduction::ordered, Reduction::fast},
+      .cyclic_reductions = {Reduction::ordered, Reduction::fast},
+      .dp_sum = ActionKind::reduce};
+  return traits;
+}
+
 }  // namespace carousel::placements

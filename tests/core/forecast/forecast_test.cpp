@@ -71,7 +71,7 @@ TEST(Forecast, FindsEveryByteOnSomeLink) {
     }
     const auto sent = static_cast<double>(sum_of(routes_of(schedule)).bytes);
     // Give or take what crosses the edges of a step that is steady to a thousandth.
-    const bool cuts = splits_stages(config.placement);
+    const bool cuts = traits_of(config.placement).splits_stages;
     const double edge = cuts ? static_cast<double>(schedule.spec().d_activation_bytes[2]) : 0;
     EXPECT_NEAR(carried, sent, edge + 1e-6 * sent) << describe(config);
   }

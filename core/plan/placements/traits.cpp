@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/placements/traits.hpp"
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+#include "core/plan/placements/placements.hpp"
+
+namespace carousel {
+
+const PlacementTraits& traits_of(Placement placement) {
+  switch (placement) {
+    case Placement::single:
+      return placements::single_traits();
+    case Placement::replicated:
+      return placements::replicated_traits();
+    case Placement::model:
+      return placements::model_traits();
+    case Placement::pipeline:
+      return placements::pipeline_traits();
+    case Placement::sharded:
+      return placements::sharded_traits();
+  }
+  fail(ExitCode::internal, "no such placement");
+}
+
+placements::Layout placements::layout_of(const Rule& rule, const ScheduleSpec& spec) {
+  switch (spec.parallel.placement) {
+    case Placement::single:
+      return single(rule, spec);
+    case Placement::replicated:
+      return replicated(rule, spec);
+    case Placement::model:
+      return model(rule, spec);
+    case Placement::pipeline:
+      return pipeline(rule, spec);
+    case Placement::sharded:
+      return sharded(rule, spec);
+  }
+  fail(ExitCode::internal, "no such placement");
+}
+
+bool has_reduction(const ParallelConfig& parallel, Reduction reduction) {
+  const PlacementTraits& traits = traits_of(parallel.placement);
+  const bool cyclic = parallel.rule != RuleKind::dp;
+  const auto& reductions = cyclic ? traits.cyclic_reductions : traits.dp_reductions;
+  if (std::ranges::find(reductions, reduction) == reductions.end()) return false;
+  return !cyclic || reduction != Reduction::fast || parallel.micro_batches > parallel.stages;
+}
+
+bool has_fast_sums(const ParallelConfig& parallel) {
+  return has_reduction(parallel, Reduction::fast);
+}
+
+bool needs_whole_slots(RuleKind rule, Placement placement) {
+  return rule != RuleKind::dp && traits_of(placement).whole_slots;
+}
+
+int devices_of(const ParallelConfig& parallel) {
+  return traits_of(parallel.placement).devices(parallel);
+}
+
+}  // namespace carousel

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a placement is, as facts that its own file states, so that nobody else asks which one it is.
+// The actions of its devices are in placements.hpp.
+
+#include <array>
+#include <initializer_list>
+#include <vector>
+
+#include "core/plan/action.hpp"
+#include "core/plan/rule.hpp"
+
+namespace carousel {
+
+struct PlacementTraits {
+  Placement placement = Placement::single;
+  int (*devices)(const ParallelConfig& parallel) =
+      nullptr;  // of whole slots where those are needed
+  /// A single device has all stages of all micro-batches.
+  bool one_device = false;
+  /// A device has a single stage, so that activations travel between devices.
+  bool splits_stages = false;
+  /// All micro-batches of a stage meet on one device. Its buffers are taken in turn by micro-batch,
+  /// elsewhere by training step.
+  bool meets_all = false;
+  /// A device holds one micro-batch at a time, whether it computes or not.
+  bool holds_one = false;
+  /// Parameters travel to the devices that read them.
+  bool passes_parameters = false;
+  /// Under cyclic rules N must be a multiple of S: devices stand for slots, each R = N / S times.
+  bool whole_slots = false;
+  /// Under cyclic rules tokens pace the devices.
+  bool paced = false;
+  /// dp may run its micro-batches together or one after the other.
+  bool has_orders = false;
+  std::vector<Reduction> dp_reductions;      // ordered first
+  std::vector<Reduction> cyclic_reductions;  // fast only where slots have several micro-batches
+  /// The collective that sums the gradients of dp, and whether one with `fast` sums all stages.
+  ActionKind dp_sum = ActionKind::all_reduce;
+  bool sums_all_stages = false;
+  /// Collectives of dp are numbered by stage: a group has all devices of one stage.
+  bool groups_by_stage = false;
+};
+
+/// Every placement, in the order in which they are shown.
+inline constexpr std::array all_placements = {Placement::single, Placement::replicated,
+                                              Placement::model, Placement::pipeline,
+                                              Placement::sharded};
+[[nodiscard]] const PlacementTraits& traits_of(Placement placement);
+
+/// Whether the gradients of this rule may be summed so.
+[[nodiscard]] bool has_reduction(const ParallelConfig& parallel, Reduction reduction);
+/// Whether there are devices whose gradients a collective may sum: those of all micro-batches for
+/// dp, those of a slot for cyclic rules.
+[[nodiscard]] bool has_fast_sums(const ParallelConfig& parallel);
+/// Whether N must be a multiple of S.
+[[nodiscard]] bool needs_whole_slots(RuleKind rule, Placement placement);
+/// Devices of a plan.
+[[nodiscard]] int devices_of(const ParallelConfig& parallel);
+
+}  // namespace carousel
