@@ -67,7 +67,8 @@ void export_weights_command(const ExportArguments& arguments, const Launcher& la
 void inspect_command(const std::vector<std::string>& paths);
 
 /// Checks the files of a run against the plan that its deck makes, and prints what was checked.
-void verify_command(const std::string& path);
+/// Returns done, or incomplete if all is right but the run did not come to its end.
+[[nodiscard]] ExitCode verify_command(const std::string& path);
 
 /// Prints where two runs differ first and what may explain it; done when they do not, or differ.
 [[nodiscard]] ExitCode diff_command(const std::string& path_a, const std::string& path_b);

@@ -137,7 +137,9 @@ void add_commands(CLI::App& app, CommandLine& line) {
   CLI::App* verify =
       app.add_subcommand("verify", "Check a run's records against the plan of its deck");
   verify->add_option("RUN", line.verified, "Run folder")->required();
-  verify->footer("Exit code 0: all as it must be; 65: the first row that is wrong is named.");
+  verify->footer(
+      "Exit code 0: all checks passed; 4: they did, but the run is incomplete;\n"
+      "65: a file is wrong, and the first wrong row is named.");
 
   CLI::App* diff =
       app.add_subcommand("diff", "Name the first step and stage where two runs differ");
@@ -176,7 +178,7 @@ ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launc
   if (command == "plan") plan_command(line.plan);
   if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
   if (command == "inspect") inspect_command(line.inspected);
-  if (command == "verify") verify_command(line.verified);
+  if (command == "verify") return verify_command(line.verified);
   if (command == "import") import_weights_command(line.imported, launcher);
   if (command == "export") export_weights_command(line.exported, launcher);
   if (command == "diff") return diff_command(line.run_a, line.run_b);

@@ -17,10 +17,33 @@
 namespace carousel {
 namespace {
 
+/// Why a run is not done.
+std::string reason(const RunSummary& run) {
+  if (!run.status) return "it has no status.json";
+  const RunStatus& status = *run.status;
+  if (status.state == RunState::failed) return "it failed:\n  " + status.cause;
+  if (status.state == RunState::diverged) return "it diverged:\n  " + status.cause;
+  switch (life_of(status)) {
+    case Life::alive:
+      return "it is still running";
+    case Life::gone:
+      return "it was killed";
+    case Life::unknown:
+      break;
+  }
+  return fmt::format("it was killed, or still runs on {}",
+                     status.host.empty() ? "another host" : status.host);
+}
+
+bool is_done(const RunSummary& run) {
+  return run.status && run.status->state == RunState::done;
+}
+
 /// The plan of a run that can be planned here.
 PlanBasis basis_of(const RunSummary& run) {
   if (!run.plan)
-    fail(ExitCode::bad_data, "{}: has no /plan; the run ended before it began", run.file);
+    fail(is_done(run) ? ExitCode::bad_data : ExitCode::incomplete,
+         "{}: has no /plan; the run ended before its first step", run.file);
   if (!run.plan->basis)
     fail(ExitCode::bad_data,
          "{}: has no /plan/basis, which an earlier Carousel did not write; train again", run.file);
@@ -60,12 +83,12 @@ std::string describe(const RunSummary& run, const PlanRecord& plan, const Verifi
                                    ? "there is none to compare receipts with"
                                    : fmt::format("its parameters have the receipts of step {}",
                                                  verified.checkpoint_step - 1));
-  return report + "All as it must be.\n";
+  return report;
 }
 
 }  // namespace
 
-void verify_command(const std::string& path) {
+ExitCode verify_command(const std::string& path) {
   const RunSummary run = read_run(path);
   const PlanBasis basis = basis_of(run);
   const RunConfig config =
@@ -94,7 +117,15 @@ void verify_command(const std::string& path) {
             return learning_rate(train.schedule, train.optimizer.learning_rate, step, per_epoch,
                                  agenda.total_steps);
           }};
-  fmt::print("{}", describe(run, expected.plan, verify_run(run, expected)));
+  const Verified verified = verify_run(run, expected);
+  fmt::print("{}", describe(run, expected.plan, verified));
+  if (is_done(run)) {
+    fmt::print("All checks passed.\n");
+    return ExitCode::done;
+  }
+  fmt::print("What it wrote passed all checks, but the run is incomplete, {} of {} steps:\n{}\n",
+             verified.steps, agenda.total_steps, reason(run));
+  return ExitCode::incomplete;
 }
 
 }  // namespace carousel

@@ -117,9 +117,40 @@ void verify_end(const JudgedFile& file, const RunSummary& run, const Expectation
   if (run.steps != wanted)
     file.wrong("/steps/loss has {} rows, should have {} in a run that is {}", run.steps, wanted,
                to_string(state));
-  if (run.status->step != run.steps)
-    fail(ExitCode::bad_data, "{}/status.json: step is {}, should be {}", run.folder,
-         run.status->step, run.steps);
+}
+
+/// The exit code that goes with a state in status.json.
+bool fits(const RunStatus& status) {
+  switch (status.state) {
+    case RunState::running:
+    case RunState::done:
+      return status.exit_code == 0;
+    case RunState::failed:
+      return status.exit_code != 0;
+    case RunState::diverged:
+      return status.exit_code == static_cast<int>(ExitCode::diverged);
+  }
+  return false;
+}
+
+/// status.json agrees with the records. A run writes its records first: if it ended between the two
+/// or in the middle of a segment, its status may be up to a segment behind or ahead.
+void verify_status(const RunSummary& run, const Expectation& expected) {
+  if (!run.status) return;
+  const RunStatus& status = *run.status;
+  const std::string file = run.folder + "/status.json";
+  if (!fits(status))
+    fail(ExitCode::bad_data, "{}: exit_code is {} in a run that is {}", file, status.exit_code,
+         to_string(status.state));
+  std::int64_t least = run.steps;
+  std::int64_t most = run.steps;
+  if (status.state == RunState::running || status.state == RunState::failed) {
+    if (run.steps > 0) least = segments_until(expected, run.steps).back().first;
+    if (run.steps < expected.agenda.total_steps) most = expected.agenda.segment_at(run.steps).last;
+  }
+  if (status.step < least || status.step > most)
+    fail(ExitCode::bad_data, "{}: step is {}, but {} has {} steps in a run that is {}", file,
+         status.step, run.file, run.steps, to_string(status.state));
 }
 
 /// Evaluations stand where the deck asks for them; the newest segment's may not have come to pass.
@@ -359,6 +390,7 @@ Verified verify_run(const RunSummary& run, const Expectation& expected) {
   if (run.steps > 0) verify_links(main, expected.schedule);
   verify_steps(main, expected, run.steps);
   verify_end(main, run, expected);
+  verify_status(run, expected);
   Verified result{.steps = run.steps, .evaluations = verify_evaluations(main, run, expected)};
   for (std::int64_t t = 0; t < run.steps; ++t)
     result.profiled_steps += expected.profiled(t) ? 1 : 0;

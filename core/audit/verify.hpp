@@ -42,8 +42,8 @@ struct Verified {
 };
 
 /// Throws Error(bad_data) naming file, dataset and row of the first thing that is wrong. A run that
-/// diverged must end where the rule says; of one that was killed or failed, every file is checked
-/// as far as it goes, whole epochs.
+/// diverged must end where the rule says. If a run was killed or failed, every file is checked as
+/// far as it goes, in whole segments; whether that is all of the run is the caller's question.
 [[nodiscard]] Verified verify_run(const RunSummary& run, const Expectation& expected);
 
 }  // namespace carousel

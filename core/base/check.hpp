@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,14 +17,34 @@ namespace carousel {
 /// Exit codes of every Carousel program; a job script may act on them.
 enum class ExitCode : int {
   done = 0,
-  usage = 2,          // command line or deck
-  differ = 3,         // of carousel diff: the runs are not the same
-  bad_data = 65,      // a file does not hold what it should
-  internal = 70,      // a bug in Carousel
-  input_output = 74,  // the system refused to read or write
-  requeue = 75,       // checkpointed on request, submit again
-  diverged = 76,      // loss is no longer a finite number
-  peer_lost = 77,     // another rank died or is stuck
+  usage = 2,
+  differ = 3,
+  incomplete = 4,
+  bad_data = 65,
+  internal = 70,
+  input_output = 74,
+  requeue = 75,
+  diverged = 76,
+  peer_lost = 77,
+};
+
+struct ExitCodeMeaning {
+  ExitCode code;
+  const char* meaning;
+};
+
+/// What `carousel help exit-codes` says, and the only place that says it.
+inline constexpr std::array exit_code_meanings = {
+    ExitCodeMeaning{ExitCode::done, "done"},
+    ExitCodeMeaning{ExitCode::usage, "a mistake in the command line or the deck"},
+    ExitCodeMeaning{ExitCode::differ, "diff: the two runs are not the same"},
+    ExitCodeMeaning{ExitCode::incomplete, "verify: the run is incomplete; what is there is right"},
+    ExitCodeMeaning{ExitCode::bad_data, "a file does not hold what it should"},
+    ExitCodeMeaning{ExitCode::internal, "a bug in Carousel; please report it"},
+    ExitCodeMeaning{ExitCode::input_output, "the system refused to read or write"},
+    ExitCodeMeaning{ExitCode::requeue, "reserved for runs that can be resumed; not in use yet"},
+    ExitCodeMeaning{ExitCode::diverged, "the loss is no longer a finite number"},
+    ExitCodeMeaning{ExitCode::peer_lost, "another rank died or is stuck"},
 };
 
 /// Thrown for everything that ends a run. `what()` is one line that says where and what to do.

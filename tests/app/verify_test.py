@@ -65,6 +65,20 @@ class Runs(unittest.TestCase):
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
 
+    def incomplete(self, name):
+        """verify finds nothing wrong, but says that there should be more; returns what it says."""
+        result = self.carousel("verify", name, code=4)
+        self.assertEqual(result.stderr, "")
+        self.assertIn("the run is incomplete", result.stdout)
+        self.assertNotIn("All checks passed", result.stdout)
+        return result.stdout
+
+    def set_status(self, name, **changes):
+        """Alters status.json; a process of another host may still be running."""
+        status = self.folder / name / "status.json"
+        status.write_text(json.dumps({**json.loads(status.read_text()), "host": "elsewhere",
+                                      **changes}))
+
     def rejected(self, name, code=65):
         """verify names one thing that is wrong and claims nothing; returns the line."""
         result = self.carousel("verify", name, code=code)
@@ -97,7 +111,7 @@ class Verify(Runs):
         for name in ("single", "ring", "wide", "gaps", "together", "accumulate", "ordered", "fast",
                      "steps", "one-step"):
             report = self.carousel("verify", name).stdout
-            self.assertIn("All as it must be", report)
+            self.assertIn("All checks passed", report)
             self.assertLessEqual(max(map(len, report.splitlines())), 80)
         self.assertRegex(self.carousel("verify", "ring/run.h5").stdout,
                          r"44 steps(.*\n)+.*8 profiled steps(.*\n)+ *messages +240,")
@@ -113,9 +127,14 @@ class Verify(Runs):
 
     def test_diverged_runs_end_where_the_rule_says(self):
         self.train("diverged", *RING, "train.optimizer.learning_rate=1e8", code=76)
-        self.assertIn("diverged after", self.carousel("verify", "diverged").stdout)
-        status = self.copy("diverged") / "status.json"
-        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "done"}))
+        report = self.incomplete("diverged")
+        self.assertIn("diverged after", report)
+        self.assertRegex(report, r"incomplete, \d+ of 44 steps:\nit diverged:\n  the loss of step")
+        self.copy("diverged")
+        self.set_status("copy", exit_code=77)
+        self.assertIn("status.json: exit_code is 77 in a run that is diverged",
+                      self.rejected("copy"))
+        self.set_status("copy", state="done", exit_code=0)
         self.assertIn("/steps/loss row", self.rejected("copy"))
 
     def test_the_checkpoint_has_its_receipts(self):
@@ -129,17 +148,56 @@ class Verify(Runs):
 
     def test_killed_runs_count_as_far_as_they_went(self):
         copy = self.copy("ring")
-        status = copy / "status.json"
-        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "running"}))
-        self.assertIn("running after 44", self.carousel("verify", "copy").stdout)
+        self.set_status("copy", state="running")
+        report = self.incomplete("copy")
+        self.assertIn("running after 44", report)
+        self.assertIn("44 of 44 steps:\nit was killed, or still runs on elsewhere\n", report)
+        (copy / "status.json").unlink()
+        self.assertIn("44 of 44 steps:\nit has no status.json\n", self.incomplete("copy"))
         # One rank was an epoch behind the others when the run was killed.
         copy = self.copy("ring")
-        status = copy / "status.json"
-        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "failed"}))
+        self.set_status("copy", state="failed", exit_code=77, cause="rank 2 is lost")
         shutil.rmtree(copy / "checkpoints")
         with h5py.File(copy / "ranks/0002.h5", "r+") as rank:
             cut_to_first_epoch(rank)
-        self.assertIn("failed after 44", self.carousel("verify", "copy").stdout)
+        report = self.incomplete("copy")
+        self.assertIn("failed after 44", report)
+        self.assertIn("it failed:\n  rank 2 is lost\n", report)
+
+    def test_the_status_agrees_with_the_records(self):
+        copy = self.copy("ring")
+        cut_to_steps(copy, 22)
+        self.assertIn("run.h5: /steps/loss has 22 rows, should have 44 in a run that is done",
+                      self.rejected("copy"))
+        self.copy("ring")
+        for step in (22, 43, 45):
+            self.set_status("copy", step=step)
+            self.assertIn(f"status.json: step is {step}, but copy/run.h5 has 44 steps in a run "
+                          "that is done", self.rejected("copy"))
+        self.set_status("copy", step=44, exit_code=70)
+        self.assertIn("status.json: exit_code is 70 in a run that is done", self.rejected("copy"))
+        # A run that was killed may have written its records and not its status, and a rank that
+        # fails tells what the devices have done since the last records.
+        copy = self.copy("ring")
+        cut_to_steps(copy, 22)
+        for state, code in (("running", 0), ("failed", 77)):
+            for step in (0, 10, 22, 43, 44):
+                self.set_status("copy", state=state, exit_code=code, step=step)
+                self.assertIn("22 of 44 steps", self.incomplete("copy"))
+            for step in (-1, 45):
+                self.set_status("copy", state=state, exit_code=code, step=step)
+                self.assertIn(f"step is {step}, but", self.rejected("copy"))
+        self.copy("ring")
+        self.set_status("copy", state="running", step=21)
+        self.assertIn("step is 21, but", self.rejected("copy"))
+
+    def test_a_run_that_ended_before_its_plan(self):
+        copy = self.copy("single")
+        with h5py.File(copy / "run.h5", "r+") as run:
+            del run["plan"]
+        self.assertIn("run.h5: has no /plan", self.rejected("copy"))
+        self.set_status("copy", state="running", step=0)
+        self.assertIn("run.h5: has no /plan", self.rejected("copy", code=4))
 
     def test_killed_behind_a_checkpoint_and_before_its_link(self):
         copy = self.copy("ring")
@@ -149,9 +207,8 @@ class Verify(Runs):
         (checkpoints / "last.h5").unlink()
         (checkpoints / "last.h5").symlink_to(first.name)
         self.assertIn("last.h5: was made after 22 steps, the newest is of 44", self.rejected("copy"))
-        status = copy / "status.json"
-        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "running"}))
-        self.assertIn("All as it must be", self.carousel("verify", "copy").stdout)
+        self.set_status("copy", state="running")
+        self.incomplete("copy")
         (checkpoints / "last.h5").unlink()
         self.assertIn("last.h5: cannot open", self.rejected("copy", code=74))
         first.rename(copy / "aside.h5")  # as if checkpoint.keep had removed it
@@ -167,9 +224,8 @@ class Verify(Runs):
         self.train("short", *RING, length="train.epochs=1")
         (self.folder / "short/checkpoints/last.h5").unlink()
         self.assertIn("last.h5: cannot open", self.rejected("short", code=74))
-        status = self.folder / "short/status.json"
-        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "running"}))
-        self.assertIn("All as it must be", self.carousel("verify", "short").stdout)
+        self.set_status("short", state="running")
+        self.incomplete("short")
 
     def test_killed_in_the_first_epoch(self):
         # Long steps, so that the kill comes before the first segment ends.
@@ -183,17 +239,18 @@ class Verify(Runs):
                 time.sleep(0.01)
             process.kill()
             process.wait()
-            self.assertIn("after 0 steps", self.carousel("verify", name).stdout)
+            report = self.incomplete(name)
+            self.assertIn("after 0 steps", report)
+            self.assertIn(" 0 of 440 steps:\nit was killed\n", report)
             self.assertNotIn("peak bytes", self.carousel("inspect", name).stdout)
         # Of the other run, one rank had come to the end of its first segment, and one had not.
         copy = self.copy("ring")
-        status = copy / "status.json"
-        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "failed"}))
+        self.set_status("copy", state="failed", exit_code=77)
         shutil.rmtree(copy / "checkpoints")
         with h5py.File(copy / "ranks/0002.h5", "r+") as rank:
             cut_to_first_epoch(rank, steps=0)
-        self.assertIn("failed after 44", self.carousel("verify", "copy").stdout)
-        status.write_text(json.dumps({**json.loads(status.read_text()), "state": "done"}))
+        self.assertIn("failed after 44", self.incomplete("copy"))
+        self.set_status("copy", state="done", exit_code=0)
         self.assertIn("ranks/0002.h5", self.rejected("copy"))
 
     def test_every_mutation_is_rejected(self):
@@ -396,6 +453,19 @@ def cut_to_first_epoch(rank, steps=22):
         receipts.resize((22,))
     for name in ("messages_sent", "bytes_sent"):
         rank["measured"].attrs[name] = rank["measured"].attrs[name] // 2
+
+
+def cut_to_steps(copy, steps):
+    """Takes away what a run of the ring wrote after so many steps."""
+    for name in ("0000", "0001", "0002", "0003"):
+        with h5py.File(copy / f"ranks/{name}.h5", "r+") as rank:
+            cut_to_first_epoch(rank, steps)
+    with h5py.File(copy / "run.h5", "r+") as run:
+        for column in run["steps"].values():
+            column.resize((steps,))
+        for column in run["evaluations"].values():
+            column.resize((len(column) // 2,))
+    shutil.rmtree(copy / "checkpoints")
 
 
 if __name__ == "__main__":
