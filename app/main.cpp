@@ -4,18 +4,20 @@
 // The front end: understands the command line and runs one command. It links neither Kokkos nor
 // MPI, so that all that only thinks works on a login node.
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "app/commands.hpp"
 #include "app/complaint.hpp"
+#include "app/help_topics.hpp"
 #include "app/launcher.hpp"
 #include "app/schema.hpp"
 #include "core/base/descriptor.hpp"
@@ -149,21 +151,22 @@ void add_commands(CLI::App& app, CommandLine& line) {
 
   add_weights_commands(app, line);
 
-  CLI::App* help = app.add_subcommand("help", "Help on carousel, or on the keys of a deck");
-  help->add_option("TOPIC", line.topic, "deck, or the name of a command");
+  CLI::App* help = app.add_subcommand("help", "Help on carousel, a command or a topic");
+  help->add_option("TOPIC", line.topic, "The name of a command, or one of the topics below");
+  help->footer(list_of_topics());
+  app.footer(list_of_topics());
 }
 
 void print_help(const CLI::App& app, const std::string& topic) {
-  if (topic == "deck") {
-    fmt::print("{}", deck_help());
+  if (const std::optional<std::string> page = help_on(topic)) {
+    fmt::print("{}", *page);
     return;
   }
   const auto named = [&](const CLI::App* command) { return command->get_name() == topic; };
   const std::vector<const CLI::App*> commands = app.get_subcommands(named);
   if (!topic.empty() && commands.empty())
-    fail(ExitCode::usage,
-         "no help on {}; topics are deck, train, plan, eval, import, export, inspect, verify, diff",
-         topic);
+    fail(ExitCode::usage, "no help on {}; topics are {}, and every command", topic,
+         fmt::join(help_topics(), ", "));
   const CLI::App* command = topic.empty() ? &app : commands.front();
   const std::string name = topic.empty() ? "carousel" : "carousel " + topic;
   fmt::print("{}", app.get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal));

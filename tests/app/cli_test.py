@@ -160,6 +160,8 @@ class CommandLine(unittest.TestCase):
 
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["help", "plan"],
+                      ["help", "files"], ["help", "faults"], ["help", "rules"],
+                      ["help", "exit-codes"], ["help", "help"],
                       ["train", "--help"], ["train", "--help-deck"], ["inspect", "--help"],
                       ["help", "verify"], ["diff", "--help"], ["help", "import"],
                       ["import", "weights", "--help"], ["export", "weights", "--help"]):
@@ -168,13 +170,27 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(result.stderr, "")
             self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80, words)
 
+    def test_help_lists_its_topics_and_their_pages_fit_two_screens(self):
+        for words in (["help"], ["--help"], ["help", "help"]):
+            text = self.run_carousel(*words).stdout
+            listed = re.findall(r"^  (\S+) +\S", text.split("Topics of carousel help:\n")[1], re.M)
+            self.assertEqual(listed, ["deck", "rules", "files", "faults", "exit-codes"])
+        for topic in listed[1:]:
+            self.assertLessEqual(self.run_carousel("help", topic).stdout.count("\n"), 66, topic)
+
+    def test_help_tells_every_exit_code(self):
+        text = self.run_carousel("help", "exit-codes").stdout
+        codes = [int(code) for code in re.findall(r"^ +(\d+)  \S", text, re.M)]
+        self.assertEqual(codes, [0, 2, 3, 4, 65, 70, 74, 75, 76, 77])
+
     def test_wrong_command_lines(self):
         self.assertIn("which command", self.refused())
         self.assertIn("frob", self.refused("frob"))
         self.assertIn("DECK", self.refused("train"))
         self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
         self.assertIn("section.key=value", self.refused("plan", "x.toml", "frob"))
-        self.assertIn("topics", self.refused("help", "frob"))
+        self.assertIn("topics are deck, rules, files, faults, exit-codes",
+                      self.refused("help", "frob"))
         self.assertIn("subcommand is required", self.refused("import"))
         self.assertIn("DECK", self.refused("import", "weights", "a.h5"))
 

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/help_topics.hpp"
+
+#include <fmt/core.h>
+
+#include "app/schema.hpp"
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+constexpr const char* files = R"(A run writes one folder, run.output of its deck:
+
+  run.h5               deck, versions, plan, steps, evaluations; links to ranks/
+  ranks/0000.h5 ...    actions, messages and memory of device 0, and so on
+  metrics.jsonl        one line per step and evaluation, written as they happen
+  status.json          running, done, failed or diverged; the cause; steps done
+  trace.json           actions and messages of the profiled steps, for Perfetto
+  checkpoints/last.h5  a link to the newest of step-00000044.h5 and others
+
+In run.h5, for h5py:
+
+  /info                attributes: versions, git hash, seed, deck with defaults
+  /plan                what was predicted: bytes per category, messages per step
+  /steps/NAME          loss, accuracy, learning_rate, seconds, ... of every step
+  /evaluations/NAME    step, epoch, loss, accuracy on the test set
+  /receipts/S          a digest of stage S after every update
+  /ranks/R/actions     kind, step, stage, version, begin, end: a row per action
+  /ranks/R/messages    when each message was posted, completed and waited for
+  /ranks/R/memory      bytes of every category, a row per action
+  /audit               only with profile.audit: all samples and parameters
+
+Rows of actions, messages and memory exist for the profiled steps alone
+(profile.steps). Links to ranks/ let h5py see one file. Copy the folder as a
+whole: where a linked file is missing, HDF5 takes one of that name from the
+current folder. inspect says what is missing; diff and verify refuse.
+
+Overwriting. A run never starts in a folder that holds another one. If several
+runs start in one folder, only one proceeds. train --overwrite deletes the files
+that a run writes, by their names: no others, and nothing behind a link. It does
+not delete a run that may be alive: status.json says "running", and its process
+lives or belongs to another host. If you know that the run has ended, remove
+status.json. A run that was killed in its first moment may leave
+status.json.lock; remove it, too.
+
+Pauses. A run pauses after every epoch and wherever [checkpoint] asks for a
+checkpoint. Records then reach the disk. Pauses change no number. Device 0
+writes the checkpoint; plan says how much memory of its host that takes.
+Checkpoints hold /parameters, /previous (cyclic rules), /buffers and /optimizer.
+Nothing can resume from one yet; eval and export read them.
+
+Checks. A receipt is a 64-bit digest of a stage's parameters, followed by its
+running statistics. verify makes the plan again, from the deck and /plan/basis
+alone, and compares every row with it: kinds, order and versions of actions,
+both ends and bytes of messages, memory to the byte, learning rates. The
+receipts of a checkpoint's step must be those of its parameters. Losses and
+momentum have nothing in a run to be checked against; another run of the same
+deck has the same. diff compares the receipts of two runs, and names the first
+update that left different bits, and what in deck, data or program may explain
+it. In a stage without running statistics, parameters in /audit can be checked
+against its receipts: digest() of core/base/digest.hpp over the stage's
+parameters, one after the other in the order of the model, after each update.
+)";
+
+constexpr const char* faults =
+    R"(A mistake ends with one line that says where it is and what to do, and with an
+exit code (carousel help exit-codes). No rank hangs because another one failed.
+
+A rank dies       All others end within seconds, with exit code 77. Every rank
+                  says what it was doing and what it waited for, and status.json
+                  names the rank that was lost.
+A rank is stuck   If no rank makes progress for run.watchdog_seconds (300), all
+                  end in the same way. A rank at its files has ten times as
+                  long. While the system writes a dump of its memory, a dead
+                  rank counts as stuck. Time in which the whole training is
+                  suspended does not count.
+No finite loss    All devices stop after the same step, at most three steps
+                  later, with exit code 76. No checkpoint is made of what is
+                  not finite.
+The disk is full  The rank that notices it says so; all end with 74.
+
+How it works. Every rank has a thread with a TCP connection to rank 0. It does
+not ask MPI, which may be what hangs. run.watchdog_seconds = 0 switches it off:
+then nothing ends ranks that wait for a dead one, unless the launcher does.
+
+At the start. Before MPI has started, nobody can tell a dead rank from a slow
+one. All ranks end if not all have started within run.watchdog_seconds, or have
+not met within another 30 s (less if run.watchdog_seconds is less).
+
+At the end. Some MPI libraries do not always finish behind a finished run (MPICH
+4.0 over TCP). After 20 s (less if run.watchdog_seconds is less) ranks leave
+without waiting for MPI. A launcher may call that a failure (Hydra: 9), although
+status.json says "done".
+
+Launchers. A launcher that ends the other ranks first does so with an exit code
+of its own, and inspect says that the run ended without a word. Under Slurm,
+start ranks with srun --mpi=pmi2 for MPICH; without it, MPICH starts many worlds
+of one rank, which carousel refuses.
+
+After a fault. verify checks what the run wrote up to its last pause, and ends
+with 4 if that is right. Train again with --overwrite or another run.output:
+resuming from a checkpoint is not there yet.
+)";
+
+constexpr const char* rules =
+    R"(A training step has N micro-batches (parallel.micro_batches); the model is cut
+into S stages (parallel.stages). A rule says which parameters a gradient is
+computed with, a placement which device computes it.
+
+parallel.rule
+  dp          The newest, everywhere: synchronous data parallelism.
+  cdp-v1      Those of the step before, everywhere.
+  cdp-v2      The freshest that exist in time, so that some stages have no
+              delay. Each unit of parallel.slack gives messages two more time
+              steps; slack = S is v1.
+  Cyclic rules (cdp-v1, cdp-v2) keep two copies of the parameters, dp keeps one.
+
+parallel.placement, and its number of devices (R = N / S)
+  single      1, for every N and S.
+  replicated  N: a device for every micro-batch. dp: an all-reduce, or a chain
+              of partial sums. Cyclic: gradients and parameters go round a ring;
+              every stage has one owner, which alone holds optimizer state.
+  model       A device for every stage of every micro-batch: N S for dp. Cyclic
+              rules share devices and need R S (S + 1) / 2; N = R S only.
+  pipeline    S: a device for every stage. dp runs 1F1B with a flush between
+              steps, cyclic rules without one.
+  sharded     N: every stage has an owner (ZeRO). dp: owners broadcast their
+              stages, gradients are reduced to them. Cyclic: stages travel from
+              device to device; N = R S only.
+  carousel plan DECK --compare shows all of them for a deck, with formulas.
+
+parallel.order, for dp on one device
+  together    All micro-batches at once: N times the activations of one.
+  accumulate  One after the other: least memory of all, no delay, but only one
+              micro-batch's work at a time.
+
+parallel.reduction, how gradients are summed
+  ordered     In the order of the micro-batches: the same bits in every
+              placement, transport and number of ranks.
+  fast        By the library's collectives: dp, and cyclic rules within a slot
+              of several micro-batches.
+  overlapped  dp replicated: an all-reduce per stage, which starts as soon as
+              the stage's backward is over, as buckets of PyTorch DDP do.
+  local       Cyclic model: a device first adds what it computed itself; half
+              of dp's volume.
+  The last three agree with the first to rounding.
+
+parallel.transport
+  mpi         One rank per device. A thread of every rank moves messages while
+              kernels run. On slow links, all-reduces of MPICH 4.0 are faster
+              with MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM=tsp_ring set.
+  local       All devices in one process, in turn: no launcher, easy to debug.
+)";
+
+struct Topic {
+  const char* name;
+  const char* summary;
+  std::string (*text)();
+};
+
+std::string exit_codes() {
+  std::string text = "Every command ends with one of these exit codes:\n\n";
+  for (const ExitCodeMeaning& entry : exit_code_meanings)
+    text += fmt::format("  {:>2}  {}\n", static_cast<int>(entry.code), entry.meaning);
+  return text +
+         "\nAll ranks of a training end with the same one. A launcher may report another:\n"
+         "that of a rank it ended itself, or one of its own. status.json holds the run's.\n";
+}
+
+constexpr Topic topics[] = {
+    {"deck", "every key of a deck, its default and its meaning", deck_help},
+    {"rules", "rules, placements, reductions and transports", [] { return std::string(rules); }},
+    {"files", "what a run writes, and what protects and checks it",
+     [] { return std::string(files); }},
+    {"faults", "what happens when a rank, a network or a disk fails",
+     [] { return std::string(faults); }},
+    {"exit-codes", "what the number means that a command ends with", exit_codes},
+};
+
+}  // namespace
+
+std::vector<std::string> help_topics() {
+  std::vector<std::string> names;
+  for (const Topic& topic : topics) names.emplace_back(topic.name);
+  return names;
+}
+
+std::string list_of_topics() {
+  std::string text = "Topics of carousel help:\n";
+  for (const Topic& topic : topics) text += fmt::format("  {:<24}{}\n", topic.name, topic.summary);
+  return text;
+}
+
+std::optional<std::string> help_on(std::string_view name) {
+  for (const Topic& topic : topics) {
+    if (name == topic.name) return topic.text();
+  }
+  return std::nullopt;
+}
+
+}  // namespace carousel
