@@ -17,6 +17,7 @@ struct TrainArguments {
   std::string deck;
   std::vector<std::string> overrides;  // section.key=value
   bool validate = false;
+  bool layers = false;  // with validate: list every layer
   bool overwrite = false;
 };
 
@@ -34,6 +35,7 @@ struct PlanArguments {
   bool compare = false;
   bool advise = false;
   bool json = false;
+  bool layers = false;     // list every layer
   std::int64_t steps = 2;  // of the actions in JSON
   std::string svg;         // file to draw it into
   std::string sweep;       // section.key=value,value,...
@@ -42,7 +44,7 @@ struct PlanArguments {
 
 /// Prints what a deck would run, or what else there is to choose.
 void plan_command(const PlanArguments& arguments);
-void print_plan(const RunConfig& config);
+void print_plan(const RunConfig& config, bool layers);
 
 struct ImportArguments {
   std::string weights;

@@ -93,7 +93,10 @@ void add_commands(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "Train the model of a deck");
   train->add_option("DECK", line.train.deck, "TOML file")->required();
   add_overrides(train, line.train.overrides);
-  train->add_flag("--validate", line.train.validate, "Check everything, train nothing");
+  CLI::Option* validate =
+      train->add_flag("--validate", line.train.validate, "Check everything, train nothing");
+  train->add_flag("--layers", line.train.layers, "With --validate: list every layer of the model")
+      ->needs(validate);
   train->add_flag("--overwrite", line.train.overwrite, "Replace an earlier run in the run folder");
   add_deck_help(train);
 
@@ -126,6 +129,12 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->excludes(advise)
       ->excludes(json)
       ->check(not_empty);
+  plan->add_flag("--layers", line.plan.layers, "List every layer of the model, too")
+      ->excludes(compare)
+      ->excludes(advise)
+      ->excludes(json)
+      ->excludes("--svg")
+      ->excludes("--sweep");
   add_deck_help(plan);
 
   CLI::App* eval = app.add_subcommand("eval", "Evaluate a checkpoint on a test set");

@@ -189,12 +189,12 @@ void write_new(const std::string& path, const std::string& text, const char* wha
   fmt::print("{}: {}\n", path, what);
 }
 
-void print_plan(const RunConfig& config, const Estimator& estimate_of) {
+void print_plan(const RunConfig& config, const Estimator& estimate_of, bool layers) {
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
   check_batch_norm(config, run);
   check_slow_device(config, run);
   const Estimate costs = estimate_of(config, run);
-  fmt::print("{}", describe(run));
+  fmt::print("{}", describe(run, layers));
   if (!costs.seconds) return;
   fmt::print("simulated           {:.4g} s per step, of which {:.4g} s is communication\n",
              costs.seconds->step, costs.seconds->exposed());
@@ -208,7 +208,8 @@ void plan_command(const PlanArguments& arguments) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (arguments.compare) return print_comparison(config, estimate_of);
   if (arguments.advise) return print_advice(config);
-  if (!arguments.json && arguments.svg.empty()) return print_plan(config, estimate_of);
+  if (!arguments.json && arguments.svg.empty())
+    return print_plan(config, estimate_of, arguments.layers);
   const PreparedRun run = prepare_run(config, Dataset(config.data_file), config.transport);
   check_slow_device(config, run);
   if (!arguments.svg.empty())
@@ -218,8 +219,8 @@ void plan_command(const PlanArguments& arguments) {
                              estimate_of.forecast_of(config, run)));
 }
 
-void print_plan(const RunConfig& config) {
-  print_plan(config, Estimator({}));
+void print_plan(const RunConfig& config, bool layers) {
+  print_plan(config, Estimator({}), layers);
 }
 
 }  // namespace carousel

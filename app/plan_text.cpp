@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base/text.hpp"
 #include "core/draw/grid.hpp"
 #include "core/forecast/estimate.hpp"
 #include "core/forecast/routes.hpp"
@@ -13,7 +14,7 @@
 
 namespace carousel {
 
-std::string describe(const PreparedRun& run) {
+std::string describe(const PreparedRun& run, bool layers) {
   const ParallelConfig& parallel = run.schedule.parallel();
   const std::vector<Route> routes = routes_of(run.schedule);
   const Baselines baselines = activation_baselines(run.memory.stages, parallel.micro_batches);
@@ -22,23 +23,30 @@ std::string describe(const PreparedRun& run) {
       to_string(parallel.placement), parallel.micro_batches, parallel.stages,
       parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : "", run.schedule.devices(),
       run.schedule.devices() == 1 ? "" : "s");
-  text += to_string(run.model) + "\n";
+  if (layers)
+    text += to_string(run.model) + "\n";
+  else
+    text += fmt::format("{}: {} layers (--layers lists them)\n", run.model.name,
+                        run.model.layers.size());
   text += to_string(run.partition, run.model) + "\n";
   text += draw_grid(run.schedule) + "\n";
   text += to_string(run.memory) + "\n";
   if (!routes.empty()) text += to_string(routes, run.schedule) + "\n";
 
-  text += fmt::format("{:<20}{:<20}{:>18}\n", "activations at once", "this plan",
-                      held_at_once(run.schedule, run.memory.stages));
-  text += fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, all at once", baselines.together);
-  text += fmt::format("{:<20}{:<20}{:>18}\n", "", "dp, accumulating", baselines.accumulate);
+  const auto held = [&](const char* heading, const char* plan, std::int64_t bytes) {
+    text += fmt::format("{:<20}{:<20}{:>12}\n", heading, plan, human_bytes(bytes));
+  };
+  held("activations at once", "this plan", held_at_once(run.schedule, run.memory.stages));
+  held("", "dp, all at once", baselines.together);
+  held("", "dp, accumulating", baselines.accumulate);
   const Traffic sent = sum_of(routes);
-  text +=
-      fmt::format("sent per step       {} messages, {} bytes in all\n", sent.messages, sent.bytes);
+  text += fmt::format("sent per step       {} messages, {} in all\n", sent.messages,
+                      human_bytes(sent.bytes));
   const CheckpointSize saved = checkpoint_size(run.model, saved_copies(run));
   const std::int64_t part = std::ranges::max(run.schedule.spec().message_bytes);
-  text += fmt::format("checkpoint          {} bytes; device 0 makes it in {} on its host\n",
-                      saved.bytes, CheckpointWriter::host_bytes(saved, part));
+  text +=
+      fmt::format("checkpoint          {}; device 0 makes it in {} on its host\n",
+                  human_bytes(saved.bytes), human_bytes(CheckpointWriter::host_bytes(saved, part)));
   return text;
 }
 

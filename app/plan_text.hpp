@@ -10,7 +10,7 @@
 
 namespace carousel {
 
-/// Model, stages, time grid, memory and messages, at 80 columns.
-[[nodiscard]] std::string describe(const PreparedRun& run);
+/// Stages, time grid, memory and messages, at 80 columns; with `layers` also every layer.
+[[nodiscard]] std::string describe(const PreparedRun& run, bool layers);
 
 }  // namespace carousel

@@ -14,7 +14,7 @@ void train_command(const TrainArguments& arguments, const Launcher& launcher) {
   if (arguments.validate) {
     if (launcher.present || launcher.slurm_step) check_launch(config, launcher);
     check_run_folder(config.run.output, arguments.overwrite);
-    print_plan(config);
+    print_plan(config, arguments.layers);
     fmt::print("\n{} is valid\n", arguments.deck);
     return;
   }

@@ -8,6 +8,8 @@
 #include <array>
 #include <functional>
 
+#include "core/base/text.hpp"
+
 namespace carousel {
 namespace {
 
@@ -33,7 +35,7 @@ std::string seconds_of(const std::optional<Exposure>& seconds, double Exposure::
 }
 
 std::string bytes_of(const CategoryBytes& bytes, Category category) {
-  return fmt::format("{}", bytes[index_of(category)]);
+  return human_bytes(bytes[index_of(category)]);
 }
 
 std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
@@ -49,15 +51,15 @@ std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
       {"fraction of time steps in which a device computes",
        [](const Estimate& e) { return fmt::format("{:.3f}", e.busy); },
        {{{"1", "1"}, {"1", "1"}, {"1 / S", "2 / (S + 1)"}, {"N / (N + S - 1)", "1"}, {"1", "1"}}}},
-      {"bytes of activations on the device that has most",
+      {"activations on the device that has most",
        [](const Estimate& e) { return bytes_of(e.largest, Category::activations); },
        {{{"N A", "sum R (S - j) a_j"},
          {"A", "A"},
          {"max a_j", "max a_j"},
          {"max min(N,S-j) a_j", "max (S - j) a_j"},
          {"A", "A"}}}},
-      {"bytes of activations in use at once on all devices",
-       [](const Estimate& e) { return fmt::format("{}", e.held); },
+      {"activations in use at once on all devices",
+       [](const Estimate& e) { return human_bytes(e.held); },
        {{{"N A", "sum R (S - j) a_j"},
          {"N A", "sum R (S - j) a_j"},
          {"N A", "sum R (S - j) a_j"},
@@ -70,11 +72,11 @@ std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
          {"N", "2 R sum (S-j) p_j/P"},
          {"1", "2"},
          {"1 + 2 N max p_j/P", "2 R + 3 N max p_j/P"}}}},
-      {"bytes of optimizer state on all devices (P without what rides along)",
+      {"optimizer state on all devices (P without what rides along)",
        [](const Estimate& e) { return bytes_of(e.all, Category::optimizer); },
        {{{"P", "P"}, {"N P", "P"}, {"N P", "sum R (S - j) p_j"}, {"P", "P"}, {"P", "R P"}}}},
-      {"bytes sent per training step by all devices",
-       [](const Estimate& e) { return fmt::format("{}", e.sent.bytes); },
+      {"sent per training step by all devices",
+       [](const Estimate& e) { return human_bytes(e.sent.bytes); },
        {{{"0", "0"},
          {"2 (N - 1) P", "(2 N - 1) P - L"},
          {"2 (N-1) P + N C", "sums, totals, N C"},
@@ -139,12 +141,12 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
   if (parallel.micro_batches % parallel.stages == 0)
     text += fmt::format(", R = N / S = {}", parallel.micro_batches / parallel.stages);
   text += fmt::format(
-      "\nP = {} bytes of parameters, p_j of stage j\n"
-      "A = {} bytes of activations of a micro-batch, a_j of stage j, and\n"
+      "\nP = {} of parameters, p_j of stage j\n"
+      "A = {} of activations of a micro-batch, a_j of stage j, and\n"
       "    a few more where the next stage is on another device\n"
       "C   bytes of a micro-batch that cross all cuts, both ways\n"
       "L   bytes of the stages that the last device updates\n",
-      model_bytes, micro_batch_bytes);
+      human_bytes(model_bytes), human_bytes(micro_batch_bytes));
   // Formulas are of steps in which something is parted, and cyclic ones of whole slots.
   const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
   const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
@@ -173,13 +175,13 @@ std::string tabulate(const std::string& heading, std::span<const LabelledEstimat
                                  "busy", "largest", "activations", "sent", "seconds");
   for (const LabelledEstimate& row : rows) {
     const Estimate& e = row.estimate;
-    text +=
-        fmt::format("{:<14}{:>8}{:>7.3f}{:>13}{:>13}{:>13}{:>12}\n", row.label, e.devices, e.busy,
-                    e.fullest, e.held, e.sent.bytes, seconds_of(e.seconds, &Exposure::step));
+    text += fmt::format("{:<14}{:>8}{:>7.3f}{:>13}{:>13}{:>13}{:>12}\n", row.label, e.devices,
+                        e.busy, human_bytes(e.fullest), human_bytes(e.held),
+                        human_bytes(e.sent.bytes), seconds_of(e.seconds, &Exposure::step));
   }
   text +=
-      "largest: bytes on the device that has most; activations: bytes in use at once on\n"
-      "all devices; sent: bytes per training step; seconds per step need [machine]\n";
+      "largest: the device that holds most; activations: in use at once on all devices;\n"
+      "sent: per training step; seconds per step need a [machine] table\n";
   return text;
 }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "core/base/text.hpp"
+
 namespace carousel {
 namespace {
 
@@ -80,7 +82,7 @@ std::string to_string(const std::vector<Route>& routes, const Schedule& schedule
   if (routes.empty()) return "";
   const auto row = [](const std::string& from, const std::string& to, const std::string& messages,
                       const std::string& bytes) {
-    return fmt::format("{:>18}{:>18}{:>12}{:>18}\n", from, to, messages, bytes);
+    return fmt::format("{:>18}{:>18}{:>12}{:>14}\n", from, to, messages, bytes);
   };
   std::string text = row("sent per step from", "to", "messages", "bytes");
   const std::size_t rows = routes.size() > most_rows ? most_rows - 1 : routes.size();
@@ -95,14 +97,13 @@ std::string to_string(const std::vector<Route>& routes, const Schedule& schedule
       if (route.kind == ActionKind::reduce) std::swap(from, to);
       if (route.kind == ActionKind::all_reduce) from = to;
     }
-    text +=
-        row(from, to, fmt::format("{}", route.sent.messages), fmt::format("{}", route.sent.bytes));
+    text += row(from, to, fmt::format("{}", route.sent.messages), human_bytes(route.sent.bytes));
     if (route.group >= 0) text.insert(text.size() - 1, fmt::format("  {}", to_string(route.kind)));
   }
   if (routes.size() > rows) {
     const Traffic rest = sum_of({routes.begin() + static_cast<std::ptrdiff_t>(rows), routes.end()});
     text += row(fmt::format("{} more", routes.size() - rows), "", fmt::format("{}", rest.messages),
-                fmt::format("{}", rest.bytes));
+                human_bytes(rest.bytes));
   }
   return text;
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/real.hpp"
+#include "core/base/text.hpp"
 #include "core/plan/account.hpp"
 #include "core/plan/evaluation.hpp"
 
@@ -163,7 +164,7 @@ std::string to_string(const MemoryPlan& plan) {
   // Wide plans show the first devices and the sum; 80 columns hold five.
   const int devices = static_cast<int>(plan.devices.size());
   const int shown = std::min(devices, 4);
-  std::string text = fmt::format("{:<20}", "bytes on device");
+  std::string text = fmt::format("{:<20}", "memory on device");
   for (int d = 0; d < shown; ++d) text += fmt::format(" {:>11}", d);
   text += devices == 1 ? "\n" : fmt::format(" {:>11}\n", "all");
   for (int c = 0; c <= category_count; ++c) {
@@ -174,8 +175,9 @@ std::string to_string(const MemoryPlan& plan) {
     for (const DeviceMemoryPlan& device : plan.devices) all += bytes(device);
     text +=
         fmt::format("{:<20}", c == category_count ? "total" : to_string(static_cast<Category>(c)));
-    for (int d = 0; d < shown; ++d) text += fmt::format(" {:>11}", bytes(plan.devices[d]));
-    text += devices == 1 ? "\n" : fmt::format(" {:>11}\n", all);
+    for (int d = 0; d < shown; ++d)
+      text += fmt::format(" {:>11}", human_bytes(bytes(plan.devices[d])));
+    text += devices == 1 ? "\n" : fmt::format(" {:>11}\n", human_bytes(all));
   }
   return text;
 }

@@ -92,6 +92,34 @@ class CommandLine(unittest.TestCase):
         slots = [*fast, "parallel.stages=2"]
         self.assertIn("0 .. 1", self.run_carousel("plan", deck, *slots).stdout)
 
+    def test_plans_fit_a_page(self):
+        deck, table = f"{INPUTS}/digits.toml", re.compile(r"^layer +input +output", re.M)
+        for words in (["plan", deck], ["train", "--validate", deck]):
+            text = self.run_carousel(*words, "parallel.placement=replicated").stdout
+            self.assertLessEqual(text.count("\n"), 50)
+            self.assertNotRegex(text, table)
+            self.assertRegex(self.run_carousel(*words, "--layers").stdout, table)
+        for more in (["--json"], ["--compare"], ["--svg", "s.svg"]):
+            self.refused("plan", deck, "--layers", *more)
+        self.assertIn("--validate", self.refused("train", deck, "--layers"))
+
+    def test_bytes_are_told_as_inspect_tells_them(self):
+        deck, ring = f"{INPUTS}/digits.toml", "parallel.placement=replicated"
+        text = self.run_carousel("plan", deck, ring).stdout
+        self.assertRegex(text, r"memory on device +0 +1 +2 +3 +all\n")
+        self.assertRegex(text, r"\nparameters +51.5 KiB +51.5 KiB +51.5 KiB +51.5 KiB +206.0 KiB\n")
+        self.assertRegex(text, r"\n +0 +1 +8 +86.7 KiB\n")
+        self.assertRegex(text, r"activations at once +this plan +36.6 KiB\n")
+        self.assertRegex(text, r"sent per step +30 messages, 344.2 KiB in all\n")
+        self.assertRegex(text, r"checkpoint +153.9 KiB; device 0 makes it in 4.5 MiB")
+        # Programs get every byte.
+        plan = json.loads(self.run_carousel("plan", deck, ring, "--json").stdout)
+        self.assertEqual(plan["bytes"]["parameters"], [52736] * 4)
+        self.assertRegex(self.run_carousel("plan", deck, "--compare").stdout,
+                         r"single +50.5 KiB  N A +36.6 KiB  sum R")
+        self.assertIn(" 36.6 KiB ", self.run_carousel("plan", deck, "--sweep",
+                                                      "parallel.rule=cdp-v2").stdout)
+
     def test_compares_and_sweeps(self):
         deck = f"{INPUTS}/digits.toml"
         table = self.run_carousel("plan", deck, "--compare").stdout

@@ -124,7 +124,8 @@ class Training(Run):
             with h5py.File(self.folder / name / "run.h5") as run:
                 plan = run["plan"]
                 sent = sum(plan["bytes_per_step"]) + plan.attrs["collective_bytes_per_step"]
-            self.assertIn(f" {sent} bytes in all", self.carousel("plan", DECK, *words).stdout)
+            self.assertIn(f" {sent / 1024:.1f} KiB in all",
+                          self.carousel("plan", DECK, *words).stdout)
         self.assertIn("by collectives", self.carousel("inspect", "exact", "sharded fast").stdout)
 
     def test_one_device_and_a_ring_have_the_same_bits(self):
