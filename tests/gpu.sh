@@ -86,8 +86,7 @@ pack() {
   done
   copy_libraries
   find "$pack" -type f \( -perm -u+x -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
-  cp "$here/README.md" "$pack/"
-  cp "$here"/inputs/digits.{toml,h5} "$pack/inputs/"
+  cp "$here"/inputs/{README.md,digits.toml,digits.h5} "$pack/inputs/"
   cp "$here"/tests/gpu_or_skip.sh "$pack/tests/"
   cp "$here/tests/app/run_test.py" "$pack/tests/app/"
   cp "$here"/tests/reference/{pytorch,resnets}.json "$pack/tests/reference/"

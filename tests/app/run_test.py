@@ -155,7 +155,7 @@ class Training(Run):
 
     def test_readme_reads_a_run(self):
         self.train("runs/digits", "train.epochs=1")
-        text = (PROJECT / "README.md").read_text()
+        text = (PROJECT / "inputs/README.md").read_text().split("## Reading a run")[1]
         program = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
         result = subprocess.run([sys.executable, "-c", program], cwd=self.folder, text=True,
                                 capture_output=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weights in and out of checkpoints, with the very lines of README, and what is refused.
+"""Weights in and out of checkpoints, with the very lines of inputs/README, and what is refused.
 
 Usage: weights_test.py CAROUSEL PROJECT. No engine is needed, and no PyTorch: modules of its names
 stand in for it, and tests/reference/torchvision_names.json knows what a state_dict holds.
@@ -124,7 +124,7 @@ class Weights(unittest.TestCase):
         (stand_in / "torch.py").write_text(TORCH)
         names = str(PROJECT / "tests/reference/torchvision_names.json")
         (stand_in / "torchvision.py").write_text(TORCHVISION % names)
-        section = (PROJECT / "README.md").read_text().split("## Weights in and out")[1]
+        section = (PROJECT / "inputs/README.md").read_text().split("## Weights in and out")[1]
         write, read = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[:2]
         commands = re.findall(r"^    carousel ((?:import|export) .*)$", section, re.MULTILINE)
         self.assertEqual(len(commands), 2)
