@@ -3,7 +3,7 @@
 #pragma once
 
 // The commands of the front end, one file each, as functions of what the command line says. None of
-// them computes with the model; that is the engine's.
+// them computes with the model; the engine does.
 
 #include <string>
 #include <vector>
@@ -21,8 +21,8 @@ struct TrainArguments {
   bool overwrite = false;
 };
 
-/// Checks deck and launch and becomes the engine, or, with `validate`, checks the deck, the launch
-/// where there is one, and prints what would run.
+/// Checks deck and launch, then becomes the engine. With `validate`, checks the deck, and if there
+/// is a launcher the launch, and prints what would run.
 void train_command(const TrainArguments& arguments, const Launcher& launcher);
 
 /// Becomes the engine that evaluates `checkpoint` on the test set of `dataset`.
@@ -42,7 +42,7 @@ struct PlanArguments {
   std::string measured;    // run folder
 };
 
-/// Prints what a deck would run, or what else there is to choose.
+/// Prints what a deck would run, or the alternatives to it.
 void plan_command(const PlanArguments& arguments);
 void print_plan(const RunConfig& config, bool layers);
 
@@ -65,14 +65,14 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
 /// Writes the tensors of a checkpoint into such a file.
 void export_weights_command(const ExportArguments& arguments, const Launcher& launcher);
 
-/// Prints what files or run folders hold; more than one are compared.
+/// Prints what files or run folders hold, and compares several.
 void inspect_command(const std::vector<std::string>& paths);
 
 /// Checks the files of a run against the plan that its deck makes, and prints what was checked.
 /// Returns done, or incomplete if all is right but the run did not come to its end.
 [[nodiscard]] ExitCode verify_command(const std::string& path);
 
-/// Prints where two runs differ first and what may explain it; done when they do not, or differ.
+/// Prints where two runs first differ and what may explain it. Returns done if nothing differs.
 [[nodiscard]] ExitCode diff_command(const std::string& path_a, const std::string& path_b);
 
 }  // namespace carousel

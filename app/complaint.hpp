@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one line that front end and engine say when they fail. Which error it is and who may speak is
-// theirs to know.
+// The one line that front end and engine print when they fail. They decide what it says, and which
+// rank prints it.
 
 #include <string_view>
 

@@ -76,8 +76,8 @@ std::string explanation(const RunSummary& a, const RunSummary& b, const Agreemen
   add(report, "libraries", a.info.libraries, b.info.libraries);
   if (report.empty() && agreement.differ())
     report =
-        "  Nothing in deck, plan or program explains it: look at what the data files hold, at\n"
-        "  the threads per device and at the machines.\n";
+        "  Nothing in deck, plan or program explains it: compare the data files, the threads\n"
+        "  per device and the machines.\n";
   if (agreement.differ()) add_step(report, a, b, agreement.steps);
   return report;
 }
@@ -104,7 +104,7 @@ RunSummary with_receipts(const std::string& path) {
     fail(ExitCode::input_output, "{}: {}; copy the whole folder", run.folder, missing_files(run));
   const auto is_empty = [](const std::vector<std::uint64_t>& stage) { return stage.empty(); };
   if (run.receipts.empty() || std::ranges::any_of(run.receipts, is_empty))
-    fail(ExitCode::bad_data, "{}: has no receipts; its ranks did not make even one step together",
+    fail(ExitCode::bad_data, "{}: has no receipts; its ranks did not finish a single step",
          run.folder);
   return run;
 }

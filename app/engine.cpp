@@ -21,8 +21,8 @@ int available_cores() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-/// A number of threads that the environment asks for, the first of a list; 0 when it does not ask.
-/// Kokkos would end the process over a word, and write out of bounds with more than `most`.
+/// The number of threads that the environment asks for, the first of a list; 0 if it does not ask.
+/// Kokkos would end the process over anything else, and write out of bounds beyond `most`.
 int environment_threads(const char* name, bool list, int most) {
   const char* text = std::getenv(name);
   if (text == nullptr) return 0;

@@ -39,11 +39,11 @@ int end(ExitCode code, const char* text, const std::optional<MpiSession>& sessio
 
 int guarded_main(int argc, char** argv) {
   RunClock clock;
-  // A file that may not grow is an error of writing, with a line and an exit code; a reader of the
-  // terminal's lines who has gone is none.
+  // If a file may not grow, writing to it is an error with a line and an exit code. It is no error
+  // if nobody reads what the terminal shows.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  // What a checkpoint took goes back to the system, and not into glibc's reserves.
+  // The memory of a checkpoint goes back to the system, not into glibc's reserves.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   std::optional<MpiSession> session;
   double end_seconds = 20;  // that the end of MPI may take

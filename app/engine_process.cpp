@@ -79,8 +79,8 @@ void start_engine(const std::filesystem::path& engine, const std::vector<std::st
          program, std::strerror(errno), "carousel");
   if (const std::string missing = missing_libraries(loader_report(program)); !missing.empty())
     fail(ExitCode::usage,
-         "the engine cannot start on this machine, which has no {}; plan, inspect and train "
-         "--validate work here",
+         "the engine cannot start: this machine has no {}; plan, inspect and train --validate "
+         "work here",
          missing);
 
   std::vector<std::string> words = arguments;

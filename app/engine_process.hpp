@@ -3,7 +3,7 @@
 #pragma once
 
 // Hands over from the front end to the engine, the second executable beside it, which needs Kokkos,
-// MPI and perhaps a GPU driver. It does not look at what the engine is asked to do.
+// MPI and perhaps a GPU driver. It does not care what the engine is asked to do.
 
 #include <filesystem>
 #include <string>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The front end: understands the command line and runs one command. It links neither Kokkos nor
-// MPI, so that all that only thinks works on a login node.
+// MPI, so that planning and reading work on a login node.
 
 #include <fmt/format.h>
 
@@ -61,10 +61,10 @@ std::string version() {
                      build.compiler, build.build_type, build.precision, build.libraries());
 }
 
-/// `import weights` and `export weights`; there is more to import, and a word for each.
+/// `import weights` and `export weights`. The second word leaves room for other things to import.
 void add_weights_commands(CLI::App& app, CommandLine& line) {
   constexpr const char* overwrite = "Replace an earlier file";
-  CLI::App* in = app.add_subcommand("import", "Make a checkpoint of weights from elsewhere");
+  CLI::App* in = app.add_subcommand("import", "Make a checkpoint from weights of PyTorch");
   in->require_subcommand(1);
   in = in->add_subcommand("weights", "Weights by PyTorch's names, one HDF5 dataset each");
   in->add_option("FILE", line.imported.weights, "HDF5 file, as a state_dict")->required();
@@ -73,7 +73,7 @@ void add_weights_commands(CLI::App& app, CommandLine& line) {
   add_overrides(in, line.imported.overrides);
   in->add_flag("--overwrite", line.imported.overwrite, overwrite);
 
-  CLI::App* out = app.add_subcommand("export", "Write the weights of a checkpoint for elsewhere");
+  CLI::App* out = app.add_subcommand("export", "Write the weights of a checkpoint for PyTorch");
   out->require_subcommand(1);
   out = out->add_subcommand("weights", "Weights by PyTorch's names, one HDF5 dataset each");
   out->add_option("CHECKPOINT", line.exported.checkpoint, "HDF5 file")->required();
@@ -141,7 +141,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   eval->add_option("CHECKPOINT", line.checkpoint, "HDF5 file")->required();
   eval->add_option("DATASET", line.dataset, "HDF5 file")->required();
 
-  CLI::App* inspect = app.add_subcommand("inspect", "Say what files hold; compare several runs");
+  CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");
   inspect->add_option("FILE", line.inspected, "Run folder, run file, checkpoint or data set")
       ->required();
 
@@ -198,8 +198,8 @@ ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launc
   return ExitCode::done;
 }
 
-/// Every rank finds the same mistake in a deck, so one speaks. What only one node may see, such as
-/// a missing file or library, is said once on every node.
+/// Every rank finds the same mistake in a deck, so one rank reports it. A missing file or library
+/// may concern a single node, so one rank of every node reports that.
 int report(const Error& error, const std::string& deck, const Launcher& launcher) {
   std::error_code unknown;
   const bool everywhere = error.code() == ExitCode::usage && std::filesystem::exists(deck, unknown);

@@ -24,7 +24,7 @@
 namespace carousel {
 namespace {
 
-/// Seconds of the stages by the machine of the deck, or none without.
+/// Seconds of the stages on the machine of the deck; zeros without one.
 std::vector<StageSeconds> seconds_by_machine(const RunConfig& config, const PreparedRun& run) {
   if (!config.machine) return std::vector<StageSeconds>(run.schedule.rule().stages());
   const int states = config.train.optimizer.momentum != 0 ? 1 : 0;
@@ -32,22 +32,22 @@ std::vector<StageSeconds> seconds_by_machine(const RunConfig& config, const Prep
                        *config.machine);
 }
 
-/// Seconds of the stages as a run took them, which must be stages of the same layers and samples.
+/// Seconds that the stages took in a run, which must have the same stages and samples.
 std::vector<StageSeconds> seconds_by_run(const RunConfig& config, const PreparedRun& run,
                                          const RunSummary& measured) {
   if (!measured.plan) fail(ExitCode::bad_data, "{}: has no /plan", measured.file);
   const PlanRecord& theirs = *measured.plan;
   const PlanRecord ours = plan_record(run);
   if (theirs.stages != ours.stages)
-    fail(ExitCode::usage, "--measured {}: has {} stages, and the plan {}", measured.folder,
+    fail(ExitCode::usage, "--measured {}: has {} stages, the plan has {}", measured.folder,
          theirs.stages, ours.stages);
   for (int j = 0; j < ours.stages; ++j) {
     if (theirs.stage_layers[j] != ours.stage_layers[j])
-      fail(ExitCode::usage, "--measured {}: stage {} is {}, and {} in the plan", measured.folder, j,
+      fail(ExitCode::usage, "--measured {}: stage {} is {}, but {} in the plan", measured.folder, j,
            theirs.stage_layers[j], ours.stage_layers[j]);
     if (theirs.stage_activations[j] != ours.stage_activations[j])
       fail(ExitCode::usage,
-           "--measured {}: stage {} has {} bytes of activations, and {} in the plan; widths or "
+           "--measured {}: stage {} has {} bytes of activations, but {} in the plan; widths or "
            "train.micro_batch_size differ",
            measured.folder, j, theirs.stage_activations[j], ours.stage_activations[j]);
   }
@@ -173,7 +173,7 @@ void print_advice(const RunConfig& config) {
   fmt::print("\nKeys of the fastest one:\n{}\n", overrides_of(advice.best.front()));
 }
 
-/// A device that is slow must be one of the plan.
+/// The slow device must be a device of the plan.
 void check_slow_device(const RunConfig& config, const PreparedRun& run) {
   if (!config.machine || config.machine->slow_factor == 1) return;
   if (config.machine->slow_device < run.schedule.devices()) return;
@@ -184,7 +184,7 @@ void check_slow_device(const RunConfig& config, const PreparedRun& run) {
 
 void write_new(const std::string& path, const std::string& text, const char* what) {
   if (std::filesystem::exists(path))
-    fail(ExitCode::usage, "{}: exists already; remove it or choose another name", path);
+    fail(ExitCode::usage, "{}: already exists; remove it or choose another name", path);
   replace_file(path, std::as_bytes(std::span(text)), Durability::process);
   fmt::print("{}: {}\n", path, what);
 }

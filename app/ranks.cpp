@@ -58,8 +58,8 @@ void Ranks::check_same(const std::string& text, double seconds) const {
   session_->together([&] {
     if (mine != of_first)
       fail(ExitCode::usage,
-           "this rank was given another deck, override, data set or program than rank 0; "
-           "start all with the same, in the same places");
+           "this rank has another deck, override, data set or program than rank 0; start all "
+           "ranks with the same, in the same places");
   });
 }
 

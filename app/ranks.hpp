@@ -28,15 +28,15 @@ class Ranks {
   [[nodiscard]] bool first() const { return session_ == nullptr || session_->rank() == 0; }
   [[nodiscard]] bool several() const { return session_ != nullptr && session_->size() > 1; }
 
-  /// Runs an action on all ranks, mostly at their files, and fails on all when one fails; alone,
-  /// just runs it.
+  /// Runs an action on all ranks, usually on their files. If it fails on one of them, it fails on
+  /// all.
   void together(const std::function<void()>& action) const;
 
   /// Runs an action that takes its time, as files do, on this rank alone.
   void at_files(const std::function<void()>& action) const;
 
-  /// Refuses with Error(usage) ranks that were given different texts by decks or files: they would
-  /// wait for messages that nobody sends. Within `seconds` (0: any time) all ranks have to ask.
+  /// Throws Error(usage) if decks or files gave the ranks different texts: they would wait for
+  /// messages that nobody sends. All ranks must call it within `seconds` (0: any time).
   void check_same(const std::string& text, double seconds) const;
 
   /// The text of rank 0, of up to 511 bytes, on every rank. Collective.
@@ -60,20 +60,20 @@ class Witness {
 
   /// The device to look at; null: none.
   void watch(const Activity* activity);
-  /// The run folder is this run's where its status is of that process, as this_process() gives it;
-  /// set before ranks wait for it to be made.
+  /// The run folder belongs to this run if that process, as this_process() names it, wrote its
+  /// status. Set before ranks wait for the folder.
   void expect_folder(const std::string& writer);
-  /// From now on it is, whatever stands in it.
+  /// From now on the run folder belongs to this run.
   void owns_folder() { owns_folder_ = true; }
 
   /// Changes with every action of the device.
   [[nodiscard]] std::uint64_t count() const;
   /// Whether the device waits for data from a file.
   [[nodiscard]] bool is_loading() const;
-  /// Says why this rank ends and what it was doing.
+  /// Prints why this rank ends and what it was doing.
   void say_last_words(int rank, const std::string& cause, bool at_files) const;
-  /// Writes why the run failed to status.json, unless its end is told there already, or a run
-  /// before it.
+  /// Writes to status.json why the run failed, unless the file already holds an end, or belongs to
+  /// an earlier run.
   void write_failure(ExitCode code, const std::string& cause) const;
 
  private:

@@ -39,14 +39,14 @@ bool is_done(const RunSummary& run) {
   return run.status && run.status->state == RunState::done;
 }
 
-/// The plan of a run that can be planned here.
+/// What the plan of the run is made from; throws if it cannot be made here.
 PlanBasis basis_of(const RunSummary& run) {
   if (!run.plan)
     fail(is_done(run) ? ExitCode::bad_data : ExitCode::incomplete,
          "{}: has no /plan; the run ended before its first step", run.file);
   if (!run.plan->basis)
     fail(ExitCode::bad_data,
-         "{}: has no /plan/basis, which an earlier Carousel did not write; train again", run.file);
+         "{}: has no /plan/basis; an earlier Carousel did not write it; train again", run.file);
   const PlanBasis& basis = *run.plan->basis;
   if (basis.real_bytes != 4 && basis.real_bytes != 8)
     fail(ExitCode::bad_data, "{}: attribute real_bytes of /plan/basis is {}", run.file,

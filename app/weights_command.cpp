@@ -21,7 +21,7 @@ void check_output(const std::string& path, bool overwrite, const Launcher& launc
   if (launcher.size > 1)
     fail(ExitCode::usage, "import and export run in one process; start them without a launcher");
   if (!overwrite && std::filesystem::exists(path))
-    fail(ExitCode::usage, "{}: exists already; give --overwrite to replace it", path);
+    fail(ExitCode::usage, "{}: already exists; give --overwrite to replace it", path);
 }
 
 /// What a checkpoint holds before the first update: theta_{-1} = theta_0, and nothing has moved

@@ -9,7 +9,7 @@
 #                         Kokkos_ARCH_..., such as ZEN3, where login and compute nodes differ
 #   Carousel_CUDA_ARCH    GPU to compile for, a name that Kokkos knows (default HOPPER90)
 #
-# Whatever interrupts it, PREFIX holds either nothing or a complete Kokkos.
+# If it is interrupted, PREFIX still holds either nothing or a complete Kokkos.
 set -euo pipefail
 usage='usage: kokkos.sh host|serial|cuda PREFIX [SOURCE]'
 family=${1:?$usage}

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The one list of Debian packages that Carousel needs: packages.sh GROUP...
-# Installs what is missing of the groups when run by root. Anybody else, and a machine that is not
-# Debian, gets the list of what to install or load, and exit code 2 where something is missing.
+# As root on Debian, installs what the groups lack. Anybody else gets the list of what to install or
+# load, and exit code 2 if something is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source jobscripts/steps.sh

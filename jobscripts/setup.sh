@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 source jobscripts/steps.sh
 [ $# -gt 0 ] || set -- release
 
-# Where modules or Spack provide the libraries, CMake is the judge of what is there.
+# If modules or Spack provide the libraries, CMake decides whether they suffice.
 if ! jobscripts/packages.sh build test; then
   [ -n "${LOADEDMODULES:-}${SPACK_ENV:-}" ] && command -v cmake >/dev/null || exit 2
   echo "Trying with the modules that are loaded."

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by the scripts that people start: says which step runs and how long it took, keeps its
-# output in a log, and shows the log's end when the step fails. It decides nothing.
+# Sourced by the scripts that people start. Prints which step runs and how long it took, keeps its
+# output in a log, and shows the end of the log if the step fails.
 
 # Shows the newest "[42/189]" of a log, again and again.
 show_progress() {

@@ -68,7 +68,7 @@ std::string accuracy_of(const RunSummary& run) {
   return run.evaluations.empty() ? "-" : fmt::format("{:.4f}", run.evaluations.back().accuracy);
 }
 
-/// What all ranks measured together, where all of them tell.
+/// A cell from what all ranks measured; "?" if a file is missing, "-" if a rank measured nothing.
 template <class Function>
 std::vector<std::string> measured_cells(const std::vector<RunSummary>& runs, Function&& cell) {
   return cells(runs, [&](const RunSummary& run) {

@@ -99,7 +99,7 @@ std::string tell_state(const RunStatus& status) {
     case Life::alive:
       return fmt::format("running, {} steps done", status.step);
     case Life::gone:
-      return fmt::format("ended without a word, killed perhaps, after {} steps or more",
+      return fmt::format("ended without a word, perhaps killed, after {} steps or more",
                          status.step);
     case Life::unknown:
       break;
@@ -192,7 +192,7 @@ std::string inspect(const std::string& path) {
   if (format == "carousel checkpoint") return inspect_checkpoint(path);
   if (format == "carousel weights") return inspect_weights(path);
   if (format == "carousel rank")
-    fail(ExitCode::bad_data, "{}: the part of one rank; inspect the run folder it lies in", path);
+    fail(ExitCode::bad_data, "{}: is the file of one rank; inspect the run folder instead", path);
   fail(ExitCode::bad_data, "{}: '{}' is not a format this program knows", path, format);
 }
 

@@ -10,8 +10,8 @@
 
 namespace carousel {
 
-/// Tells in words what a run folder, run.h5, data set or checkpoint holds. Throws
-/// Error(input_output) when it cannot be read, Error(bad_data) when it is none of these or damaged.
+/// Describes what a run folder, run.h5, data set or checkpoint holds. Throws Error(input_output) if
+/// it cannot be read, Error(bad_data) if it is damaged or none of these.
 [[nodiscard]] std::string inspect(const std::string& path);
 
 /// One table with a column per run: what was asked, what was measured beside what was planned, and

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file of a run whose rows are judged: the first one that is not what it should be ends the
-// program with its name. What should be is known elsewhere.
+// A file of a run whose rows are checked. The first wrong row throws an Error that names it. What
+// is right is the caller's knowledge.
 
 #include <string>
 #include <type_traits>
@@ -43,7 +43,7 @@ class JudgedFile {
     if (found != wanted) wrong("{} row {} is {}, should be {}", dataset, row, found, wanted);
   }
 
-  /// For times: low <= value <= high, which nothing that is no number fulfils.
+  /// For times: low <= value <= high, which is false for NaN.
   void demand_within(const std::string& dataset, std::size_t row, double value, double low,
                      double high) const {
     if (!(value >= low && value <= high))
@@ -65,7 +65,7 @@ class JudgedFile {
 
  private:
   static hdf5::File open(const std::string& path) {
-    const Descriptor readable = Descriptor::open(path);  // for the system's own words
+    const Descriptor readable = Descriptor::open(path);  // for the system's own error text
     return hdf5::File::open(path);
   }
 

@@ -153,7 +153,7 @@ void verify_status(const RunSummary& run, const Expectation& expected) {
          status.step, run.file, run.steps, to_string(status.state));
 }
 
-/// Evaluations stand where the deck asks for them; the newest segment's may not have come to pass.
+/// Evaluations stand where the deck asks for them; a run cut short may lack its last one.
 std::int64_t verify_evaluations(const JudgedFile& file, const RunSummary& run,
                                 const Expectation& expected) {
   std::vector<std::int64_t> wanted;
@@ -180,7 +180,7 @@ void verify_info(const JudgedFile& file, const RunInfo& info, const RunInfo& wan
   file.demand_attribute("/info", "git_hash", info.git_hash, wanted.git_hash);
 }
 
-/// run.h5 leads to the files of the ranks, so that others see one file.
+/// run.h5 links to the files of the ranks, so that h5py sees one file.
 void verify_links(const JudgedFile& file, const Schedule& schedule) {
   const auto verify = [&](const std::string& object, int rank, const std::string& target) {
     const std::string wanted = fmt::format("{}:{}", rank_file_name(rank), target);
@@ -195,17 +195,17 @@ void verify_links(const JudgedFile& file, const Schedule& schedule) {
   }
 }
 
-/// Updates that a rank's file tells of. Ranks of a run that was killed may be an epoch apart.
+/// Updates that a rank's file holds. Ranks of a run that was killed may be an epoch apart.
 std::int64_t recorded_steps(const JudgedFile& file, const RunSummary& run,
                             const Expectation& expected, int device) {
   const RunState state = run.status ? run.status->state : RunState::running;
   if (state == RunState::done || state == RunState::diverged) return run.steps;
-  if (!file.hdf5().contains("/measured")) return 0;  // it did not come to the end of one segment
+  if (!file.hdf5().contains("/measured")) return 0;  // it finished no segment
   std::int64_t steps = run.steps;
   const std::int64_t messages = file.hdf5().integer("/measured", "messages_sent");
   std::int64_t counted = 0;
   for (const Segment& segment : segments_until(expected, expected.agenda.total_steps)) {
-    if (counted == messages) break;  // where none are sent, none tell of the steps
+    if (counted == messages) break;  // who sends nothing has no count to go by
     counted += sent_in(expected.schedule, device, segment).messages;
     steps = segment.last;
   }
@@ -268,11 +268,11 @@ class Meetings {
     sent_ += end.sent ? 1 : 0;
   }
 
-  /// Nothing of a step before `steps` is left alone; returns the messages of all steps.
+  /// Every message of a step before `steps` has both ends; returns the messages of all steps.
   [[nodiscard]] std::int64_t verify(const RunSummary& run, std::int64_t steps) const {
     for (const auto& [meeting, ends] : ends_) {
       if (ends.balance == 0 || meeting.step >= steps) continue;
-      fail(ExitCode::bad_data, "{}/{}: /messages row {}: {} of step {}, stage {} has no other end",
+      fail(ExitCode::bad_data, "{}/{}: /messages row {}: {} of step {}, stage {} has only one end",
            run.folder, rank_file_name(ends.device), ends.row, meeting.kind, meeting.step,
            meeting.stage);
     }
@@ -362,7 +362,7 @@ std::int64_t verify_checkpoints(const RunSummary& run, const Expectation& expect
     made.push_back(checkpoint.place().step);
   }
   const std::int64_t newest = made.empty() ? -1 : made.front();
-  // A run that was killed may have come as far as its newest checkpoint, but not to the link.
+  // A run may have been killed when its newest checkpoint was there and the link to it was not.
   const bool done = run.status && run.status->state == RunState::done;
   const bool killed_there = !done && run.steps == newest;
   const auto saved_before = [&](const Segment& segment) {

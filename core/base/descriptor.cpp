@@ -27,7 +27,7 @@ Descriptor::Descriptor(std::string path, int flags) : path_(std::move(path)) {
   if (fd_ < 0) failed("open", errno);
 }
 
-// Waits for no writer of a pipe, and hands out nothing that has no size and no offsets.
+// Does not wait for the writer of a pipe, and refuses what has no size and no offsets.
 Descriptor Descriptor::open(const std::string& path) {
   Descriptor file(path, O_RDONLY | O_NONBLOCK);
   struct stat status = {};

@@ -58,8 +58,8 @@ enum class Durability : std::uint8_t { process, machine };
 /// ones. Throws Error(input_output), for example on a full disk, and leaves the former ones.
 void replace_file(const std::string& path, std::span<const std::byte> bytes, Durability durability);
 
-/// Makes an empty file; false where there is anything of that name. Of several processes that ask
-/// at once, one is told true. Error(input_output) where it cannot be made.
+/// Makes an empty file; false if anything of that name exists. If several processes ask at once,
+/// only one gets true. Error(input_output) if it cannot be made.
 [[nodiscard]] bool make_file(const std::string& path);
 
 /// Writes out what was printed; Error(input_output) when standard output cannot take it.

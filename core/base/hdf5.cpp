@@ -28,7 +28,7 @@ hid_t native_type() {
   if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
 }
 
-/// As large as can be where the product is larger, so that no damaged shape looks small.
+/// The largest number if the product is larger, so that no damaged shape looks small.
 std::size_t elements(const Shape& shape) {
   std::size_t count = 1;
   for (const hsize_t extent : shape) {

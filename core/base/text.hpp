@@ -24,7 +24,7 @@ namespace carousel {
   return human_bytes(static_cast<double>(bytes));
 }
 
-/// What is no number has a sign bit, too, which would print as "-nan" and says nothing.
+/// A NaN has a sign bit, too, which would print as "-nan" and means nothing.
 [[nodiscard]] inline double unsigned_nan(double value) {
   return std::isnan(value) ? std::abs(value) : value;
 }

@@ -30,7 +30,7 @@ void check_format(const hdf5::File& file) {
          version, format_version);
 }
 
-/// Opens for real first, so that the system's reason is told rather than HDF5's.
+/// Opens the file itself first, so that an error gives the system's reason, not HDF5's.
 hdf5::File open_file(const std::string& path) {
   const Descriptor readable = Descriptor::open(path);
   hdf5::File file = hdf5::File::open(path);
@@ -61,7 +61,7 @@ Split::Split(const hdf5::File& file, const std::string& group, SampleShape& shap
   if (*std::min_element(info.shape.begin(), info.shape.end()) == 0)
     fail(ExitCode::bad_data, "{}: {} {} is empty", file.path(), images, to_text(info.shape));
   if (*std::max_element(info.shape.begin() + 1, info.shape.end()) > largest)
-    fail(ExitCode::bad_data, "{}: {} {} has images too large to be any", file.path(), images,
+    fail(ExitCode::bad_data, "{}: {} {} has images that are too large", file.path(), images,
          to_text(info.shape));
   const SampleShape found{static_cast<int>(info.shape[1]), static_cast<int>(info.shape[2]),
                           static_cast<int>(info.shape[3])};
@@ -96,7 +96,7 @@ void Split::read_images(const hdf5::File& file, const std::string& images,
          images, end, file_.size());
 }
 
-/// In the widest type first: a number that is no label is told as it stands in the file.
+/// Reads the widest type first, so that an error shows a wrong label as it stands in the file.
 void Split::read_labels(const hdf5::File& file, const std::string& labels, int classes) {
   const auto values = file.read<std::int64_t>(labels);
   labels_.reserve(values.size());

@@ -147,7 +147,7 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
       "C   bytes of a micro-batch that cross all cuts, both ways\n"
       "L   bytes of the stages that the last device updates\n",
       human_bytes(model_bytes), human_bytes(micro_batch_bytes));
-  // Formulas are of steps in which something is parted, and cyclic ones of whole slots.
+  // Formulas hold if there is something to divide; those of cyclic rules need whole slots.
   const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
   const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
   const auto row = [&](const Quantity& quantity, std::size_t k) {

@@ -231,7 +231,7 @@ std::string to_string(const Advice& advice, const AdviceQuestion& question) {
                         c.fits ? fmt::format("{:.3g}", c.seconds) : "no room");
   }
   text +=
-      "\nOf every rule and placement the fastest plan that fits, or else the smallest.\n"
+      "\nFor every rule and placement: the fastest plan that fits, or else the smallest.\n"
       "cdp-v2+1: with slack 1; batch: samples of a micro-batch; sums: the reduction;\n"
       "accumulate: one micro-batch after the other; dev.: devices; MiB: on the fullest\n"
       "of them; seconds: of a training step, simulated.\n";

@@ -36,7 +36,7 @@ struct Candidate {
 };
 
 struct Advice {
-  /// Of every rule and placement the fastest plan that fits, fastest first; behind them, where none
+  /// Per rule and placement the fastest plan that fits, fastest first; behind them, where none
   /// fits, the one that needs least.
   std::vector<Candidate> best;
   std::int64_t plans = 0;      // that there are

@@ -70,7 +70,7 @@ std::vector<StageSeconds> measured_seconds(const std::string& run,
       if (seconds != nullptr)
         otherwise[j].*measured.seconds = median(*seconds);
       else if (needed)
-        fail(ExitCode::bad_data, "{}: no {} of stage {} was recorded; profile.steps says which are",
+        fail(ExitCode::bad_data, "{}: no {} of stage {} was recorded; profile.steps says what is",
              run, to_string(measured.kind), j);
     }
   }

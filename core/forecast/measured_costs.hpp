@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the actions of a run took, to predict other plans of the same stages with.
+// How long the actions of a run took, to predict other plans of the same stages.
 
 #include <span>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace carousel {
 
-/// Medians over `devices` and recorded steps, the first two of the run left out where there are
+/// Medians over `devices` and recorded steps, without the first two steps of the run if there are
 /// more; [stage]. What the run never did (dp's collectives add no gradients by themselves) keeps
 /// the seconds of `otherwise`. Error(bad_data), which begins with the name of the run, when a stage
 /// has no forward or no backward.

@@ -155,8 +155,8 @@ std::string status_text(RunStatus status) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// A file that stands while a run takes a folder; of several runs that come at once one makes it.
-/// Nobody waits for it: whoever has it was found fit to run.
+/// A file that exists while a run takes a folder. If several runs start in one folder, only one
+/// makes the file and proceeds. The others do not wait: they are refused.
 class FolderLock {
  public:
   explicit FolderLock(const fs::path& folder) : path_(path_in(folder)) {
@@ -187,15 +187,15 @@ class FolderLock {
   static fs::path path_in(const fs::path& folder) { return folder / "status.json.lock"; }
   [[noreturn]] static void refuse(const std::string& path) {
     fail(ExitCode::usage,
-         "{}: another run is about to begin in this folder; set run.output to another one; if "
-         "none is, remove this file",
+         "{}: another run is starting in this folder; set run.output to another one; if none is, "
+         "remove this file",
          path);
   }
 
   std::string path_;
 };
 
-/// Refuses a folder that would be made inside of something that is none.
+/// Refuses a folder that would have to be made inside something that is not a folder.
 void check_place(const fs::path& folder) {
   on_run_folder([&] {
     fs::path place = fs::absolute(folder);
@@ -214,33 +214,33 @@ void check_contents(const fs::path& folder, bool overwrite) {
       return fs::exists(fs::symlink_status(folder / inner)) && !fs::is_directory(folder / inner);
     });
     if (in_the_way)
-      fail(ExitCode::usage, "{}: is no folder, and a run makes one of this name; remove it",
+      fail(ExitCode::usage, "{}: is not a folder, but a run makes one of this name; remove it",
            (folder / inner).string());
   }
   const std::vector<fs::path> files = on_run_folder([&] { return places_of_run(folder); });
   for (const fs::path& file : files) {
     if (!on_run_folder([&] { return is_file(file); }))
-      fail(ExitCode::usage, "{}: is no file, and a run writes one of this name; remove it",
+      fail(ExitCode::usage, "{}: is not a file, but a run writes one of this name; remove it",
            file.string());
   }
   if (files.empty()) return;
   if (!overwrite)
     fail(ExitCode::usage,
-         "{}: holds a run already, {}; set run.output to another folder, or pass --overwrite to "
+         "{}: already holds a run, {}; set run.output to another folder, or pass --overwrite to "
          "replace that run",
          folder.string(), files.front().lexically_relative(folder).string());
   for (const fs::path& file : files) {
     const fs::path inner = file.lexically_relative(folder).parent_path();
     if (!inner.empty() && on_run_folder([&] { return fs::is_symlink(folder / inner); }))
       fail(ExitCode::usage,
-           "{}: is a link, and --overwrite deletes nothing behind one; remove {} and what else is "
-           "of that run yourself, or set run.output to another folder",
+           "{}: is a link, and --overwrite deletes nothing behind links; remove {} and the rest of "
+           "that run yourself, or set run.output to another folder",
            (folder / inner).string(), file.filename().string());
   }
   if (const std::string writer = writer_of(folder); !writer.empty())
     fail(ExitCode::usage,
          "{}: {} still writing this run; end it first, or set run.output to another folder; if it "
-         "has ended, or that process is not of Carousel, remove status.json",
+         "has ended, or that process is not Carousel's, remove status.json",
          folder.string(), writer);
 }
 
@@ -304,7 +304,7 @@ void check_run_folder(const fs::path& folder, bool overwrite) {
 }
 
 void create_run_folder(const fs::path& folder, bool overwrite) {
-  // Whoever may not have the folder does not keep another one from it.
+  // A run that may not have the folder must not lock out another one.
   check_run_folder(folder, overwrite);
   on_run_folder([&] { fs::create_directories(folder); });
   const FolderLock lock(folder);

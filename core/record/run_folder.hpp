@@ -25,19 +25,19 @@ namespace carousel {
 [[nodiscard]] std::string checkpoint_file_name(std::int64_t step);  // "step-00000012.h5"
 [[nodiscard]] bool is_checkpoint_file_name(std::string_view name);
 
-/// Whether there is any file that a run would replace. Error(input_output) where nobody may look.
+/// Whether there is any file that a run would replace. Error(input_output) if it cannot be listed.
 [[nodiscard]] bool holds_run(const std::filesystem::path& folder);
 
-/// Refuses a folder that holds a run, or is just being taken by one, with Error(usage); with
-/// `overwrite` a run there only where it is alive, or may be on another host, or where its files
-/// lie behind a link.
+/// Throws Error(usage) if the folder holds a run, or if another run is starting in it. With
+/// `overwrite`, a run there is in the way only if it is alive, or may be on another host, or if its
+/// files lie behind a link.
 void check_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 /// Checks the folder and makes it with what a run needs in it: its folders and a status `running`
 /// of this process. With `overwrite` it is freed of the files whose names a run writes, and of
-/// nothing else. Of several runs that come at once, one gets the folder, as far as the file system
-/// makes a file but once; a run killed meanwhile leaves "status.json.lock", which the next one
-/// names.
+/// nothing else. If several runs start in one folder, only one proceeds, provided that the file
+/// system creates a file only once. A run killed meanwhile leaves "status.json.lock", which the
+/// next one names.
 void create_run_folder(const std::filesystem::path& folder, bool overwrite);
 
 enum class RunState : std::uint8_t { running, done, failed, diverged };
@@ -58,15 +58,15 @@ struct RunStatus {
 /// What tells this process from others, as the status of a run does.
 [[nodiscard]] std::string this_process();
 
-/// status.json of a run as its process writes it. Threads may share it, since whoever watches over
-/// a run tells its end while the run itself may still tell a step.
+/// status.json of a run as its process writes it. Threads may share it: the watchdog may write the
+/// end of a run while the run itself still writes a step.
 class StatusFile {
  public:
   explicit StatusFile(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Replaces the file; whoever reads sees the former or the new one. A run ends once: behind any
-  /// state but `running`, by whichever process, nothing is written. Where there is no room for a
-  /// new file, the end of the run is written over the former one.
+  /// Replaces the file; readers see the former or the new one. A run ends once: after any state but
+  /// `running`, by whichever process, nothing more is written. If there is no room for a new file,
+  /// the end of the run is written over the former one.
   void write(RunStatus status);
   /// Whether a process, as this_process() gives it, has written the file.
   [[nodiscard]] bool is_of(const std::string& process) const;
@@ -79,8 +79,8 @@ class StatusFile {
 
 [[nodiscard]] RunStatus read_status(const std::filesystem::path& folder);
 
-/// Of a run whose status is `running`: whether its process still is. A killed one cannot say so,
-/// and of processes on other hosts nothing is known.
+/// Whether the process of a run whose status is `running` still exists. A killed process cannot
+/// change its status, and nothing is known about processes on other hosts.
 enum class Life : std::uint8_t { alive, gone, unknown };
 [[nodiscard]] Life life_of(const RunStatus& status);
 

@@ -21,7 +21,7 @@ constexpr const char* format = "carousel checkpoint";
 constexpr std::int64_t file_overhead = 1 << 20;
 constexpr std::int64_t tensor_overhead = 4096;
 
-/// Lets `link` lead to `target` in the same folder; whoever follows it finds the former or the new.
+/// Makes `link` lead to `target` in the same folder; readers find the former target or the new one.
 void replace_link(const fs::path& link, const std::string& target) {
   const fs::path partial = link.string() + ".partial";
   std::error_code error;
@@ -29,7 +29,7 @@ void replace_link(const fs::path& link, const std::string& target) {
   fs::create_symlink(target, partial, error);
   if (!error) fs::rename(partial, link, error);
   if (error)
-    fail(ExitCode::input_output, "{}: cannot let it lead to {}: {}", link.string(), target,
+    fail(ExitCode::input_output, "{}: cannot make it a link to {}: {}", link.string(), target,
          error.message());
   Descriptor::open_folder(link.parent_path().string()).sync();
 }
@@ -118,7 +118,7 @@ void Checkpoint::read_group(const hdf5::File& file, const std::string& group) {
     const hdf5::DatasetInfo found = file.info(name);
     if (sizeof(real) == 4 && found.type == "float64")
       fail(ExitCode::bad_data,
-           "{}: {} is in double precision, which this program would cut; use a build with "
+           "{}: {} is in double precision, which this program would round; use a build with "
            "Carousel_ENABLE_DOUBLE",
            path_, name);
     tensors_.push_back({name, {found.shape.begin(), found.shape.end()}, file.read<real>(name)});

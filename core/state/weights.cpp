@@ -25,7 +25,7 @@ constexpr std::size_t most_tensors = 100'000;
 void find_datasets(const hdf5::File& file, const std::string& group, const std::string& prefix,
                    Datasets& found) {
   if (std::ranges::count(group, '/') > most_groups || found.size() > most_tensors)
-    fail(ExitCode::bad_data, "{}: {} has too many groups in one another; does one contain itself?",
+    fail(ExitCode::bad_data, "{}: {} has groups nested too deeply; does one contain itself?",
          file.path(), group.substr(0, 60));
   for (const std::string& child : file.children(group.empty() ? "/" : group)) {
     const std::string path = fmt::format("{}/{}", group, child);
@@ -49,7 +49,7 @@ std::vector<ParameterSpec> tensors_of(const Model& model) {
   return tensors;
 }
 
-/// Names first: where one is missing, a name that nobody knows is often what it should have been.
+/// Names first: if one is missing, an unknown name is often a misspelling of it.
 void check_names(const std::string& path, const Model& model, const Datasets& datasets) {
   std::set<std::string> unknown;
   for (const auto& [name, place] : datasets) unknown.insert(name);
@@ -62,7 +62,7 @@ void check_names(const std::string& path, const Model& model, const Datasets& da
                          : fmt::format("; the file has {}, which is unknown", *unknown.begin()));
   }
   if (!unknown.empty())
-    fail(ExitCode::bad_data, "{}: {} is no tensor of {}; is it another model?", path,
+    fail(ExitCode::bad_data, "{}: {} is not a tensor of {}; is it another model?", path,
          *unknown.begin(), model.name);
 }
 
@@ -84,7 +84,7 @@ std::vector<real> read_tensor(const hdf5::File& file, const std::string& dataset
   if (tensor.name.ends_with("running_var")) {
     const auto negative = std::ranges::find_if(values, [](real value) { return value < 0; });
     if (negative != values.end())
-      fail(ExitCode::bad_data, "{}: number {} of {} is negative, and a variance is not",
+      fail(ExitCode::bad_data, "{}: number {} of {} is negative, but a variance cannot be",
            file.path(), negative - values.begin(), tensor.name);
   }
   return values;

@@ -20,9 +20,9 @@ struct Weight {
   std::vector<real> values;
 };
 
-/// Reads all parameters and buffers of a model. A dataset bears the whole name
+/// Reads all parameters and buffers of a model. A dataset has the whole name
 /// ("layer1.0.bn1.bias") or lies in groups that are parts of it; float32 and float64 are rounded to
-/// this build's precision; num_batches_tracked, which Carousel has no use for, is passed over.
+/// this build's precision; num_batches_tracked, which Carousel does not use, is ignored.
 /// Throws Error(bad_data) naming a tensor that is missing, of another shape or type, not finite, or
 /// unknown to the model.
 [[nodiscard]] std::vector<Weight> read_weights(const std::string& path, const Model& model);

@@ -183,7 +183,7 @@ class CommandLine(unittest.TestCase):
         said = self.run_carousel("plan", *words).stdout
         self.assertEqual(said, "s.svg: the picture of the schedule\n")
         self.assertTrue((self.folder / "s.svg").read_text().startswith("<"))
-        self.assertIn("exists already", self.refused("plan", *words))
+        self.assertIn("already exists", self.refused("plan", *words))
         self.assertIn("not empty", self.refused("plan", words[0], "--svg", ""))
 
     def test_help_fits_a_terminal(self):

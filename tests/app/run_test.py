@@ -94,7 +94,7 @@ class Training(Run):
         folder = self.folder / "run/checkpoints"
         for name in ("last.h5", "step-00000003.h5"):
             (folder / name).mkdir(parents=True)
-            self.assertIn(f"{name}: is no file, and a run writes one", self.refused(2, "run"))
+            self.assertIn(f"{name}: is not a file, but a run writes one", self.refused(2, "run"))
             (folder / name).rmdir()
 
     def test_all_placements_have_the_same_bits(self):
@@ -195,7 +195,7 @@ class Training(Run):
         table = self.carousel("plan", DECK, "--measured", "run", "--compare").stdout
         self.assertIn("simulated", table)
         other = self.carousel("plan", DECK, "parallel.stages=2", "--measured", "run", code=2)
-        self.assertIn("--measured run: has 4 stages, and the plan 2", self.complaint(other))
+        self.assertIn("--measured run: has 4 stages, the plan has 2", self.complaint(other))
 
     def test_eval_repeats_the_last_evaluation(self):
         self.train("run", "train.epochs=2")
@@ -247,7 +247,7 @@ class Refusals(Run):
             result = subprocess.run([MPIEXEC, "-n", "3", *train, ":", "-n", "1", *train, other],
                                     cwd=self.folder, text=True, capture_output=True, timeout=100)
             self.assertEqual(result.returncode, 2, result.stderr)
-            self.assertIn("rank 3: this rank was given another deck", self.complaint(result))
+            self.assertIn("rank 3: this rank has another deck", self.complaint(result))
 
     def test_data_that_is_not_what_it_should_be(self):
         data = self.folder / "data.h5"

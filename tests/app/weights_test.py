@@ -193,7 +193,7 @@ class Weights(unittest.TestCase):
         self.assertIn("conv1.weight [16, 3, 3, 3] of resnet8 is missing; the file has "
                       "module.conv1.weight, which is unknown",
                       refused(lambda f: f.move("conv1.weight", "module.conv1.weight")))
-        self.assertIn("layer4.0.conv1.weight is no tensor of resnet8",
+        self.assertIn("layer4.0.conv1.weight is not a tensor of resnet8",
                       refused(lambda f: f.create_dataset("layer4.0.conv1.weight", data=[1.0])))
         self.assertIn("fc.weight has shape [1000, 64], the model needs [10, 64]",
                       refused(lambda f: replace(f, "fc.weight", numpy.zeros((1000, 64)))))
@@ -207,7 +207,7 @@ class Weights(unittest.TestCase):
         def loop(file):
             file["loop"] = file["/"]
 
-        self.assertIn("too many groups in one another", refused(loop))
+        self.assertIn("groups nested too deeply", refused(loop))
         self.assertIn("/bn1/bias and /bn1.bias are the same tensor",
                       refused(lambda f: f.copy("bn1.bias", "bn1/bias")))
         (self.folder / "w.h5").write_text("no HDF5")

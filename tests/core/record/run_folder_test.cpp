@@ -39,7 +39,7 @@ TEST(RunFolder, RefusesAnEarlierRunAndReplacesItWhenTold) {
   std::ofstream(folder / "notes.txt") << "mine";
   std::ofstream(folder / "ranks/notes.txt") << "mine";
   EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(folder, false); }),
-              HasSubstr("holds a run already"));
+              HasSubstr("already holds a run"));
   EXPECT_TRUE(fs::exists(folder / "ranks/0001.h5"));
 
   create_run_folder(folder, true);
@@ -117,7 +117,7 @@ TEST(RunFolder, DeletesNothingWhereARunCannotMakeItsFolders) {
         std::ofstream(in_the_way) << "mine";
       for (const auto& take : {check_run_folder, create_run_folder}) {
         EXPECT_THAT(failure(ExitCode::usage, [&] { take(folder, true); }),
-                    HasSubstr(fmt::format("{}: is no folder", in_the_way.string())));
+                    HasSubstr(fmt::format("{}: is not a folder", in_the_way.string())));
       }
       EXPECT_TRUE(fs::exists(folder / "run.h5"));
     }
@@ -194,7 +194,7 @@ TEST(RunFolder, IsNotHeldByARunThatMayNotHaveIt) {
   StatusFile(temporary.path()).write({.state = RunState::done});
   const fs::file_time_type before = fs::last_write_time(temporary.path());
   EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(temporary.path(), false); }),
-              HasSubstr("holds a run already"));
+              HasSubstr("already holds a run"));
   EXPECT_EQ(fs::last_write_time(temporary.path()), before);
 }
 
@@ -211,7 +211,7 @@ TEST(RunFolder, TellsWhichFileAKilledRunLeft) {
   create_run_folder(temporary.path(), false);
   EXPECT_FALSE(fs::exists(lock));
   EXPECT_THAT(failure(ExitCode::usage, [&] { create_run_folder(temporary.path(), false); }),
-              HasSubstr("holds a run already"));
+              HasSubstr("already holds a run"));
   EXPECT_FALSE(fs::exists(lock));
 }
 
