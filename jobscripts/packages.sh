@@ -30,6 +30,7 @@ test   libbenchmark-dev    Google Benchmark
 test   python3-h5py        h5py
 report python3-matplotlib  matplotlib
 bench  iproute2            ip and tc
+style  ccache              ccache (only to build again in less time)
 style  git                 git
 style  clang-format-14     clang-format 14
 style  clang-tidy-14       clang-tidy 14

@@ -9,19 +9,24 @@ if(Carousel_ENABLE_CUDA)
   set(Carousel_GPU_RUNNER bash ${PROJECT_SOURCE_DIR}/tests/gpu_or_skip.sh)
 endif()
 
+# What ctest runs, without the program itself.
+add_custom_target(test_programs)
+
 # carousel_test(NAME folder.unit SOURCES ... LINKS ... [KOKKOS | MPI RANKS 1 4 ...]
-#               [LABELS ...] [TIMEOUT seconds])
+#               [LONG 8 ...] [LABELS ...] [TIMEOUT seconds])
 # registers one GoogleTest executable. KOKKOS: its main starts Kokkos, and in a CUDA build the test
-# carries the label gpu. MPI: it runs once per number in RANKS, as folder.unit.np4. Nothing is run
-# at build time, so that a build without a GPU can register tests that need one.
+# carries the label gpu. MPI: it runs once per number in RANKS and in LONG, as folder.unit.np4; those
+# in LONG have the label long, which tests/run.sh leaves out unless asked for all. Nothing is run at
+# build time, so that a build without a GPU can register tests that need one.
 function(carousel_test)
-  cmake_parse_arguments(arg "KOKKOS;MPI" "NAME;TIMEOUT" "SOURCES;LINKS;LABELS;RANKS" ${ARGN})
+  cmake_parse_arguments(arg "KOKKOS;MPI" "NAME;TIMEOUT" "SOURCES;LINKS;LABELS;RANKS;LONG" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
   string(REPLACE "." "_" target "test_${arg_NAME}")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINKS} GTest::gmock)
+  add_dependencies(test_programs ${target})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
   set(labels ${arg_LABELS})
@@ -39,11 +44,15 @@ function(carousel_test)
     carousel_test_properties(${arg_NAME} ${arg_TIMEOUT} 1 unit ${labels})
     return()
   endif()
-  foreach(ranks ${arg_RANKS})
+  foreach(ranks ${arg_RANKS} ${arg_LONG})
     set(name ${arg_NAME}.np${ranks})
+    set(long "")
+    if(ranks IN_LIST arg_LONG)
+      set(long long)
+    endif()
     add_test(NAME ${name} COMMAND ${wrapper} ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
                                   $<TARGET_FILE:${target}>)
-    carousel_test_properties(${name} ${arg_TIMEOUT} ${ranks} mpi ${labels})
+    carousel_test_properties(${name} ${arg_TIMEOUT} ${ranks} mpi ${long} ${labels})
   endforeach()
 endfunction()
 

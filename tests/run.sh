@@ -2,10 +2,15 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds and runs all tests: run.sh [PRESET...]
-# Without PRESET all of release and, in double, where the oracles are compared, all that compute.
-# Ends with the closing lines of every ctest, and with an error when any test failed.
+# Builds and runs the tests: run.sh [--all] [PRESET...]
+# Without PRESET those of release and, in double, where the oracles are compared, those that compute.
+# --all adds the tests of label long, which repeat with more ranks what others show, and the full
+# matrix of tests/matrix.sh. Ends with the closing lines of every ctest, and with an error when
+# anything failed.
 set -euo pipefail
+all=
+skip=(--label-exclude long)
+if [ "${1:-}" = --all ]; then all=yes skip=(); shift; fi
 [ $# -gt 0 ] || set -- release double
 cd "$(dirname "$0")/.."
 
@@ -15,11 +20,18 @@ bash jobscripts/packages.sh report || echo "Going on without: app.report may be 
 failed=()
 for preset in "$@"; do
   echo "== $preset: build"
-  bash jobscripts/setup.sh "$preset"
+  # In double precision only the test programs are new.
+  targets=
+  [ "$preset" != double ] || targets=test_programs
+  CAROUSEL_TARGETS=$targets bash jobscripts/setup.sh "$preset"
   echo "== $preset: tests"
   mkdir -p "build/$preset"
-  ctest --preset "$preset" --parallel "$(nproc)" 2>&1 | tee "build/$preset/ctest.log" ||
-    failed+=("$preset")
+  ctest --preset "$preset" --parallel "$(nproc)" ${skip[@]+"${skip[@]}"} 2>&1 |
+    tee "build/$preset/ctest.log" || failed+=("$preset")
+  if [ -n "$all" ]; then
+    echo "== $preset: matrix"
+    bash tests/matrix.sh "$preset" || failed+=("$preset (matrix)")
+  fi
 done
 
 for preset in "$@"; do
