@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "app/schema.hpp"
+
 namespace carousel {
 namespace {
 
@@ -65,7 +67,7 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
   Kokkos::InitializationSettings settings;
   // Kokkos complains when threads are not bound; binding is the launcher's business.
   settings.set_disable_warnings(true);
-  const auto most = static_cast<int>(find_key("engine.threads")->range.max);
+  const auto most = static_cast<int>(find_key("engine.threads")->allowed.max);
   int threads = config.threads;
   // Kokkos reads its own variable in any case.
   const int of_kokkos = environment_threads("KOKKOS_NUM_THREADS", false, most);

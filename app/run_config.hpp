@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/resolved_deck.hpp"
+#include "app/deck_keys.hpp"
 #include "core/base/check.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/machine.hpp"
@@ -27,8 +27,8 @@ enum class TransportKind : std::uint8_t { automatic, local, mpi };
 struct RunTable {
   std::string name;
   std::uint64_t seed = 1;
-  std::string output;           // folder, relative to where the command runs
-  double watchdog_seconds = 0;  // 0: none
+  std::string output;             // folder, relative to where the command runs
+  double watchdog_seconds = 300;  // 0: none
 };
 
 /// `[engine]`.
@@ -47,7 +47,7 @@ struct RunConfig {
   CheckpointConfig checkpoint;
   ProfileConfig profile;
   std::optional<Machine> machine;  // to predict step times for
-  ResolvedDeck deck;               // where all this comes from
+  DeckKeys deck;                   // where all this comes from
 };
 
 /// Reads and checks a deck with overrides `section.key=value`. Throws Error(usage) with the place

@@ -2,26 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which keys a deck may have: one table that validation, defaults and help are made from. It says
-// nothing about what a key does; run_config.cpp turns the values into the structs of core.
+// Which keys a deck may have: a row for each, from which reading, checks, defaults, help and the
+// resolved deck follow. Rules between keys that a row cannot express are deck_rules.cpp's business.
 
 #include <limits>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "app/deck.hpp"
+#include "app/member.hpp"
 
 namespace carousel {
 
-enum class KeyType : std::uint8_t { boolean, integer, number, string, integers, numbers };
-
-/// Numbers from min to max; `open_min` and `open_max` exclude the bound itself.
-struct Range {
+/// What a key may be: numbers (or the elements of a list) from min to max, less the bound itself
+/// where it is open; for strings, one of the choices, or anything where there are none.
+struct Allowed {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool open_min = false;
   bool open_max = false;
+  std::string unit = {};
+  std::vector<std::string> choices = {};
+  std::vector<std::string> later = {};  // choices that are planned but not of this version
 
   [[nodiscard]] bool contains(double value) const;
 };
@@ -32,18 +34,26 @@ struct Condition {
   std::vector<std::string> values;
 };
 
+/// What a deck without the key means.
+enum class Missing : std::uint8_t {
+  standard,  // the value that the default of the struct has
+  refused,   // the key must be given where it has an effect
+  nothing,   // the value is said nowhere
+};
+
+/// What few keys have.
+struct KeyTraits {
+  Missing missing = Missing::standard;
+  std::vector<Condition> only_with = {};  // otherwise the key has no effect
+};
+
 struct KeySpec {
-  std::string table = {};
   std::string name;
-  KeyType type = KeyType::string;
-  std::string doc;                         // one line
-  std::optional<DeckValue> standard = {};  // the default
-  bool required = false;                   // must be given where it has an effect
-  Range range = {};                        // of a number, or of every element
-  std::vector<std::string> choices = {};   // of a string; empty: any
-  std::vector<std::string> later = {};     // choices that are planned but not of this version
-  std::vector<Condition> only_with = {};   // otherwise the key has no effect and is refused
-  std::string unit = {};
+  Member member;
+  Allowed allowed;
+  std::string doc;
+  KeyTraits traits = {};
+  std::string table = {};
 
   [[nodiscard]] std::string key() const { return table + "." + name; }
 };
@@ -56,12 +66,17 @@ struct TableSpec {
 };
 
 [[nodiscard]] const std::vector<TableSpec>& deck_tables();
+[[nodiscard]] std::vector<std::string> table_names();
+[[nodiscard]] std::vector<std::string> key_names();
 
-/// The specification of "table.name"; null when there is none.
+/// The row of "table.name"; null when there is none.
 [[nodiscard]] const KeySpec* find_key(std::string_view key);
 
+/// The value in a default-constructed struct.
+[[nodiscard]] DeckValue standard_value(const KeySpec& spec);
+
 /// What a key takes, in words: "an integer, 1 to 4096".
-[[nodiscard]] std::string allowed(const KeySpec& spec);
+[[nodiscard]] std::string allowed_words(const KeySpec& spec);
 
 /// Help on every key, for a terminal of 80 columns.
 [[nodiscard]] std::string deck_help();

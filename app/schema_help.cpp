@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t columns = 80;
 constexpr std::size_t indent = 22;
 
-std::string range_words(const Range& range) {
+std::string range_words(const Allowed& range) {
   const bool bounded = range.max < std::numeric_limits<double>::infinity();
   if (bounded && !range.open_min && !range.open_max)
     return fmt::format(", {:.15g} to {:.15g}", range.min, range.max);
@@ -43,7 +43,7 @@ std::string wrapped(const std::string& text) {
 /// "Only with rule = dp and placement = single."; keys of the same table without its name.
 std::string conditions(const KeySpec& spec) {
   std::string text;
-  for (const Condition& condition : spec.only_with) {
+  for (const Condition& condition : spec.traits.only_with) {
     const std::string table = spec.table + ".";
     const bool same_table = condition.key.rfind(table, 0) == 0;
     text += fmt::format("{} {} = {}", text.empty() ? " Only with" : " and",
@@ -54,19 +54,20 @@ std::string conditions(const KeySpec& spec) {
 }
 
 std::string key_help(const KeySpec& spec) {
-  std::string values = allowed(spec);
-  if (spec.required) values += "; required";
-  if (spec.standard) values += fmt::format("; default {}", to_toml(*spec.standard));
+  std::string values = allowed_words(spec);
+  if (spec.traits.missing == Missing::refused) values += "; required";
+  if (spec.traits.missing == Missing::standard)
+    values += fmt::format("; default {}", to_toml(standard_value(spec)));
   std::string lines = wrapped(values) + wrapped(spec.doc + conditions(spec));
   return lines.replace(2, spec.name.size(), spec.name);
 }
 
 }  // namespace
 
-std::string allowed(const KeySpec& spec) {
-  const std::string range = range_words(spec.range);
-  const std::string unit = spec.unit.empty() ? "" : " (" + spec.unit + ")";
-  switch (spec.type) {
+std::string allowed_words(const KeySpec& spec) {
+  const std::string range = range_words(spec.allowed);
+  const std::string unit = spec.allowed.unit.empty() ? "" : " (" + spec.allowed.unit + ")";
+  switch (spec.member.type) {
     case KeyType::boolean:
       return "true or false";
     case KeyType::integer:
@@ -80,8 +81,8 @@ std::string allowed(const KeySpec& spec) {
     case KeyType::string:
       break;
   }
-  if (spec.choices.empty()) return "a string";
-  return fmt::format("\"{}\"", fmt::join(spec.choices, "\", \""));
+  if (spec.allowed.choices.empty()) return "a string";
+  return fmt::format("\"{}\"", fmt::join(spec.allowed.choices, "\", \""));
 }
 
 std::string deck_help() {

@@ -13,8 +13,14 @@
 
 namespace carousel {
 
+enum class OptimizerKind : std::uint8_t { sgd };
+[[nodiscard]] inline const char* to_string(OptimizerKind) {
+  return "sgd";
+}
+
 /// `[train.optimizer]`; the update is PyTorch's torch.optim.SGD.
 struct OptimizerConfig {
+  OptimizerKind kind = OptimizerKind::sgd;
   double learning_rate = 0.1;
   double momentum = 0;
   double dampening = 0;
@@ -24,6 +30,21 @@ struct OptimizerConfig {
 };
 
 enum class ScheduleKind : std::uint8_t { constant, step, multistep, cosine, one_cycle };
+[[nodiscard]] inline const char* to_string(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::constant:
+      return "constant";
+    case ScheduleKind::step:
+      return "step";
+    case ScheduleKind::multistep:
+      return "multistep";
+    case ScheduleKind::cosine:
+      return "cosine";
+    case ScheduleKind::one_cycle:
+      return "one-cycle";
+  }
+  return "?";
+}
 
 /// `[train.schedule]`: the learning rate as a function of the update index.
 struct LearningRateConfig {

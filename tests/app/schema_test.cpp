@@ -24,15 +24,15 @@ TEST(Schema, IsConsistent) {
       SCOPED_TRACE(spec.key());
       EXPECT_TRUE(keys.insert(spec.key()).second) << "twice";
       EXPECT_EQ(find_key(spec.key()), &spec);
-      EXPECT_FALSE(spec.standard && spec.required);
       EXPECT_TRUE(spec.doc.ends_with('.'));
-      for (const Condition& condition : spec.only_with) {
+      for (const Condition& condition : spec.traits.only_with) {
         const KeySpec* other = find_key(condition.key);
         ASSERT_NE(other, nullptr);
         EXPECT_TRUE(keys.count(condition.key)) << "must come before what depends on it";
-        EXPECT_TRUE(other->standard);
+        EXPECT_EQ(other->traits.missing, Missing::standard);
+        EXPECT_TRUE(other->traits.only_with.empty());
         for (const std::string& value : condition.values)
-          EXPECT_THAT(other->choices, ::testing::Contains(value));
+          EXPECT_THAT(other->allowed.choices, ::testing::Contains(value));
       }
     }
   }
@@ -41,18 +41,69 @@ TEST(Schema, IsConsistent) {
 TEST(Schema, DefaultsAreAllowed) {
   for (const TableSpec& table : deck_tables()) {
     for (const KeySpec& spec : table.keys) {
-      if (!spec.standard) continue;
+      if (spec.traits.missing != Missing::standard) continue;
       SCOPED_TRACE(spec.key());
-      if (const auto* text = std::get_if<std::string>(&spec.standard->data)) {
-        EXPECT_TRUE(spec.choices.empty() ||
-                    std::count(spec.choices.begin(), spec.choices.end(), *text) == 1);
-      } else if (const auto* number = std::get_if<double>(&spec.standard->data)) {
-        EXPECT_TRUE(spec.range.contains(*number));
-      } else if (const auto* integer = std::get_if<std::int64_t>(&spec.standard->data)) {
-        EXPECT_TRUE(spec.range.contains(static_cast<double>(*integer)));
+      const DeckValue standard = standard_value(spec);
+      if (const auto* text = std::get_if<std::string>(&standard.data)) {
+        EXPECT_TRUE(spec.allowed.choices.empty() ||
+                    std::ranges::count(spec.allowed.choices, *text));
+      } else if (const auto* number = std::get_if<double>(&standard.data)) {
+        EXPECT_TRUE(spec.allowed.contains(*number));
+      } else if (const auto* integer = std::get_if<std::int64_t>(&standard.data)) {
+        EXPECT_TRUE(spec.allowed.contains(static_cast<double>(*integer)));
       }
     }
   }
+}
+
+/// A value that the key has not by default.
+DeckValue other_value(const KeySpec& spec) {
+  switch (spec.member.type) {
+    case KeyType::boolean:
+      return {!std::get<bool>(standard_value(spec).data)};
+    case KeyType::integer:
+      return {std::get<std::int64_t>(standard_value(spec).data) + 1};
+    case KeyType::number:
+      return {std::get<double>(standard_value(spec).data) + 0.5};
+    case KeyType::string:
+      break;
+    case KeyType::integers:
+      return {DeckValue::List{{std::int64_t{5}}, {std::int64_t{6}}}};
+    case KeyType::numbers:
+      return {DeckValue::List{{1.5}, {2.5}}};
+  }
+  return {spec.allowed.choices.empty() ? "else" : spec.allowed.choices.back()};
+}
+
+// What a row binds is no other row's, and what is written is read: also every word of a choice.
+TEST(Schema, EveryKeyHasAMemberOfItsOwn) {
+  RunConfig config;
+  config.machine.emplace();
+  for (const TableSpec& table : deck_tables()) {
+    for (const KeySpec& spec : table.keys) {
+      SCOPED_TRACE(spec.key());
+      EXPECT_EQ(spec.member.read(config), standard_value(spec)) << "another key has written it";
+      spec.member.write(config, other_value(spec));
+      EXPECT_EQ(spec.member.read(config), other_value(spec));
+      for (const std::string& word : spec.allowed.choices) {
+        spec.member.write(config, {word});
+        EXPECT_EQ(spec.member.read(config), DeckValue{word});
+      }
+    }
+  }
+}
+
+TEST(Schema, HelpTellsTheDefaultOfTheStruct) {
+  const auto help_on = [help = deck_help()](const std::string& key) {
+    const auto begin = help.find("\n  " + key + " ");
+    return help.substr(begin, help.find('\n', begin + 1) - begin);
+  };
+  EXPECT_THAT(help_on("watchdog_seconds"),
+              ::testing::HasSubstr(fmt::format("default {:.1f}", RunTable{}.watchdog_seconds)));
+  EXPECT_THAT(help_on("momentum"),
+              ::testing::HasSubstr(fmt::format("default {:.1f}", OptimizerConfig{}.momentum)));
+  EXPECT_THAT(help_on("balance"), ::testing::Not(::testing::HasSubstr("required")));
+  EXPECT_THAT(help_on("depth"), ::testing::HasSubstr("required"));
 }
 
 TEST(Schema, HelpFitsTheTerminalAndNamesEveryKey) {

@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/deck_reader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "app/deck_rules.hpp"
+#include "app/nearest.hpp"
+#include "app/schema.hpp"
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Names of users may hold anything; plain ones are shown plainly.
+std::string shown(const std::string& name) {
+  const bool plain = name.size() <= 60 && std::all_of(name.begin(), name.end(),
+                                                      [](char c) { return c > ' ' && c < 127; });
+  return plain ? name : in_quotes(name);
+}
+
+/// A value as it was written, short enough for a message.
+std::string shown(const DeckValue& value) {
+  if (std::holds_alternative<std::monostate>(value.data)) return "a date, time or table";
+  if (const auto* text = std::get_if<std::string>(&value.data)) return in_quotes(*text);
+  const std::string toml = to_toml(value);
+  return toml.size() > 60 ? toml.substr(0, 60) + " ..." : toml;
+}
+
+/// Checks one entry against its specification and brings the value into the key's type.
+class ValueCheck {
+ public:
+  ValueCheck(const KeySpec& spec, const DeckEntry& entry) : spec_(spec), entry_(entry) {}
+
+  [[nodiscard]] DeckValue run() const {
+    switch (spec_.member.type) {
+      case KeyType::boolean:
+        if (!std::holds_alternative<bool>(entry_.value.data)) mistyped();
+        return entry_.value;
+      case KeyType::integer:
+      case KeyType::number:
+        return number(entry_.value, spec_.member.type == KeyType::integer);
+      case KeyType::string:
+        return string();
+      case KeyType::integers:
+      case KeyType::numbers:
+        break;
+    }
+    const auto* list = std::get_if<DeckValue::List>(&entry_.value.data);
+    if (list == nullptr) mistyped();
+    if (list->empty()) refuse("is empty");
+    DeckValue::List numbers;
+    for (const DeckValue& element : *list)
+      numbers.push_back(number(element, spec_.member.type == KeyType::integers));
+    return {std::move(numbers)};
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const {
+    fail(ExitCode::usage, "{}: {} = {} {}; allowed is {}{}", to_string(entry_.location), entry_.key,
+         shown(entry_.value), what, allowed_words(spec_), hint);
+  }
+  [[noreturn]] void mistyped() const { refuse("has the wrong type"); }
+
+  [[nodiscard]] DeckValue number(const DeckValue& value, bool whole) const {
+    double as_double = 0;
+    if (const auto* integer = std::get_if<std::int64_t>(&value.data))
+      as_double = static_cast<double>(*integer);
+    else if (const auto* real = std::get_if<double>(&value.data); real != nullptr && !whole)
+      as_double = *real;
+    else
+      mistyped();
+    if (!std::isfinite(as_double)) refuse("is not a finite number");
+    if (!spec_.allowed.contains(as_double)) refuse("is out of range");
+    return whole ? value : DeckValue{as_double};
+  }
+
+  [[nodiscard]] DeckValue string() const {
+    const auto* parsed = std::get_if<std::string>(&entry_.value.data);
+    // run.name=1234 on a command line means the text.
+    if (parsed == nullptr && entry_.text.empty()) mistyped();
+    const std::string& text = parsed != nullptr ? *parsed : entry_.text;
+    if (contains(spec_.allowed.later, text)) refuse("is not in this version");
+    if (!spec_.allowed.choices.empty() && !contains(spec_.allowed.choices, text))
+      refuse("is unknown", did_you_mean(text, spec_.allowed.choices));
+    if (text.empty() && spec_.traits.missing == Missing::refused) refuse("is empty");
+    if (text.find('\0') != std::string::npos) refuse("contains a null character");
+    return {text};
+  }
+
+  const KeySpec& spec_;
+  const DeckEntry& entry_;
+};
+
+void check_names(const Deck& deck) {
+  const std::vector<std::string> tables = table_names();
+  const std::vector<std::string> keys = key_names();
+  for (const DeckTable& table : deck.tables) {
+    if (contains(tables, table.name)) continue;
+    if (contains(keys, table.name))
+      fail(ExitCode::usage, "{}: {} is a key, not a table", to_string(table.location), table.name);
+    fail(ExitCode::usage, "{}: unknown table [{}]{}; tables are {}", to_string(table.location),
+         shown(table.name), did_you_mean(table.name, tables), fmt::join(tables, ", "));
+  }
+  for (const DeckEntry& entry : deck.entries) {
+    if (contains(keys, entry.key)) continue;
+    if (contains(tables, entry.key))
+      fail(ExitCode::usage, "{}: {} is a table, not a key; write [{}] and its keys below",
+           to_string(entry.location), entry.key, entry.key);
+    fail(ExitCode::usage, "{}: unknown key {}{}; `carousel help deck` lists all",
+         to_string(entry.location), shown(entry.key), did_you_mean(entry.key, keys));
+  }
+}
+
+/// Whether the deck has the table, if only its name.
+bool uses(const Deck& deck, const TableSpec& spec) {
+  if (!spec.optional) return true;
+  const auto named = [&](const DeckTable& table) { return table.name == spec.name; };
+  const auto keyed = [&](const DeckEntry& entry) {
+    return find_key(entry.key)->table == spec.name;
+  };
+  return std::ranges::any_of(deck.tables, named) || std::ranges::any_of(deck.entries, keyed);
+}
+
+/// Fills a RunConfig row by row.
+class Reader {
+ public:
+  explicit Reader(const Deck& deck) : deck_(deck) {
+    config_.deck = DeckKeys(deck.path);
+    for (const TableSpec& table : deck_tables()) {
+      if (!uses(deck, table)) continue;
+      for (const KeySpec& spec : table.keys) rows_.push_back(&spec);
+      if (table.optional) config_.machine.emplace();
+    }
+  }
+
+  [[nodiscard]] RunConfig read() {
+    take_values();
+    displace("train.steps", "train.epochs");
+    displace("train.epochs", "train.steps");
+    for (const KeySpec* spec : rows_) drop_without_effect(*spec);
+    for (const KeySpec* spec : rows_) require(*spec);
+    place_data_file();
+    for (const NoEffect& value : values_without_effect(config_)) refuse(value);
+    check_deck_rules(config_);
+    return std::move(config_);
+  }
+
+ private:
+  void take_values() {
+    for (const KeySpec* spec : rows_)
+      if (spec->traits.missing == Missing::standard) keys().add(spec->key());
+    for (const DeckEntry& entry : deck_.entries) {
+      const KeySpec& spec = *find_key(entry.key);
+      spec.member.write(config_, ValueCheck(spec, entry).run());
+      keys().add(entry.key, entry.location);
+    }
+  }
+
+  /// Of two keys that exclude each other, the command line's replaces the deck's.
+  void displace(const std::string& key, const std::string& other) {
+    if (keys().typed(key) && keys().given(other) && !keys().typed(other)) drop(*find_key(other));
+  }
+
+  /// Refuse, never ignore: a key that other choices make meaningless may not be given.
+  void drop_without_effect(const KeySpec& spec) {
+    for (const Condition& condition : spec.traits.only_with) {
+      if (holds(condition)) continue;
+      if (keys().given(spec.key()))
+        fail(ExitCode::usage, "{}: {} has no effect with {} = {}, only with \"{}\"; remove it",
+             keys().where(spec.key()), spec.key(), condition.key, value_of(condition.key),
+             fmt::join(condition.values, "\" or \""));
+      drop(spec);
+    }
+  }
+
+  void require(const KeySpec& spec) const {
+    if (spec.traits.missing != Missing::refused || keys().has(spec.key())) return;
+    for (const Condition& condition : spec.traits.only_with)
+      if (!holds(condition)) return;
+    fail(ExitCode::usage, "{}: {} is missing; [{}] needs {} = {}", deck_.path, spec.key(),
+         spec.table, spec.name, allowed_words(spec));
+  }
+
+  [[noreturn]] void refuse(const NoEffect& value) const {
+    std::vector<std::string> causes;
+    for (const std::string& cause : value.causes)
+      causes.push_back(fmt::format("{} = {}", cause, value_of(cause)));
+    fail(ExitCode::usage, "{}: {} = {} has no effect with {}; {}", keys().where(value.key),
+         value.key, value_of(value.key), fmt::join(causes, ", "), value.hint);
+  }
+
+  /// A path is relative to where it is written.
+  void place_data_file() {
+    if (keys().typed("data.file")) return;
+    config_.data_file =
+        (std::filesystem::path(deck_.path).parent_path() / config_.data_file).string();
+  }
+
+  void drop(const KeySpec& spec) {
+    spec.member.write(config_, standard_value(spec));
+    keys().remove(spec.key());
+  }
+
+  [[nodiscard]] std::string value_of(std::string_view key) const {
+    return to_toml(find_key(key)->member.read(config_));
+  }
+  [[nodiscard]] bool holds(const Condition& condition) const {
+    const DeckValue value = find_key(condition.key)->member.read(config_);
+    return contains(condition.values, std::get<std::string>(value.data));
+  }
+
+  [[nodiscard]] DeckKeys& keys() { return config_.deck; }
+  [[nodiscard]] const DeckKeys& keys() const { return config_.deck; }
+
+  const Deck& deck_;
+  RunConfig config_;
+  std::vector<const KeySpec*> rows_;  // of the tables that the deck has
+};
+
+}  // namespace
+
+RunConfig read_config(const Deck& deck) {
+  check_names(deck);
+  return Reader(deck).read();
+}
+
+}  // namespace carousel

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/deck_rules.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/plan/placements/traits.hpp"
+#include "core/train/slices.hpp"
+
+namespace carousel {
+namespace {
+
+void add_reduction(const ParallelConfig& parallel, std::vector<NoEffect>& found) {
+  const bool cyclic = parallel.rule != RuleKind::dp;
+  const std::string key = "parallel.reduction";
+  const std::string rule = "parallel.rule";
+  const std::string placement = "parallel.placement";
+  switch (parallel.reduction) {
+    case Reduction::ordered:
+      return;
+    case Reduction::local:
+      if (!cyclic)
+        found.push_back({key, {rule}, "it needs a cyclic rule"});
+      else if (!has_reduction(parallel, Reduction::local))
+        found.push_back({key, {placement}, "it needs \"model\""});
+      return;
+    case Reduction::overlapped:
+      if (cyclic)
+        found.push_back({key, {rule}, "it needs \"dp\""});
+      else if (!has_reduction(parallel, Reduction::overlapped))
+        found.push_back({key, {placement}, "it needs \"replicated\""});
+      return;
+    case Reduction::fast:
+      break;
+  }
+  if (has_fast_sums(parallel)) return;
+  if (traits_of(parallel.placement).meets_all)
+    found.push_back({key, {placement}, "one device has all micro-batches there"});
+  else
+    found.push_back({key,
+                     {rule, "parallel.micro_batches", "parallel.stages"},
+                     "gradients travel from device to device one by one"});
+}
+
+void add_optimizer(const OptimizerConfig& optimizer, std::vector<NoEffect>& found) {
+  const std::string momentum = "train.optimizer.momentum";
+  if (optimizer.dampening > 0 && optimizer.momentum == 0)
+    found.push_back({"train.optimizer.dampening", {momentum}, "it needs momentum"});
+  if (optimizer.nesterov && optimizer.momentum == 0)
+    found.push_back({"train.optimizer.nesterov", {momentum}, "it needs momentum"});
+  if (!optimizer.decay_norm_and_bias && optimizer.weight_decay == 0)
+    found.push_back({"train.optimizer.decay_norm_and_bias",
+                     {"train.optimizer.weight_decay"},
+                     "it needs weight decay"});
+}
+
+void add_schedule(const LearningRateConfig& schedule, std::vector<NoEffect>& found) {
+  const std::string warmup = "train.schedule.warmup_epochs";
+  if (schedule.warmup_epochs > 0) return;
+  if (schedule.warmup_factor > 0)
+    found.push_back({"train.schedule.warmup_factor", {warmup}, "it needs a warm-up"});
+  if (schedule.per_epoch && schedule.kind == ScheduleKind::constant)
+    found.push_back({"train.schedule.per_epoch",
+                     {"train.schedule.name", warmup},
+                     "it needs a learning rate that changes"});
+}
+
+}  // namespace
+
+std::vector<NoEffect> values_without_effect(const RunConfig& config) {
+  std::vector<NoEffect> found;
+  add_reduction(config.parallel, found);
+  add_optimizer(config.train.optimizer, found);
+  add_schedule(config.train.schedule, found);
+  return found;
+}
+
+void check_deck_rules(const RunConfig& config) {
+  const auto refuse = [&]<class... Args>(std::string_view key, fmt::format_string<Args...> format,
+                                         Args&&... args) {
+    fail(ExitCode::usage, "{}: {} {}", where(config, key), key,
+         fmt::format(format, std::forward<Args>(args)...));
+  };
+  with_locations(config, [&] { check_model(config.model); });
+
+  const bool epochs = config.deck.has("train.epochs");
+  const bool steps = config.deck.has("train.steps");
+  if (epochs && steps) refuse("train.steps", "and train.epochs are both given; remove one");
+  if (!epochs && !steps) refuse("train.epochs", "or train.steps must be given");
+
+  const double seconds = config.run.watchdog_seconds;
+  if (seconds > 0 && seconds < 1)
+    refuse("run.watchdog_seconds", "= {} is less than a second; 0 does without", seconds);
+
+  const ParallelConfig& parallel = config.parallel;
+  if (parallel.slack > parallel.stages)
+    refuse("parallel.slack", "= {} is more than parallel.stages = {}", parallel.slack,
+           parallel.stages);
+  if (needs_whole_slots(parallel.rule, parallel.placement) &&
+      parallel.micro_batches % parallel.stages != 0)
+    refuse("parallel.micro_batches",
+           "= {} is no multiple of parallel.stages = {}, which parallel.placement = \"{}\" needs "
+           "with parallel.rule = \"{}\"",
+           parallel.micro_batches, parallel.stages, to_string(parallel.placement),
+           to_string(parallel.rule));
+
+  if (config.train.optimizer.nesterov && config.train.optimizer.dampening != 0)
+    refuse("train.optimizer.nesterov", "needs dampening = 0");
+  if (std::ranges::adjacent_find(config.train.schedule.milestones, std::greater_equal<>()) !=
+      config.train.schedule.milestones.end())
+    refuse("train.schedule.milestones", "must rise from one to the next");
+  with_locations(config, [&] { return Slices(config.profile.steps); });
+}
+
+}  // namespace carousel

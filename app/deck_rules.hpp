@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Rules between keys of a deck that the rows of the schema cannot express. Whether the model fits
+// the data or the plan fits the machine is not decided here.
+
+#include <string>
+#include <vector>
+
+#include "app/run_config.hpp"
+
+namespace carousel {
+
+/// A value that those of other keys make meaningless.
+struct NoEffect {
+  std::string key;
+  std::vector<std::string> causes;  // the other keys
+  std::string hint;                 // what has an effect
+};
+
+/// Values without effect beyond the conditions of the schema.
+[[nodiscard]] std::vector<NoEffect> values_without_effect(const RunConfig& config);
+
+/// Throws Error(usage) with the place in the deck for values that contradict each other.
+void check_deck_rules(const RunConfig& config);
+
+}  // namespace carousel
