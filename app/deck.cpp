@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 #include <tuple>
 
@@ -103,11 +104,13 @@ void sort_by_place(std::vector<Item>& items) {
 DeckEntry parse_override(const std::string& text) {
   const Location location{.file = command_line, .line = 0, .column = 0};
   const auto equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    fail(ExitCode::usage, "{}: {} is no override; write section.key=value", command_line,
-         in_quotes(text));
+  if (equals == std::string::npos || equals == 0)
+    fail(ExitCode::usage,
+         "{}: {} is no override; write table.key=value, or table.key= to remove the key",
+         command_line, in_quotes(text));
   const std::string key = text.substr(0, equals);
   const std::string value = text.substr(equals + 1);
+  if (value.empty()) return {key, {}, location, ""};
   if (std::optional<DeckValue> parsed = parse_value(value))
     return {key, std::move(*parsed), location, value};
   if (std::string_view("\"'[{").find(value.front()) != std::string_view::npos)
@@ -118,6 +121,7 @@ DeckEntry parse_override(const std::string& text) {
 
 void apply_overrides(Deck& deck, const std::vector<std::string>& overrides) {
   std::vector<DeckEntry> given;
+  const auto removes = [](const DeckEntry& entry) { return entry.text.empty(); };
   for (const std::string& text : overrides) {
     DeckEntry entry = parse_override(text);
     const auto same = [&](const DeckEntry& other) { return other.key == entry.key; };
@@ -126,7 +130,8 @@ void apply_overrides(Deck& deck, const std::vector<std::string>& overrides) {
     std::erase_if(deck.entries, same);
     given.push_back(std::move(entry));
   }
-  deck.entries.insert(deck.entries.end(), given.begin(), given.end());
+  std::ranges::copy_if(given, std::back_inserter(deck.removed), removes);
+  std::ranges::remove_copy_if(given, std::back_inserter(deck.entries), removes);
 }
 
 }  // namespace
@@ -184,7 +189,7 @@ std::optional<DeckValue> parse_value(std::string_view text) {
 
 Deck parse_deck(std::string_view text, const std::string& path,
                 const std::vector<std::string>& overrides) {
-  Deck deck{.path = path, .tables = {}, .entries = {}};
+  Deck deck{.path = path, .tables = {}, .entries = {}, .removed = {}};
   flatten(parse(text, path), "", deck);
   sort_by_place(deck.tables);
   sort_by_place(deck.entries);

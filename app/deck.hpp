@@ -58,10 +58,12 @@ struct Deck {
   std::string path;
   std::vector<DeckTable> tables;   // in the order of the text
   std::vector<DeckEntry> entries;  // in the order of the text, then of the command line
+  std::vector<DeckEntry> removed;  // by the command line, whether the text has them or not
 };
 
-/// Reads the file at `path`, then lets every override `section.key=value` replace or add a key.
-/// Throws Error(usage) naming file, line and column, or Error(input_output).
+/// Reads the file at `path`, then lets every override `table.key=value` replace or add a key, and
+/// `table.key=` remove one. Throws Error(usage) naming file, line and column, or
+/// Error(input_output).
 [[nodiscard]] Deck read_deck(const std::string& path, const std::vector<std::string>& overrides);
 
 /// The same for text that lies in memory; `path` only names it.

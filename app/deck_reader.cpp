@@ -111,7 +111,9 @@ void check_names(const Deck& deck) {
     fail(ExitCode::usage, "{}: unknown table [{}]{}; tables are {}", to_string(table.location),
          shown(table.name), did_you_mean(table.name, tables), fmt::join(tables, ", "));
   }
-  for (const DeckEntry& entry : deck.entries) {
+  std::vector<DeckEntry> entries = deck.entries;
+  entries.insert(entries.end(), deck.removed.begin(), deck.removed.end());
+  for (const DeckEntry& entry : entries) {
     if (contains(keys, entry.key)) continue;
     if (contains(tables, entry.key))
       fail(ExitCode::usage, "{}: {} is a table, not a key; write [{}] and its keys below",
@@ -150,7 +152,7 @@ class Reader {
     for (const KeySpec* spec : rows_) drop_without_effect(*spec);
     for (const KeySpec* spec : rows_) require(*spec);
     place_data_file();
-    for (const NoEffect& value : values_without_effect(config_)) refuse(value);
+    for (const NoEffect& value : values_without_effect(config_)) reset_without_effect(value);
     check_deck_rules(config_);
     return std::move(config_);
   }
@@ -168,19 +170,43 @@ class Reader {
 
   /// Of two keys that exclude each other, the command line's replaces the deck's.
   void displace(const std::string& key, const std::string& other) {
-    if (keys().typed(key) && keys().given(other) && !keys().typed(other)) drop(*find_key(other));
+    if (!keys().typed(key) || !keys().given(other) || keys().typed(other)) return;
+    note(other, "{} is dropped: the command line gives {}", other, key);
+    drop(*find_key(other));
   }
 
-  /// Refuse, never ignore: a key that other choices make meaningless may not be given.
+  /// Refuse, never ignore: a key that other choices make meaningless may not be given, unless they
+  /// are the command line's and it is not.
   void drop_without_effect(const KeySpec& spec) {
-    for (const Condition& condition : spec.traits.only_with) {
-      if (holds(condition)) continue;
-      if (keys().given(spec.key()))
-        fail(ExitCode::usage, "{}: {} has no effect with {} = {}, only with \"{}\"; remove it",
-             keys().where(spec.key()), spec.key(), condition.key, value_of(condition.key),
-             fmt::join(condition.values, "\" or \""));
-      drop(spec);
-    }
+    const Condition* broken = nullptr;
+    for (const Condition& condition : spec.traits.only_with)
+      if (!holds(condition) && (broken == nullptr || !decided(condition.key))) broken = &condition;
+    if (broken == nullptr) return;
+    const std::string key = spec.key();
+    if (keys().typed(key) || (keys().given(key) && !decided(broken->key)))
+      fail(ExitCode::usage, "{}: {} has no effect with {}, only with \"{}\"; remove it",
+           keys().where(key), key, setting_of(broken->key), fmt::join(broken->values, "\" or \""));
+    if (keys().given(key))
+      note(key, "{} is dropped: it has no effect with {}", key, cause(broken->key));
+    drop(spec);
+  }
+
+  /// The same for a value that others make meaningless: its default takes its place.
+  void reset_without_effect(const NoEffect& value) {
+    const auto list = [&](auto&& words) {
+      std::vector<std::string> causes;
+      for (const std::string& key : value.causes) causes.push_back(words(key));
+      return fmt::to_string(fmt::join(causes, ", "));
+    };
+    const bool lost = std::ranges::any_of(value.causes, [&](auto& key) { return decided(key); });
+    const std::string setting = setting_of(value.key);
+    if (keys().typed(value.key) || !lost)
+      fail(ExitCode::usage, "{}: {} has no effect with {}; {}", keys().where(value.key), setting,
+           list([&](auto& key) { return setting_of(key); }), value.hint);
+    note(value.key, "{} is dropped: it has no effect with {}", setting,
+         list([&](auto& key) { return cause(key); }));
+    drop(*find_key(value.key));
+    keys().add(value.key);
   }
 
   void require(const KeySpec& spec) const {
@@ -189,14 +215,6 @@ class Reader {
       if (!holds(condition)) return;
     fail(ExitCode::usage, "{}: {} is missing; [{}] needs {} = {}", deck_.path, spec.key(),
          spec.table, spec.name, allowed_words(spec));
-  }
-
-  [[noreturn]] void refuse(const NoEffect& value) const {
-    std::vector<std::string> causes;
-    for (const std::string& cause : value.causes)
-      causes.push_back(fmt::format("{} = {}", cause, value_of(cause)));
-    fail(ExitCode::usage, "{}: {} = {} has no effect with {}; {}", keys().where(value.key),
-         value.key, value_of(value.key), fmt::join(causes, ", "), value.hint);
   }
 
   /// A path is relative to where it is written.
@@ -211,8 +229,27 @@ class Reader {
     keys().remove(spec.key());
   }
 
-  [[nodiscard]] std::string value_of(std::string_view key) const {
-    return to_toml(find_key(key)->member.read(config_));
+  template <class... Args>
+  void note(const std::string& key, fmt::format_string<Args...> format, Args&&... args) {
+    config_.notes.push_back(
+        fmt::format("{}: {}", keys().where(key), fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  [[nodiscard]] bool removed(std::string_view key) const {
+    return std::ranges::any_of(deck_.removed, [&](auto& entry) { return entry.key == key; });
+  }
+  /// Whether the value is what it is through the command line.
+  [[nodiscard]] bool decided(std::string_view key) const {
+    return keys().typed(key) || removed(key);
+  }
+  [[nodiscard]] std::string cause(const std::string& key) const {
+    const char* origin = keys().typed(key) ? " from the command line"
+                         : removed(key)    ? " by default, as the command line removes the key"
+                                           : "";
+    return setting_of(key) + origin;
+  }
+  [[nodiscard]] std::string setting_of(std::string_view key) const {
+    return fmt::format("{} = {}", key, to_toml(find_key(key)->member.read(config_)));
   }
   [[nodiscard]] bool holds(const Condition& condition) const {
     const DeckValue value = find_key(condition.key)->member.read(config_);

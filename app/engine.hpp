@@ -20,7 +20,7 @@ namespace carousel {
 struct EngineArguments {
   std::string command;                 // train or eval
   std::vector<std::string> operands;   // DECK, or CHECKPOINT DATASET
-  std::vector<std::string> overrides;  // section.key=value
+  std::vector<std::string> overrides;  // table.key=value
   bool overwrite = false;
   double watchdog_seconds = 0;  // that the start of MPI may take; 0: for ever
 };

@@ -17,6 +17,7 @@
 
 #include "app/commands.hpp"
 #include "app/complaint.hpp"
+#include "app/dropped_keys.hpp"
 #include "app/help_topics.hpp"
 #include "app/launcher.hpp"
 #include "app/schema.hpp"
@@ -52,7 +53,8 @@ void add_deck_help(CLI::App* command) {
 }
 
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
-  command->add_option("key=value", overrides, "Replaces a key of the deck: parallel.rule=dp");
+  command->add_option("key=value", overrides,
+                      "Replace a key: run.seed=3; or remove one: run.seed=");
 }
 
 std::string version() {
@@ -83,6 +85,12 @@ void add_weights_commands(CLI::App& app, CommandLine& line) {
 
 std::string not_empty(const std::string& value) {
   return value.empty() ? "needs a value that is not empty" : "";
+}
+
+/// An empty override would remove the key, and the row would have no name.
+std::string without_gaps(const std::string& sweep) {
+  const bool gap = ("," + sweep.substr(sweep.find('=') + 1) + ",").find(",,") != std::string::npos;
+  return gap ? "needs a value before, between and behind its commas" : "";
 }
 
 void add_commands(CLI::App& app, CommandLine& line) {
@@ -128,7 +136,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->excludes(compare)
       ->excludes(advise)
       ->excludes(json)
-      ->check(not_empty);
+      ->check(not_empty)
+      ->check(without_gaps);
   plan->add_flag("--layers", line.plan.layers, "List every layer of the model, too")
       ->excludes(compare)
       ->excludes(advise)
@@ -186,12 +195,21 @@ ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launc
     fail(ExitCode::usage,
          "which command? train, plan, eval, import, export, inspect, verify, diff or help");
   const std::string command = app.get_subcommands().front()->get_name();
-  if (command == "train") train_command(line.train, launcher);
-  if (command == "plan") plan_command(line.plan);
+  if (command == "train") {
+    say_what_is_dropped(line.train.deck, line.train.overrides, "", launcher);
+    train_command(line.train, launcher);
+  }
+  if (command == "plan") {
+    say_what_is_dropped(line.plan.deck, line.plan.overrides, line.plan.sweep, launcher);
+    plan_command(line.plan);
+  }
   if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
   if (command == "inspect") inspect_command(line.inspected);
   if (command == "verify") return verify_command(line.verified);
-  if (command == "import") import_weights_command(line.imported, launcher);
+  if (command == "import") {
+    say_what_is_dropped(line.imported.deck, line.imported.overrides, "", launcher);
+    import_weights_command(line.imported, launcher);
+  }
   if (command == "export") export_weights_command(line.exported, launcher);
   if (command == "diff") return diff_command(line.run_a, line.run_b);
   if (command == "help") print_help(app, line.topic);

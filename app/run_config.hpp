@@ -48,10 +48,12 @@ struct RunConfig {
   ProfileConfig profile;
   std::optional<Machine> machine;  // to predict step times for
   DeckKeys deck;                   // where all this comes from
+  std::vector<std::string> notes;  // keys of the deck that the command line made void, a line each
 };
 
-/// Reads and checks a deck with overrides `section.key=value`. Throws Error(usage) with the place
-/// in the deck, or Error(input_output).
+/// Reads and checks a deck with overrides `table.key=value` and `table.key=`. A key of the deck
+/// that an override deprives of its effect is dropped with a note. Throws Error(usage) with the
+/// place in the deck, or Error(input_output).
 [[nodiscard]] RunConfig load_run_config(const std::string& path,
                                         const std::vector<std::string>& overrides);
 /// The same for text that lies in memory, such as the deck inside a checkpoint.

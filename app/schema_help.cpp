@@ -91,7 +91,7 @@ std::string deck_help() {
     text += fmt::format("\n[{}]  {}\n", table.name, table.doc);
     for (const KeySpec& spec : table.keys) text += key_help(spec);
   }
-  text += "\nOn the command line: section.key=value, for example parallel.rule=dp\n";
+  text += "\nOn the command line parallel.rule=dp replaces a key, parallel.slack= removes it.\n";
   return text;
 }
 

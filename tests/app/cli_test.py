@@ -127,7 +127,8 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(table, r"pipeline +0.571  N / \(N \+ S - 1\) +1.000")
         lines = self.run_carousel("plan", deck, "--sweep", "parallel.micro_batches=1,2,4").stdout
         self.assertEqual([line.split()[0] for line in lines.splitlines()[2:5]], ["1", "2", "4"])
-        for wrong in ("parallel.stages", "parallel.stages=", "parallel.stags=1"):
+        for wrong in ("parallel.stages", "parallel.stages=", "parallel.stages=1,,2",
+                      "parallel.stags=1"):
             self.refused("plan", deck, "--sweep", wrong)
         machine = [f"machine.{key}=1e9" for key in
                    ("flops", "memory_bandwidth", "node_bandwidth", "network_bandwidth")]
@@ -216,7 +217,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("frob", self.refused("frob"))
         self.assertIn("DECK", self.refused("train"))
         self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
-        self.assertIn("section.key=value", self.refused("plan", "x.toml", "frob"))
+        self.assertIn("table.key=value", self.refused("plan", "x.toml", "frob"))
         self.assertIn("topics are deck, rules, files, faults, exit-codes",
                       self.refused("help", "frob"))
         self.assertIn("subcommand is required", self.refused("import"))
@@ -229,6 +230,39 @@ class CommandLine(unittest.TestCase):
                       self.refused("train", "x.toml", "train.step=3"))
         (self.folder / "bad.toml").write_text(DECK.replace("steps", "stpes"))
         self.assertIn("bad.toml:13:1: unknown key train.stpes", self.refused("plan", "bad.toml"))
+
+    def test_keys_that_the_command_line_deprives_of_effect(self):
+        data = pathlib.Path(INPUTS) / "digits.h5"
+        deck = (pathlib.Path(INPUTS) / "digits.toml").read_text()
+        slack = deck.replace("stages = 4 ", "slack = 1\nstages = 4 ").replace("digits.h5", str(data))
+        (self.folder / "slack.toml").write_text(slack)
+        line = slack[:slack.index("slack = 1")].count("\n") + 1
+        dropped = (f"carousel: slack.toml:{line}:1: parallel.slack is dropped: it has no effect "
+                   "with parallel.rule = \"dp\" from the command line\n")
+        ways = (["plan", "slack.toml", "parallel.rule=dp"],
+                ["train", "slack.toml", "parallel.rule=dp", "--validate"],
+                ["plan", "slack.toml", "--sweep", "parallel.rule=dp,cdp-v2"],
+                ["plan", "slack.toml", "parallel.rule=dp", "--sweep", "parallel.stages=1,2"])
+        for words in ways:
+            result = self.run_carousel(*words)
+            self.assertEqual((result.stderr, result.returncode), (dropped, 0), words)
+        for quiet in ("parallel.slack=", "parallel.slack=2"):
+            self.assertEqual(self.run_carousel("plan", "slack.toml", quiet).stderr, "")
+        # What the command line itself gives, or the deck alone, is refused.
+        self.refused("plan", "slack.toml", "parallel.rule=dp", "parallel.slack=1")
+        (self.folder / "slack.toml").write_text(slack.replace("cdp-v2", "dp"))
+        self.refused("plan", "slack.toml", "train.epochs=3")
+        self.assertIn("data.file is missing", self.refused("plan", "x.toml", "data.file="))
+        self.assertIn("unknown key run.sed (did you mean run.seed?)",
+                      self.refused("plan", "x.toml", "run.sed="))
+
+    @unittest.skipUnless(shutil.which("mpiexec"), "no mpiexec")
+    def test_one_rank_says_what_is_dropped(self):
+        self.add_engine()
+        result = self.run_carousel("train", "x.toml", "train.epochs=1",
+                                   before=["mpiexec", "-n", "4"])
+        self.assertEqual(result.stdout.count("train.epochs=1|"), 4)
+        self.assertEqual(result.stderr.count("is dropped: the command line gives train.epochs"), 1)
 
     def add_dataset(self, name, *shape):
         write_dataset(self.folder / name, shape)

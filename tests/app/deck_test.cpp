@@ -68,10 +68,19 @@ TEST(Deck, OverridesReplaceAndAdd) {
   EXPECT_EQ(to_string(deck.entries[3].location), "command line");
 }
 
+TEST(Deck, OverridesRemove) {
+  const Deck deck = parse("[a]\nx = 1\ny = 2\n", {"a.x=", "a.z=", "a.w=\"\""});
+  ASSERT_EQ(deck.entries.size(), 2U);
+  EXPECT_EQ(deck.entries[0].key, "a.y");
+  EXPECT_EQ(deck.entries[1].value, value(std::string()));
+  ASSERT_EQ(deck.removed.size(), 2U);
+  EXPECT_EQ(deck.removed[1].key, "a.z");
+}
+
 TEST(Deck, RefusesBadOverrides) {
-  EXPECT_THAT(refusal("", {"a.x"}), HasSubstr("section.key=value"));
-  EXPECT_THAT(refusal("", {"=3"}), HasSubstr("section.key=value"));
-  EXPECT_THAT(refusal("", {"a.x="}), HasSubstr("section.key=value"));
+  EXPECT_THAT(refusal("", {"a.x"}), HasSubstr("table.key=value"));
+  EXPECT_THAT(refusal("", {"=3"}), HasSubstr("table.key=value"));
+  EXPECT_THAT(refusal("", {"a.x=", "a.x=2"}), HasSubstr("twice"));
   EXPECT_THAT(refusal("", {"a.x=[1, 2"}), HasSubstr("no value"));
   EXPECT_THAT(refusal("", {"a.x=1", "a.x=2"}), HasSubstr("twice"));
 }

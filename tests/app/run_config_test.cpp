@@ -17,7 +17,9 @@ namespace carousel {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -203,19 +205,20 @@ TEST(RunConfig, RefusesMissingKeys) {
 }
 
 TEST(RunConfig, RefusesKeysWithoutEffect) {
-  EXPECT_THAT(refusal({"parallel.rule=dp"}),
+  EXPECT_THAT(refusal("cdp-v2", "dp"),
               AllOf(StartsWith("inputs/x.toml:15:1: parallel.slack has no effect"),
                     HasSubstr("only with \"cdp-v2\"")));
+  EXPECT_THAT(refusal({"parallel.rule=dp", "parallel.slack=1"}),
+              StartsWith("command line: parallel.slack has no effect"));
   EXPECT_THAT(refusal({"parallel.order=accumulate"}), HasSubstr("parallel.order has no effect"));
   EXPECT_THAT(refusal({"parallel.reduction=fast", "parallel.micro_batches=2"}),
               HasSubstr("no effect with parallel.rule = \"cdp-v2\", parallel.micro_batches = 2, "
                         "parallel.stages = 2; gradients"));
-  EXPECT_THAT(refusal({"train.schedule.name=cosine"}), HasSubstr("milestones has no effect"));
   EXPECT_THAT(refusal({"train.schedule.final_factor=0.1"}), HasSubstr("only with \"cosine\""));
   EXPECT_THAT(refusal({"train.schedule.warmup_epochs=0", "train.schedule.warmup_factor=0.1"}),
               HasSubstr("with train.schedule.warmup_epochs = 0.0"));
   EXPECT_THAT(refusal({"train.optimizer.dampening=0.1"}), HasSubstr("nesterov needs"));
-  EXPECT_THAT(refusal({"train.optimizer.momentum=0"}), HasSubstr("it needs momentum"));
+  EXPECT_THAT(refusal("momentum = 0.9", "momentum = 0"), HasSubstr("it needs momentum"));
   EXPECT_THAT(refusal("[3, 4.5]", "[3, 3]"), HasSubstr("must rise"));
   std::string dp = digits;
   dp.replace(dp.find("slack = 1\n"), 10, "");
@@ -225,6 +228,65 @@ TEST(RunConfig, RefusesKeysWithoutEffect) {
       refusal_of(dp, {"parallel.rule=dp", "parallel.placement=single", "parallel.reduction=fast"}),
       HasSubstr("one device"));
   EXPECT_THAT(refusal({"parallel.reduction=local"}), HasSubstr("it needs \"model\""));
+}
+
+/// What is said about the keys that `overrides` deprive of their effect; the resolved deck reads
+/// back the same without a word.
+std::vector<std::string> notes(const std::vector<std::string>& overrides) {
+  const RunConfig config = load(overrides);
+  const RunConfig again = parse_run_config(resolved_deck(config), "y.toml", {});
+  EXPECT_EQ(resolved_deck(again, false), resolved_deck(config, false));
+  EXPECT_THAT(again.notes, IsEmpty());
+  return config.notes;
+}
+
+TEST(RunConfig, DropsKeysThatTheCommandLineDeprivesOfEffect) {
+  EXPECT_THAT(notes({}), IsEmpty());
+  EXPECT_THAT(notes({"parallel.rule=dp"}),
+              ElementsAre("inputs/x.toml:15:1: parallel.slack is dropped: it has no effect with "
+                          "parallel.rule = \"dp\" from the command line"));
+  EXPECT_THAT(notes({"train.steps=3"}),
+              ElementsAre("inputs/x.toml:19:1: train.epochs is dropped: the command line gives "
+                          "train.steps"));
+  EXPECT_THAT(notes({"train.schedule.name=one-cycle"}),
+              ElementsAre(HasSubstr("warmup_epochs is dropped"), HasSubstr("milestones is")));
+  EXPECT_THAT(notes({"train.schedule.name="}),
+              ElementsAre(HasSubstr("with train.schedule.name = \"constant\" by default, as the "
+                                    "command line removes the key")));
+  EXPECT_THAT(notes({"model.name=resnet", "model.depth=18", "model.stem=cifar"}),
+              ElementsAre(HasSubstr("model.widths is dropped")));
+  EXPECT_THAT(notes({"train.optimizer.momentum="}),
+              ElementsAre(HasSubstr("nesterov = true is dropped: it has no effect with "
+                                    "train.optimizer.momentum = 0.0 by default")));
+  EXPECT_FALSE(load({"train.optimizer.momentum="}).train.optimizer.nesterov);
+  EXPECT_EQ(load({"parallel.rule=dp"}).parallel.slack, 0);
+}
+
+TEST(RunConfig, DropsValuesOnlyWhereTheCommandLineIsTheCause) {
+  std::string fast = digits;
+  fast.replace(fast.find("slack = 1"), 9, "reduction = \"fast\"");
+  const auto read = [&](const std::vector<std::string>& overrides) {
+    return parse_run_config(fast, "x.toml", overrides);
+  };
+  EXPECT_EQ(read({}).parallel.reduction, Reduction::fast);
+  const RunConfig config = read({"parallel.stages=4"});
+  EXPECT_EQ(config.parallel.reduction, Reduction::ordered);
+  EXPECT_THAT(config.notes,
+              ElementsAre("x.toml:15:1: parallel.reduction = \"fast\" is dropped: it has no effect "
+                          "with parallel.rule = \"cdp-v2\", parallel.micro_batches = 4, "
+                          "parallel.stages = 4 from the command line"));
+  EXPECT_THAT(resolved_deck(config),
+              HasSubstr("reduction = \"ordered\"                     # def"));
+  fast.replace(fast.find("replicated"), 10, "single");
+  EXPECT_THAT(refusal_of(fast, {"parallel.stages=4"}), HasSubstr("one device"));
+}
+
+TEST(RunConfig, RemovedKeysHaveTheirDefault) {
+  EXPECT_EQ(load({"run.seed="}).run.seed, RunTable{}.seed);
+  EXPECT_EQ(load({"train.epochs=", "train.steps=7"}).train.epochs, 0);
+  EXPECT_THAT(notes({"train.epochs=", "train.steps=7", "machine.memory="}), IsEmpty());
+  EXPECT_THAT(refusal({"run.name="}), StartsWith("inputs/x.toml: run.name is missing"));
+  EXPECT_THAT(refusal({"run.nam="}), HasSubstr("did you mean run.name?"));
 }
 
 TEST(RunConfig, RefusesPlacementsThatNeedWholeSlots) {
@@ -260,7 +322,7 @@ TEST(RunConfig, ReadsResidualNetworks) {
               HasSubstr("no effect with model.name = \"resnet\""));
   EXPECT_THAT(refusal({"model.depth=18"}), HasSubstr("no effect with model.name = \"mlp\""));
   EXPECT_THAT(refusal({"model.stem=cifar"}), HasSubstr("no effect with model.name = \"mlp\""));
-  EXPECT_THAT(refusal({"model.name=resnet"}), HasSubstr("model.widths has no effect"));
+  EXPECT_THAT(refusal({"model.name=resnet"}), HasSubstr("model.depth is missing"));
   EXPECT_THAT(refusal("widths = [64, 32, 10]", "name = \"resnet\"\nstem = \"cifar\""),
               HasSubstr("model.depth is missing"));
   EXPECT_THAT(refusal("widths = [64, 32, 10]", "name = \"resnet\"\ndepth = 18"),
