@@ -5,8 +5,10 @@
 // MPI, so that planning and reading work on a login node.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -20,7 +22,9 @@
 #include "app/dropped_keys.hpp"
 #include "app/help_topics.hpp"
 #include "app/launcher.hpp"
+#include "app/nearest.hpp"
 #include "app/schema.hpp"
+#include "app/usage.hpp"
 #include "core/base/descriptor.hpp"
 #include "core/base/version.hpp"
 
@@ -38,7 +42,7 @@ struct CommandLine {
   std::string run_b;
   ImportArguments imported;
   ExportArguments exported;
-  std::string topic;
+  std::vector<std::string> topic;
 };
 
 /// Prints and ends the parse as a success, before missing arguments are complained about.
@@ -46,7 +50,7 @@ void add_deck_help(CLI::App* command) {
   command->add_flag_callback(
       "--help-deck",
       [] {
-        fmt::print("{}", deck_help());
+        fmt::print("{}", deck_help(""));
         throw CLI::Success();
       },
       "Print every key of a deck");
@@ -170,30 +174,44 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_weights_commands(app, line);
 
   CLI::App* help = app.add_subcommand("help", "Help on carousel, a command or a topic");
-  help->add_option("TOPIC", line.topic, "The name of a command, or one of the topics below");
+  help->add_option("TOPIC", line.topic, "A command, or one of the topics below; deck TABLE, too");
   help->footer(list_of_topics());
   app.footer(list_of_topics());
 }
 
-void print_help(const CLI::App& app, const std::string& topic) {
-  if (const std::optional<std::string> page = help_on(topic)) {
-    fmt::print("{}", *page);
+void print_help(const CLI::App& app, const std::vector<std::string>& topic) {
+  if (!topic.empty() && topic.front() == "deck") {
+    if (topic.size() > 2)
+      fail(ExitCode::usage, "carousel help deck takes one table, not {}", topic.size() - 1);
+    fmt::print("{}", deck_help(topic.size() == 2 ? topic.back() : ""));
     return;
   }
-  const auto named = [&](const CLI::App* command) { return command->get_name() == topic; };
-  const std::vector<const CLI::App*> commands = app.get_subcommands(named);
-  if (!topic.empty() && commands.empty())
-    fail(ExitCode::usage, "no help on {}; topics are {}, and every command", topic,
-         fmt::join(help_topics(), ", "));
-  const CLI::App* command = topic.empty() ? &app : commands.front();
-  const std::string name = topic.empty() ? "carousel" : "carousel " + topic;
+  if (topic.size() == 1) {
+    if (const std::optional<std::string> page = help_on(topic.front())) {
+      fmt::print("{}", *page);
+      return;
+    }
+  }
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  for (const std::string& word : topic) {
+    const std::vector<std::string> commands = command_names(*command);
+    std::vector<std::string> topics;
+    if (command == &app) topics = help_topics();
+    topics.insert(topics.end(), commands.begin(), commands.end());
+    if (std::ranges::find(commands, word) == commands.end())
+      fail(ExitCode::usage, "carousel help has no topic {}{}{}{}", in_quotes(word),
+           did_you_mean(word, topics), topics.empty() ? "" : "; topics are ",
+           fmt::join(topics, ", "));
+    command = command->get_subcommand(word);
+    name += " " + word;
+  }
   fmt::print("{}", app.get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal));
 }
 
 ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launcher) {
   if (app.get_subcommands().empty())
-    fail(ExitCode::usage,
-         "which command? train, plan, eval, import, export, inspect, verify, diff or help");
+    fail(ExitCode::usage, "{}", explain(app, CLI::RequiredError::Subcommand(1)));
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "train") {
     say_what_is_dropped(line.train.deck, line.train.overrides, "", launcher);
@@ -241,7 +259,7 @@ int guarded_main(int argc, char** argv) {
       flush_output();
       return code;
     } catch (const CLI::ParseError& error) {
-      fail(ExitCode::usage, "{}; see carousel --help", error.what());
+      fail(ExitCode::usage, "{}", explain(app, error));
     }
     const ExitCode code = run(app, line, launcher);
     flush_output();

@@ -78,7 +78,8 @@ struct TableSpec {
 /// What a key takes, in words: "an integer, 1 to 4096".
 [[nodiscard]] std::string allowed_words(const KeySpec& spec);
 
-/// Help on every key, for a terminal of 80 columns.
-[[nodiscard]] std::string deck_help();
+/// Help on the keys of a table, or of all without a name, for a terminal of 80 columns. Throws
+/// Error(usage) naming the table that was probably meant.
+[[nodiscard]] std::string deck_help(const std::string& table = "");
 
 }  // namespace carousel

@@ -6,7 +6,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "app/nearest.hpp"
 #include "app/schema.hpp"
+#include "core/base/check.hpp"
 
 namespace carousel {
 namespace {
@@ -85,14 +89,22 @@ std::string allowed_words(const KeySpec& spec) {
   return fmt::format("\"{}\"", fmt::join(spec.allowed.choices, "\", \""));
 }
 
-std::string deck_help() {
-  std::string text = "A deck is a TOML file with these tables and keys.\n";
-  for (const TableSpec& table : deck_tables()) {
-    text += fmt::format("\n[{}]  {}\n", table.name, table.doc);
-    for (const KeySpec& spec : table.keys) text += key_help(spec);
+std::string deck_help(const std::string& table) {
+  const std::vector<std::string> names = table_names();
+  if (!table.empty() && std::ranges::find(names, table) == names.end())
+    fail(ExitCode::usage, "a deck has no table {}{}; tables are {}", in_quotes(table),
+         did_you_mean(table, names), fmt::join(names, ", "));
+  std::string text;
+  for (const TableSpec& each : deck_tables()) {
+    if (!table.empty() && each.name != table) continue;
+    text += fmt::format("{}[{}]  {}\n", text.empty() ? "" : "\n", each.name, each.doc);
+    for (const KeySpec& spec : each.keys) text += key_help(spec);
   }
-  text += "\nOn the command line parallel.rule=dp replaces a key, parallel.slack= removes it.\n";
-  return text;
+  if (!table.empty()) return text;
+  return fmt::format(
+      "A deck is a TOML file with these tables and keys.\n\n{}\n"
+      "On the command line parallel.rule=dp replaces a key, parallel.slack= removes it.\n",
+      text);
 }
 
 }  // namespace carousel

@@ -213,15 +213,36 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(codes, [0, 2, 3, 4, 65, 70, 74, 75, 76, 77])
 
     def test_wrong_command_lines(self):
-        self.assertIn("which command", self.refused())
-        self.assertIn("frob", self.refused("frob"))
+        self.assertIn("carousel needs a command: train, plan, ", self.refused())
         self.assertIn("DECK", self.refused("train"))
         self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
         self.assertIn("table.key=value", self.refused("plan", "x.toml", "frob"))
         self.assertIn("topics are deck, rules, files, faults, exit-codes",
                       self.refused("help", "frob"))
-        self.assertIn("subcommand is required", self.refused("import"))
+        self.assertIn("needs a command: weights", self.refused("import"))
         self.assertIn("DECK", self.refused("import", "weights", "a.h5"))
+        self.assertIn("does not expect \"c\"", self.refused("eval", "a", "b", "c"))
+
+    def test_misspelt_words_are_guessed(self):
+        for words, meant in ((["trian"], "train"), (["trian", "x.toml", "--overwrite"], "train"),
+                             (["import", "wieghts", "a"], "weights"), (["--versoin"], "--version"),
+                             (["train", "--overwrit"], "--overwrite"),
+                             (["plan", "x.toml", "--sgv=a"], "--svg"), (["help", "trian"], "train"),
+                             (["help", "import", "wights"], "weights"),
+                             (["help", "deck", "trian"], "train"),
+                             (["help", "deck", "optimizer"], "train.optimizer")):
+            self.assertIn(f" (did you mean {meant}?)", self.refused(*words), words)
+        for words in (["frob"], ["help", "frob"], ["help", "deck", "frob"], ["plan", "x", "--f"]):
+            self.assertNotIn("did you mean", self.refused(*words), words)
+
+    def test_help_on_one_table(self):
+        whole = self.run_carousel("help", "deck").stdout
+        for table in ("train", "train.optimizer", "machine"):
+            text = self.run_carousel("help", "deck", table).stdout
+            self.assertTrue(text.startswith(f"[{table}]  "))
+            self.assertEqual(text.count("["), 1)
+            self.assertIn(text, whole)
+        self.assertIn("FILE", self.run_carousel("help", "import", "weights").stdout)
 
     def test_wrong_decks(self):
         self.assertIn("No such file", self.refused("plan", "none.toml"))
