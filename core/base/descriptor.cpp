@@ -46,6 +46,10 @@ Descriptor Descriptor::overwrite(const std::string& path) {
   return {path, O_WRONLY};
 }
 
+Descriptor Descriptor::update(const std::string& path) {
+  return {path, O_RDWR};
+}
+
 Descriptor Descriptor::open_folder(const std::string& path) {
   return {path, O_RDONLY | O_DIRECTORY};
 }
@@ -86,6 +90,20 @@ void Descriptor::read_at(std::int64_t offset, std::span<std::byte> bytes) const 
     bytes = bytes.subspan(static_cast<std::size_t>(got));
     offset += got;
   }
+}
+
+void Descriptor::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(fd_, bytes.data(), bytes.size(), offset);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) failed("write", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    offset += put;
+  }
+}
+
+void Descriptor::resize(std::int64_t bytes) {
+  if (::ftruncate(fd_, bytes) != 0) failed("resize", errno);
 }
 
 void Descriptor::write(std::span<const std::byte> bytes) {

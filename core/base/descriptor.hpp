@@ -22,6 +22,8 @@ class Descriptor {
   static Descriptor create(const std::string& path);
   /// Opens an existing file to write over its bytes.
   static Descriptor overwrite(const std::string& path);
+  /// Opens an existing file to read and write its bytes.
+  static Descriptor update(const std::string& path);
   /// Opens a folder, so that sync() makes renames in it last.
   static Descriptor open_folder(const std::string& path);
 
@@ -36,6 +38,10 @@ class Descriptor {
   /// Reads exactly `bytes.size()` bytes at `offset`; does not move a file position, so that threads
   /// may share the descriptor.
   void read_at(std::int64_t offset, std::span<std::byte> bytes) const;
+  /// Writes all bytes at `offset`; does not move a file position.
+  void write_at(std::int64_t offset, std::span<const std::byte> bytes);
+  /// Cuts the file, or lets it end later with zeros, which take no room on most disks.
+  void resize(std::int64_t bytes);
   /// Writes all bytes at the file position; allocates nothing unless it fails.
   void write(std::span<const std::byte> bytes);
   /// Returns once the bytes are on the disk.

@@ -9,34 +9,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "core/base/hdf5_medium.hpp"
+#include "core/base/hdf5_types.hpp"
 
 namespace carousel::hdf5 {
 namespace {
-
-template <class T>
-hid_t native_type() {
-  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
-  if constexpr (std::is_same_v<T, int>) return H5T_NATIVE_INT;
-  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
-  if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_NATIVE_UINT64;
-  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
-  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
-}
-
-/// The largest number if the product is larger, so that no damaged shape looks small.
-std::size_t elements(const Shape& shape) {
-  std::size_t count = 1;
-  for (const hsize_t extent : shape) {
-    if (__builtin_mul_overflow(count, extent, &count))
-      count = std::numeric_limits<std::size_t>::max();
-  }
-  return count;
-}
 
 std::string type_name(hid_t type) {
   const std::size_t bits = 8 * H5Tget_size(type);
@@ -119,6 +100,13 @@ File File::open(const std::string& path) {
 File File::create(const std::string& path) {
   quiet_library();
   return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, latest_format().get()), true};
+}
+
+File File::create_on(const std::string& path, Medium& medium) {
+  quiet_library();
+  const Handle access = latest_format();
+  use_medium(access, medium);
+  return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), true};
 }
 
 bool File::contains(const std::string& object) const {
@@ -281,6 +269,15 @@ void File::append_raw(const std::string& dataset, hid_t type, const void* data, 
         "H5Sselect_hyperslab", dataset);
   check(H5Dwrite(set.get(), type, source.get(), target.get(), H5P_DEFAULT, data), "H5Dwrite",
         dataset);
+}
+
+void File::reserve(const std::string& dataset, hid_t type, const Shape& shape) {
+  const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr),
+                     H5Sclose);
+  const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
+  if (elements(shape) > 0) H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY);
+  const Handle made = create_dataset(dataset, type, space.get(), properties.get());
 }
 
 template <class T>

@@ -59,6 +59,8 @@ struct DatasetInfo {
 /// Fletcher32 checksum.
 enum class Layout : std::uint8_t { contiguous, checked };
 
+class Medium;
+
 /// An open file. Element types T are std::uint8_t, int, std::int64_t, std::uint64_t, float, double.
 /// Throws Error(bad_data) when reading fails, Error(input_output) when writing does.
 class File {
@@ -70,6 +72,8 @@ class File {
   /// Makes a file that lives in memory only, which grows by so many bytes at a time; `path` names
   /// it in errors.
   static File create_in_memory(const std::string& path, std::size_t growth = std::size_t{1} << 16);
+  /// Makes a file of which every byte goes to a medium; `path` names it in errors.
+  static File create_on(const std::string& path, Medium& medium);
   /// Reads a file from its bytes, which must outlive it; `path` names it in errors.
   static File open_image(const std::string& path, std::span<const std::byte> image);
 
@@ -132,6 +136,8 @@ class File {
   void close();
 
  private:
+  friend class RowFile;  // whose rows have types of HDF5
+
   File(std::string path, hid_t id, bool writable);
 
   Handle open_dataset(const std::string& dataset) const;
@@ -141,6 +147,8 @@ class File {
   Handle create_dataset(const std::string& dataset, hid_t type, hid_t space, hid_t properties);
   void write_raw(const std::string& dataset, hid_t type, const void* data, const Shape& shape,
                  Layout layout);
+  /// Makes a dataset in one run of bytes and writes none of them.
+  void reserve(const std::string& dataset, hid_t type, const Shape& shape);
   void append_raw(const std::string& dataset, hid_t type, const void* data, std::size_t count,
                   const Shape& row);
   void set_raw(const std::string& object, const std::string& name, hid_t type, hid_t space,

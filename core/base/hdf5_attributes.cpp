@@ -9,28 +9,10 @@
 
 #include "core/base/check.hpp"
 #include "core/base/hdf5.hpp"
+#include "core/base/hdf5_types.hpp"
 
 namespace carousel::hdf5 {
 namespace {
-
-Handle string_type(std::size_t size) {
-  Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type.get(), std::max<std::size_t>(1, size));
-  H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
-  H5Tset_cset(type.get(), H5T_CSET_UTF8);
-  return type;
-}
-
-/// Copies strings into cells of equal size, filled up with zeros.
-template <class Strings>
-std::vector<char> packed(const Strings& values, std::size_t size) {
-  std::vector<char> cells(values.size() * size, '\0');
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    const std::string_view text(values[k]);
-    std::copy_n(text.data(), std::min(size, text.size()), cells.data() + k * size);
-  }
-  return cells;
-}
 
 std::size_t longest(const std::vector<std::string>& values) {
   std::size_t size = 1;
@@ -56,8 +38,8 @@ void File::write_strings(const std::string& dataset, const std::vector<std::stri
 }
 
 void File::append_strings(const std::string& dataset, std::span<const char* const> values) {
-  constexpr std::size_t size = 16;
-  append_raw(dataset, string_type(size).get(), packed(values, size).data(), values.size(), {});
+  append_raw(dataset, string_type(word_size).get(), packed(values, word_size).data(), values.size(),
+             {});
 }
 
 std::vector<std::string> File::read_string_values(hid_t id, bool attribute,

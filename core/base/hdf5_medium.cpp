@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/hdf5_medium.hpp"
+
+#include <exception>
+#include <new>
+
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
+namespace carousel::hdf5 {
+namespace {
+
+/// What HDF5 knows of an open file: its own fields, which must come first, and ours.
+struct OpenFile {
+  H5FD_t of_library;
+  Medium* medium;
+};
+
+Medium& medium_of(const H5FD_t* file) {
+  return *reinterpret_cast<const OpenFile*>(file)->medium;
+}
+
+H5FD_t* open(const char*, unsigned, hid_t access, haddr_t) {
+  const void* info = H5Pget_driver_info(access);
+  auto* file = new (std::nothrow) OpenFile{};
+  if (file == nullptr || info == nullptr) return nullptr;
+  file->medium = *static_cast<Medium* const*>(info);
+  return &file->of_library;
+}
+
+herr_t close(H5FD_t* file) {
+  delete reinterpret_cast<OpenFile*>(file);
+  return 0;
+}
+
+/// Two files are one where they have the same medium.
+int compare(const H5FD_t* a, const H5FD_t* b) {
+  const std::less<> before;
+  const Medium *first = &medium_of(a), *second = &medium_of(b);
+  return before(first, second) ? -1 : static_cast<int>(before(second, first));
+}
+
+herr_t query(const H5FD_t*, unsigned long* features) {
+  *features = 0;  // HDF5 asks for room, and writes, piece by piece
+  return 0;
+}
+
+haddr_t allocate(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
+  Part part = Part::metadata;
+  if (type == H5FD_MEM_SUPER) part = Part::superblock;
+  if (type == H5FD_MEM_DRAW) part = Part::values;
+  haddr_t address = HADDR_UNDEF;
+  Medium& medium = medium_of(file);
+  medium.keep([&] {
+    address = static_cast<haddr_t>(medium.allocate(part, static_cast<std::int64_t>(size)));
+  });
+  return address;
+}
+
+haddr_t end(const H5FD_t* file, H5FD_mem_t) {
+  return static_cast<haddr_t>(medium_of(file).end());
+}
+
+herr_t set_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
+  Medium& medium = medium_of(file);
+  // HDF5 begins every file by giving it no length.
+  if (end > 0) medium.keep([&] { medium.set_end(static_cast<std::int64_t>(end)); });
+  return 0;
+}
+
+herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, void* bytes) {
+  Medium& medium = medium_of(file);
+  medium.keep([&] {
+    medium.read(static_cast<std::int64_t>(offset), {static_cast<std::byte*>(bytes), size});
+  });
+  return 0;
+}
+
+herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, const void* bytes) {
+  Medium& medium = medium_of(file);
+  medium.keep([&] {
+    medium.write(static_cast<std::int64_t>(offset), {static_cast<const std::byte*>(bytes), size});
+  });
+  return 0;
+}
+
+const H5FD_class_t& driver() {
+  static const H5FD_class_t driver = [] {
+    H5FD_class_t functions = {};
+#ifdef H5FD_CLASS_VERSION
+    functions.version = H5FD_CLASS_VERSION;
+    functions.value = static_cast<H5FD_class_value_t>(H5_VFD_RESERVED + 1);
+#endif
+    functions.name = "carousel medium";
+    functions.maxaddr = HADDR_MAX;
+    functions.fc_degree = H5F_CLOSE_WEAK;
+    functions.fapl_size = sizeof(Medium*);
+    functions.open = open;
+    functions.close = close;
+    functions.cmp = compare;
+    functions.query = query;
+    functions.alloc = allocate;
+    functions.get_eoa = end;
+    functions.set_eoa = set_end;
+    functions.get_eof = end;
+    functions.read = read;
+    functions.write = write;
+    return functions;
+  }();
+  return driver;
+}
+
+}  // namespace
+
+void Medium::keep(const std::function<void()>& function) noexcept {
+  if (failure_) return;
+  try {
+    function();
+  } catch (const Error& error) {
+    failure_ = error;
+  } catch (const std::exception& error) {
+    failure_.emplace(ExitCode::internal, error.what());
+  }
+}
+
+void use_medium(const Handle& access, Medium& medium) {
+  static const hid_t id = H5FDregister(&driver());
+  const Medium* const info = &medium;
+  CAROUSEL_CHECK(id >= 0 && H5Pset_driver(access.get(), id, &info) >= 0,
+                 "HDF5 takes no driver for its files");
+}
+
+}  // namespace carousel::hdf5

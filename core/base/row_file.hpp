@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An HDF5 file whose datasets grow by rows while others read it. What it costs to add rows does not
+// depend on how many there are. It does not know what the rows mean.
+//
+// On disk, every dataset is one run of bytes with room behind it. To publish means: the new rows go
+// into that room, which no reader knows of; then a fresh copy of all that HDF5 says about the
+// datasets (the metadata, a few KiB) goes where no reader looks; then the 48 bytes of the
+// superblock, which lead to that copy, are replaced by one write. So the file holds all published
+// rows at whatever moment the process is killed, and a reader sees the rows before or after. Who
+// keeps a file open for long opens it anew to see more; after ten seconds its parts may differ.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/descriptor.hpp"
+#include "core/base/hdf5.hpp"
+
+namespace carousel::hdf5 {
+
+class RowFile {
+ public:
+  /// Writes what the file holds besides rows.
+  using WriteRest = std::function<void(File&)>;
+
+  /// There is no file of that name until the first publish().
+  explicit RowFile(std::string path) : path_(std::move(path)) {}
+
+  /// Adds rows of shape `row` at the end of a dataset, which starts with the first call; T as in
+  /// File. They are kept until publish().
+  template <class T>
+  void append(const std::string& dataset, std::span<const T> values, const Shape& row = {});
+  /// The same with strings, which are cut at 16 characters.
+  void append_strings(const std::string& dataset, std::span<const char* const> values);
+
+  /// Brings all rows to the file. Error(input_output), for example on a full disk, leaves it as it
+  /// was.
+  void publish(const WriteRest& write_rest);
+  /// Replaces the file by one without spare room, whose rows have checksums. Nothing is added
+  /// afterwards.
+  void finish(const WriteRest& write_rest);
+
+ private:
+  struct Column {
+    std::string dataset;
+    Handle type = {};
+    Shape row = {};
+    std::int64_t row_bytes = 0;
+    std::vector<std::byte> pending = {};  // rows that are not in the file
+    std::int64_t bytes = 0;               // of rows that are
+    std::int64_t place = 0;               // offset of the first
+    std::int64_t room = 0;                // bytes for them from there
+
+    [[nodiscard]] Shape shape() const;
+  };
+  /// Room for one copy of the metadata.
+  struct Slot {
+    std::int64_t place = 0;
+    std::int64_t room = 0;
+    std::chrono::steady_clock::time_point left = {};  // when it ceased to be the newest
+  };
+  class Snapshot;
+
+  void append_raw(const std::string& dataset, Handle type, std::span<const std::byte> values,
+                  const Shape& row);
+  void write_rows(Descriptor& file, Column& column);
+  void take(Snapshot& snapshot, const WriteRest& write_rest) const;
+  /// Returns the slot that it has written to.
+  std::size_t write_metadata(Descriptor& file, const WriteRest& write_rest,
+                             std::vector<std::byte>& superblock);
+  void make_long_enough(Descriptor& file);
+  void copy_rows(File& file, const Descriptor& source, const Column& column) const;
+
+  std::string path_;
+  bool exists_ = false;
+  std::int64_t end_ = 4096;  // of all places; the superblock has the first page to itself
+  std::int64_t length_ = 0;  // of the file
+  std::vector<Column> columns_;
+  std::vector<Slot> slots_;
+  std::size_t newest_ = 0;  // slot
+};
+
+}  // namespace carousel::hdf5
