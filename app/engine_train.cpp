@@ -128,6 +128,7 @@ void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ran
     if (trainer.result().diverged_at < 0 && trainer.agenda().saves_after(trainer.steps()))
       save(config, run, ranks, trainer, observer.last_evaluation());
   }
+  ranks.together([&] { observer.finish(); });
   trace(config, ranks);
   const TrainingResult& result = trainer.result();
   // The last that ranks do together: whoever is lost from here on misses nothing. All know of a

@@ -173,10 +173,15 @@ void RunObserver::append_run_file() {
 
 void RunObserver::publish() {
   if (failed_) throw *failed_;
-  for (const auto& [device, file] : rank_files_) file.publish();
+  for (auto& [device, file] : rank_files_) file.publish();
   if (!run_file_) return;
   run_file_->publish();
   status_.write({.state = RunState::running, .step = trainer_->steps()});
+}
+
+void RunObserver::finish() {
+  for (auto& [device, file] : rank_files_) file.finish();
+  if (run_file_) run_file_->finish();
 }
 
 void RunObserver::say(std::string_view text) {

@@ -43,6 +43,8 @@ class RunObserver final : public TrainingObserver {
 
   /// Brings all that was told to the files of run and ranks, and the step to status.json.
   void publish();
+  /// Makes those files compact, once all is in them.
+  void finish();
   /// A line for people, by rank 0.
   void say(std::string_view text);
   [[nodiscard]] const std::optional<EvaluationRecord>& last_evaluation() const {

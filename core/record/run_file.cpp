@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "core/base/check.hpp"
-#include "core/base/descriptor.hpp"
 #include "core/record/run_folder.hpp"
 
 namespace carousel {
@@ -15,7 +14,7 @@ constexpr std::int64_t format_version = 1;
 
 /// Appends one member of all records as the column of that name.
 template <class Record, class T>
-void append_column(hdf5::File& file, const std::string& name, std::span<const Record> records,
+void append_column(hdf5::RowFile& file, const std::string& name, std::span<const Record> records,
                    T Record::*member) {
   std::vector<T> column;
   column.reserve(records.size());
@@ -39,7 +38,32 @@ void write_basis(hdf5::File& file, const PlanBasis& basis) {
   file.set(group, "staged_messages", std::int64_t{basis.staged_messages});
 }
 
-void append_steps(hdf5::File& file, std::span<const StepRecord> steps) {
+void write_plan_group(hdf5::File& file, const PlanRecord& plan) {
+  file.create_group("/plan");
+  file.set("/plan", "rule", plan.rule);
+  file.set("/plan", "placement", plan.placement);
+  file.set("/plan", "order", plan.order);
+  file.set("/plan", "devices", std::int64_t{plan.devices});
+  file.set("/plan", "micro_batches", std::int64_t{plan.micro_batches});
+  file.set("/plan", "stages", std::int64_t{plan.stages});
+  if (plan.collective_bytes_per_step)
+    file.set("/plan", "collective_bytes_per_step", *plan.collective_bytes_per_step);
+  file.set("/plan", "activation_bytes_together", plan.activation_bytes_together);
+  file.set("/plan", "activation_bytes_accumulate", plan.activation_bytes_accumulate);
+  file.write("/plan/messages_per_step", plan.messages_per_step);
+  file.write("/plan/bytes_per_step", plan.bytes_per_step);
+  file.write_strings("/plan/stage_layers", plan.stage_layers);
+  file.write("/plan/stage_activations", plan.stage_activations);
+  for (int c = 0; c < category_count; ++c) {
+    std::vector<std::int64_t> column;
+    for (const CategoryBytes& device : plan.bytes)
+      column.push_back(device[static_cast<std::size_t>(c)]);
+    file.write(fmt::format("/plan/bytes/{}", to_string(static_cast<Category>(c))), column);
+  }
+  if (plan.basis) write_basis(file, *plan.basis);
+}
+
+void append_steps(hdf5::RowFile& file, std::span<const StepRecord> steps) {
   append_column(file, "/steps/step", steps, &StepRecord::step);
   append_column(file, "/steps/epoch", steps, &StepRecord::epoch);
   append_column(file, "/steps/loss", steps, &StepRecord::loss);
@@ -49,14 +73,14 @@ void append_steps(hdf5::File& file, std::span<const StepRecord> steps) {
   append_column(file, "/steps/images_per_second", steps, &StepRecord::images_per_second);
 }
 
-void append_evaluations(hdf5::File& file, std::span<const EvaluationRecord> evaluations) {
+void append_evaluations(hdf5::RowFile& file, std::span<const EvaluationRecord> evaluations) {
   append_column(file, "/evaluations/step", evaluations, &EvaluationRecord::step);
   append_column(file, "/evaluations/epoch", evaluations, &EvaluationRecord::epoch);
   append_column(file, "/evaluations/loss", evaluations, &EvaluationRecord::loss);
   append_column(file, "/evaluations/accuracy", evaluations, &EvaluationRecord::accuracy);
 }
 
-void append_actions(hdf5::File& file, std::span<const ActionRecord> actions) {
+void append_actions(hdf5::RowFile& file, std::span<const ActionRecord> actions) {
   append_column(file, "/actions/kind", actions, &ActionRecord::kind);
   append_column(file, "/actions/step", actions, &ActionRecord::step);
   append_column(file, "/actions/micro_batch", actions, &ActionRecord::micro_batch);
@@ -66,7 +90,7 @@ void append_actions(hdf5::File& file, std::span<const ActionRecord> actions) {
   append_column(file, "/actions/end", actions, &ActionRecord::end);
 }
 
-void append_messages(hdf5::File& file, std::span<const MessageRecord> messages) {
+void append_messages(hdf5::RowFile& file, std::span<const MessageRecord> messages) {
   append_column(file, "/messages/kind", messages, &MessageRecord::kind);
   append_column(file, "/messages/direction", messages, &MessageRecord::direction);
   append_column(file, "/messages/step", messages, &MessageRecord::step);
@@ -79,7 +103,7 @@ void append_messages(hdf5::File& file, std::span<const MessageRecord> messages) 
   append_column(file, "/messages/waited", messages, &MessageRecord::waited);
 }
 
-void append_memory(hdf5::File& file, std::span<const MemoryRecord> memory) {
+void append_memory(hdf5::RowFile& file, std::span<const MemoryRecord> memory) {
   append_column(file, "/memory/seconds", memory, &MemoryRecord::seconds);
   append_column(file, "/memory/action", memory, &MemoryRecord::action);
   for (int c = 0; c < category_count; ++c) {
@@ -91,7 +115,7 @@ void append_memory(hdf5::File& file, std::span<const MemoryRecord> memory) {
   }
 }
 
-void append_rows(hdf5::File& file, const RankSegment& segment) {
+void append_rows(hdf5::RowFile& file, const RankSegment& segment) {
   append_actions(file, segment.actions);
   append_messages(file, segment.messages);
   append_memory(file, segment.memory);
@@ -144,46 +168,13 @@ RunInfo read_info(const hdf5::File& file, std::string_view format) {
 }
 
 RunFile::RunFile(const std::filesystem::path& folder, const RunInfo& info)
-    : file_(hdf5::File::create_in_memory((folder / "run.h5").string())) {
-  write_info(file_, "carousel run", info);
+    : file_((folder / "run.h5").string()), info_(info) {
   append({});
 }
 
-void RunFile::write_plan(const PlanRecord& plan) {
-  file_.create_group("/plan");
-  file_.set("/plan", "rule", plan.rule);
-  file_.set("/plan", "placement", plan.placement);
-  file_.set("/plan", "order", plan.order);
-  file_.set("/plan", "devices", std::int64_t{plan.devices});
-  file_.set("/plan", "micro_batches", std::int64_t{plan.micro_batches});
-  file_.set("/plan", "stages", std::int64_t{plan.stages});
-  if (plan.collective_bytes_per_step)
-    file_.set("/plan", "collective_bytes_per_step", *plan.collective_bytes_per_step);
-  file_.set("/plan", "activation_bytes_together", plan.activation_bytes_together);
-  file_.set("/plan", "activation_bytes_accumulate", plan.activation_bytes_accumulate);
-  file_.write("/plan/messages_per_step", plan.messages_per_step);
-  file_.write("/plan/bytes_per_step", plan.bytes_per_step);
-  file_.write_strings("/plan/stage_layers", plan.stage_layers);
-  file_.write("/plan/stage_activations", plan.stage_activations);
-  for (int c = 0; c < category_count; ++c) {
-    std::vector<std::int64_t> column;
-    for (const CategoryBytes& device : plan.bytes)
-      column.push_back(device[static_cast<std::size_t>(c)]);
-    file_.write(fmt::format("/plan/bytes/{}", to_string(static_cast<Category>(c))), column);
-  }
-  if (plan.basis) write_basis(file_, *plan.basis);
-}
-
 void RunFile::link(int ranks, std::span<const StageOwner> stages) {
-  for (int rank = 0; rank < ranks; ++rank)
-    file_.link(fmt::format("/ranks/{:04}", rank), rank_file_name(rank), "/");
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const std::string owner = rank_file_name(stages[s].device);
-    const std::string receipts = fmt::format("/receipts/{}", s);
-    file_.link(receipts, owner, receipts);
-    for (const std::string& name : stages[s].audited)
-      file_.link("/audit/parameters/" + name, owner, "/audit/parameters/" + name);
-  }
+  ranks_ = ranks;
+  stages_.assign(stages.begin(), stages.end());
 }
 
 void RunFile::append(const RunSegment& segment) {
@@ -195,24 +186,50 @@ void RunFile::append(const RunSegment& segment) {
                                 static_cast<hsize_t>(segment.micro_batch_size)});
 }
 
-void RunFile::publish() const {
-  replace_file(file_.path(), file_.image(), Durability::process);
+void RunFile::write_rest(hdf5::File& file) const {
+  write_info(file, "carousel run", info_);
+  if (plan_) write_plan_group(file, *plan_);
+  for (int rank = 0; rank < ranks_; ++rank)
+    file.link(fmt::format("/ranks/{:04}", rank), rank_file_name(rank), "/");
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const std::string owner = rank_file_name(stages_[s].device);
+    const std::string receipts = fmt::format("/receipts/{}", s);
+    file.link(receipts, owner, receipts);
+    for (const std::string& name : stages_[s].audited)
+      file.link("/audit/parameters/" + name, owner, "/audit/parameters/" + name);
+  }
+}
+
+void RunFile::publish() {
+  file_.publish([this](hdf5::File& file) { write_rest(file); });
+}
+
+void RunFile::finish() {
+  file_.finish([this](hdf5::File& file) { write_rest(file); });
 }
 
 RankFile::RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info)
-    : file_(hdf5::File::create_in_memory((folder / rank_file_name(rank)).string())) {
-  write_info(file_, "carousel rank", info);
-  file_.set("/info", "rank", std::int64_t{rank});
+    : file_((folder / rank_file_name(rank)).string()), rank_(rank), info_(info) {
   append_rows(file_, {});
 }
 
 void RankFile::append(const RankSegment& segment, const MeasuredRecord& measured) {
   append_rows(file_, segment);
-  write_measured(file_, measured);
+  measured_ = measured;
 }
 
-void RankFile::publish() const {
-  replace_file(file_.path(), file_.image(), Durability::process);
+void RankFile::write_rest(hdf5::File& file) const {
+  write_info(file, "carousel rank", info_);
+  file.set("/info", "rank", std::int64_t{rank_});
+  if (measured_) write_measured(file, *measured_);
+}
+
+void RankFile::publish() {
+  file_.publish([this](hdf5::File& file) { write_rest(file); });
+}
+
+void RankFile::finish() {
+  file_.finish([this](hdf5::File& file) { write_rest(file); });
 }
 
 }  // namespace carousel

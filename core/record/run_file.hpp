@@ -5,12 +5,13 @@
 // The HDF5 files of a run: run.h5, and one file per rank that run.h5 links to, so that a reader
 // sees one file. They take records; what the records mean for training they do not know.
 //
-// A file under construction lives in memory and replaces the one on disk when it is published,
-// after every segment. So a run killed at any moment leaves whole files, and nobody who looks at
-// one (HDF5 locks what it opens) can make the run fail.
+// After every segment, publish() adds its rows to the file on disk, so that what a run writes grows
+// with its length. A run killed at any moment leaves all that was published, and nobody who looks
+// at a file (HDF5 locks what it opens) can make the run fail. core/base/row_file.hpp says how.
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 
 #include "core/base/hdf5.hpp"
 #include "core/base/real.hpp"
+#include "core/base/row_file.hpp"
 #include "core/record/plan_record.hpp"
 #include "core/train/records.hpp"
 
@@ -61,16 +63,24 @@ class RunFile {
  public:
   RunFile(const std::filesystem::path& folder, const RunInfo& info);
 
-  void write_plan(const PlanRecord& plan);
+  void write_plan(const PlanRecord& plan) { plan_ = plan; }
   /// Links /ranks/R, /receipts/S and /audit/parameters/P to the files of the ranks.
   void link(int ranks, std::span<const StageOwner> stages);
   /// Adds rows.
   void append(const RunSegment& segment);
-  /// Writes the file.
-  void publish() const;
+  /// Brings all that was added to the file.
+  void publish();
+  /// The same for the last time: makes the file compact, and all of it have checksums.
+  void finish();
 
  private:
-  hdf5::File file_;
+  void write_rest(hdf5::File& file) const;
+
+  hdf5::RowFile file_;
+  RunInfo info_;
+  std::optional<PlanRecord> plan_;
+  int ranks_ = 0;
+  std::vector<StageOwner> stages_;
 };
 
 /// Digests of a stage's parameters, one per update.
@@ -103,11 +113,17 @@ class RankFile {
 
   /// Adds rows and renews /measured.
   void append(const RankSegment& segment, const MeasuredRecord& measured);
-  /// Writes the file.
-  void publish() const;
+  /// As of RunFile.
+  void publish();
+  void finish();
 
  private:
-  hdf5::File file_;
+  void write_rest(hdf5::File& file) const;
+
+  hdf5::RowFile file_;
+  int rank_;
+  RunInfo info_;
+  std::optional<MeasuredRecord> measured_;
 };
 
 }  // namespace carousel

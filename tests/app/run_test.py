@@ -8,6 +8,7 @@ Usage: run_test.py CAROUSEL MPIEXEC PROJECT. Everything happens in a temporary f
 import json
 import os
 import pathlib
+import random
 import re
 import resource
 import shutil
@@ -384,6 +385,41 @@ class Refusals(Run):
             rank = "rank [0-3]: " if launcher else ""
             self.assertRegex(status["cause"], rf"^{rank}\S*data.h5: ends at byte 3000")
             self.assertLess(abs(status["step"] - self.steps_told(name)), 5)
+
+    def test_a_killed_run_has_all_up_to_its_last_segment(self):
+        words = ["train.steps=1000000", "train.evaluate_every=0", "checkpoint.every=0",
+                 "checkpoint.every_steps=10", "profile.steps=::7", "profile.audit=true"]
+        for attempt, placement in enumerate(["single", "replicated"] * 4):
+            name = f"run{attempt}"
+            process = subprocess.Popen([CAROUSEL, "train", DECK, f"run.output={name}", *words,
+                                        f"parallel.placement={placement}"], cwd=self.folder,
+                                       stderr=subprocess.DEVNULL)
+            self.addCleanup(process.kill)
+            while not (self.folder / name / "run.h5").exists():
+                self.assertIsNone(process.poll())
+                time.sleep(0.002)
+            looks = [self.rows_of(name) for _ in range(attempt + 1)]  # while it goes on
+            time.sleep(random.random() / 2)
+            process.kill()
+            process.wait()
+            looks.append(self.rows_of(name))
+            self.assertEqual(looks, sorted(looks))
+            self.assertEqual(looks[-1] % 10, 0)
+            self.assertLessEqual(self.steps_told(name) - looks[-1], 10)
+            with open(self.folder / name / "metrics.jsonl") as lines:
+                told = [line["step"] for line in map(json.loads, lines)]
+            self.assertEqual(told, list(range(len(told))))
+            self.assertIn("ended without a word", self.carousel("inspect", name).stdout)
+            self.assertIn("All as it must be", self.carousel("verify", name).stdout)
+
+    def rows_of(self, name):
+        """Steps that a run file tells of, in all of its columns; metrics.jsonl has them too."""
+        with h5py.File(self.folder / name / "run.h5") as run:
+            steps = run["steps/step"][:].tolist()
+            self.assertEqual(steps, list(range(len(steps))))
+            self.assertTrue(all(len(run["steps"][column]) == len(steps) for column in run["steps"]))
+        self.assertGreaterEqual(self.steps_told(name), len(steps))
+        return len(steps)
 
     def steps_told(self, name):
         metrics = self.folder / name / "metrics.jsonl"

@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <fstream>
 
 #include "core/audit/receipts.hpp"
 #include "core/record/run_reader.hpp"
@@ -170,30 +172,113 @@ TEST(RunFile, AnOpenReaderDoesNotDisturbTheRun) {
   const std::vector<StepRecord> steps(3);
   run.append({.steps = steps});
   run.publish();
-  const hdf5::File reader = hdf5::File::open(folder / "run.h5");
-  run.append({.steps = steps});
-  run.publish();
-  EXPECT_EQ(reader.read<double>("/steps/loss").size(), 3U);
+  {
+    const hdf5::File reader = hdf5::File::open(folder / "run.h5");
+    run.append({.steps = steps});
+    run.publish();
+    EXPECT_EQ(reader.read<double>("/steps/loss").size(), 3U);
+  }
   EXPECT_EQ(read_run(folder.path().string()).steps, 6);
 }
 
-TEST(RunFile, SurvivesKillAtAnyMoment) {
+/// Bytes that this process has written, to whatever.
+std::int64_t written_bytes() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  std::int64_t value = 0;
+  while (io >> name >> value) {
+    if (name == "wchar:") return value;
+  }
+  return -1;
+}
+
+/// What it takes to write down a run of so many segments.
+std::int64_t bytes_of_run(int segments) {
   const TemporaryFolder folder;
   create_run_folder(folder.path(), false);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    RunFile run(folder.path(), testing::sample_info());
-    const std::vector<StepRecord> steps(100);
-    while (true) {
-      run.append({.steps = steps});
-      run.publish();
-    }
+  RunFile run(folder.path(), testing::sample_info());
+  RankFile rank(folder.path(), 0, testing::sample_info());
+  const std::vector<StepRecord> steps(20);
+  const std::vector<std::uint64_t> digests(20);
+  const std::vector<StageReceipts> receipts{{0, digests}};
+  const std::vector<ActionRecord> actions(160);
+  const std::int64_t before = written_bytes();
+  for (int k = 0; k < segments; ++k) {
+    run.append({.steps = steps});
+    rank.append({.actions = actions, .receipts = receipts}, {});
+    run.publish();
+    rank.publish();
   }
-  while (!std::filesystem::exists(folder / "run.h5")) ::usleep(1000);
-  ::usleep(50000);
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  EXPECT_GT(read_run(folder.path().string()).steps, 0);
+  return written_bytes() - before;
+}
+
+TEST(RunFile, WhatARunWritesGrowsWithItsLength) {
+  if (written_bytes() < 0) GTEST_SKIP() << "the system does not count what is written";
+  const std::int64_t few = bytes_of_run(64), many = bytes_of_run(256);
+  EXPECT_GT(static_cast<double>(many), 3.5 * static_cast<double>(few));
+  EXPECT_LT(static_cast<double>(many), 4.5 * static_cast<double>(few));
+}
+
+constexpr int rows_per_segment = 100;
+
+/// Records segments for ever, and says through a pipe how many it has published.
+[[noreturn]] void record_until_killed(const std::filesystem::path& folder, int pipe) {
+  RunFile run(folder, testing::sample_info());
+  std::vector<StepRecord> steps(rows_per_segment);
+  for (std::int64_t segment = 0;; ++segment) {
+    for (int k = 0; k < rows_per_segment; ++k) {
+      steps[k].step = segment * rows_per_segment + k;
+      steps[k].loss = static_cast<double>(steps[k].step) / 4;
+    }
+    run.append({.steps = steps});
+    run.publish();
+    if (::write(pipe, &segment, sizeof segment) < 0) ::_exit(1);
+  }
+}
+
+/// All columns are as long as each other, of whole segments, and say what was recorded.
+std::int64_t segments_in(const std::filesystem::path& folder) {
+  const hdf5::File file = hdf5::File::open((folder / "run.h5").string());
+  const auto step = file.read<std::int64_t>("/steps/step");
+  const auto loss = file.read<double>("/steps/loss");
+  EXPECT_EQ(step.size() % rows_per_segment, 0U);
+  EXPECT_EQ(step.size(), loss.size());
+  EXPECT_EQ(step.size(), file.read<double>("/steps/images_per_second").size());
+  for (std::size_t k = 0; k < std::min(step.size(), loss.size()); ++k) {
+    EXPECT_EQ(step[k], static_cast<std::int64_t>(k));
+    EXPECT_EQ(loss[k], static_cast<double>(k) / 4);
+  }
+  return std::ssize(step) / rows_per_segment;
+}
+
+TEST(RunFile, SurvivesKillAtAnyMoment) {
+  for (int attempt = 0; attempt < 25; ++attempt) {
+    const TemporaryFolder folder;
+    create_run_folder(folder.path(), false);
+    int pipe[2] = {};
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t child = ::fork();
+    if (child == 0) record_until_killed(folder.path(), pipe[1]);
+    ::close(pipe[1]);
+    while (!std::filesystem::exists(folder / "run.h5")) ::usleep(100);
+    // Meanwhile anybody may look, and each sees as much as the one before or more.
+    std::int64_t seen = 0;
+    for (int look = 0; look < attempt; ++look) {
+      const std::int64_t found = segments_in(folder.path());
+      EXPECT_GE(found, seen);
+      seen = found;
+    }
+    ::usleep(static_cast<useconds_t>(997 * attempt % 5000));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    std::int64_t published = 0, segment = 0;
+    while (::read(pipe[0], &segment, sizeof segment) > 0) published = segment + 1;
+    ::close(pipe[0]);
+    const std::int64_t found = segments_in(folder.path());
+    EXPECT_GE(found, std::max<std::int64_t>(published, seen));
+    EXPECT_LE(found, published + 1);
+    EXPECT_EQ(read_run(folder.path().string()).steps, found * rows_per_segment);
+  }
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
     second.append({{}, {}, {}, kept_second, audit}, measured);
   }
   run.publish();
-  for (const RankFile* file : {&first, &second}) file->publish();
+  for (RankFile* file : {&first, &second}) file->publish();
   StatusFile(folder).write({RunState::done, 0, "", steps_made});
 }
 
