@@ -5,13 +5,17 @@
 // A file of a run whose rows are checked. The first wrong row throws an Error that names it. What
 // is right is the caller's knowledge.
 
+#include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
+#include "core/record/rows.hpp"
 
 namespace carousel {
 
@@ -35,6 +39,35 @@ class JudgedFile {
     if (values.size() != rows)
       wrong("{} has {} rows, should have {}", dataset, values.size(), rows);
     return values;
+  }
+
+  /// The rows of a record, of which there must be `count`; they point at `words`.
+  template <class Row>
+  [[nodiscard]] std::vector<Row> rows(std::size_t count, std::set<std::string>& words) const {
+    Columns<Row>::list([&](const char* name, auto) {
+      const std::string dataset = dataset_of<Row>(name);
+      if (!file_.contains(dataset)) wrong("{} is missing", dataset);
+      const hdf5::Shape shape = file_.info(dataset).shape;
+      if (shape != hdf5::Shape{count})
+        wrong("{} has {} rows, should have {}", dataset, shape.empty() ? 0 : shape.front(), count);
+    });
+    return read_rows<Row>(file_, words);
+  }
+
+  /// Demands of a row all that is no time or other measured number: its words and integers.
+  template <class Row>
+  void demand_row(std::size_t row, const Row& found, const Row& wanted) const {
+    Columns<Row>::list([&](const char* name, auto get) {
+      using Value = ColumnValue<Row, decltype(get)>;
+      if constexpr (std::is_same_v<Value, const char*>) {
+        const std::string_view word(std::invoke(get, found));
+        if (word != std::invoke(get, wanted))
+          demand(dataset_of<Row>(name), row, word, std::string_view(std::invoke(get, wanted)));
+      } else if constexpr (std::is_integral_v<Value>) {
+        if (std::invoke(get, found) != std::invoke(get, wanted))
+          demand(dataset_of<Row>(name), row, std::invoke(get, found), std::invoke(get, wanted));
+      }
+    });
   }
 
   template <class Found, class Wanted>

@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include "core/audit/judged_file.hpp"
@@ -64,25 +65,23 @@ void verify_plan(const JudgedFile& file, const PlanRecord& found, const PlanReco
 
 void verify_steps(const JudgedFile& file, const Expectation& expected, std::int64_t steps) {
   const auto rows = static_cast<std::size_t>(steps);
-  const auto step = file.column<std::int64_t>("/steps/step", rows);
-  const auto epoch = file.column<std::int64_t>("/steps/epoch", rows);
-  const auto rate = file.column<double>("/steps/learning_rate", rows);
-  const auto accuracy = file.column<double>("/steps/accuracy", rows);
-  const auto seconds = file.column<double>("/steps/seconds", rows);
-  const auto images = file.column<double>("/steps/images_per_second", rows);
+  std::set<std::string> words;  // these records have none
+  const auto found = file.rows<StepRecord>(rows, words);
+  double before = 0;
   for (std::size_t k = 0; k < rows; ++k) {
+    const StepRecord& row = found[k];
     const auto t = static_cast<std::int64_t>(k);
-    file.demand("/steps/step", k, step[k], t);
-    file.demand("/steps/epoch", k, epoch[k], t / expected.agenda.steps_per_epoch);
+    file.demand_row<StepRecord>(k, row, {.step = t, .epoch = t / expected.agenda.steps_per_epoch});
     // Cosines of two machines may differ in their last bits.
     const double wanted = expected.learning_rate(t);
-    if (!(std::abs(rate[k] - wanted) <= 1e-12 * std::abs(wanted)))
-      file.demand("/steps/learning_rate", k, rate[k], wanted);
-    file.demand_within("/steps/accuracy", k, accuracy[k], 0, 1);
-    file.demand_within("/steps/seconds", k, seconds[k], k == 0 ? 0 : seconds[k - 1],
+    if (!(std::abs(row.learning_rate - wanted) <= 1e-12 * std::abs(wanted)))
+      file.demand("/steps/learning_rate", k, row.learning_rate, wanted);
+    file.demand_within("/steps/accuracy", k, row.accuracy, 0, 1);
+    file.demand_within("/steps/seconds", k, row.seconds, before,
                        std::numeric_limits<double>::max());
-    file.demand_within("/steps/images_per_second", k, images[k], 0,
+    file.demand_within("/steps/images_per_second", k, row.images_per_second, 0,
                        std::numeric_limits<double>::max());
+    before = row.seconds;
   }
 }
 
@@ -162,14 +161,12 @@ std::int64_t verify_evaluations(const JudgedFile& file, const RunSummary& run,
   const bool done = run.status && run.status->state == RunState::done;
   const bool last_missing = !done && !wanted.empty() && run.evaluations.size() + 1 == wanted.size();
   if (last_missing && wanted.back() == run.steps) wanted.pop_back();
-  const auto step = file.column<std::int64_t>("/evaluations/step", wanted.size());
-  const auto epoch = file.column<std::int64_t>("/evaluations/epoch", wanted.size());
-  const auto loss = file.column<double>("/evaluations/loss", wanted.size());
-  const auto accuracy = file.column<double>("/evaluations/accuracy", wanted.size());
+  std::set<std::string> words;  // these records have none
+  const auto found = file.rows<EvaluationRecord>(wanted.size(), words);
   for (std::size_t k = 0; k < wanted.size(); ++k) {
-    file.demand("/evaluations/step", k, step[k], wanted[k]);
-    file.demand("/evaluations/epoch", k, epoch[k], wanted[k] / expected.agenda.steps_per_epoch);
-    file.demand_within("/evaluations/accuracy", k, accuracy[k], 0, 1);
+    file.demand_row<EvaluationRecord>(
+        k, found[k], {.step = wanted[k], .epoch = wanted[k] / expected.agenda.steps_per_epoch});
+    file.demand_within("/evaluations/accuracy", k, found[k].accuracy, 0, 1);
   }
   return std::ssize(wanted);
 }

@@ -15,12 +15,6 @@ namespace {
 
 constexpr double never = std::numeric_limits<double>::max();
 
-/// When each action ran.
-struct Times {
-  std::vector<double> begin;  // [row]
-  std::vector<double> end;
-};
-
 std::vector<AccountedAction> all_actions(const Expectation& expected, int device,
                                          std::span<const Segment> segments) {
   std::vector<AccountedAction> all;
@@ -33,102 +27,66 @@ std::vector<AccountedAction> all_actions(const Expectation& expected, int device
 }
 
 /// The rows of /actions are the actions of the plan, one after the other in time.
-Times verify_actions(const JudgedFile& file, std::span<const AccountedAction> plan) {
-  const auto kind = file.column<std::string>("/actions/kind", plan.size());
-  const auto step = file.column<std::int64_t>("/actions/step", plan.size());
-  const auto micro_batch = file.column<std::int64_t>("/actions/micro_batch", plan.size());
-  const auto stage = file.column<std::int64_t>("/actions/stage", plan.size());
-  const auto version = file.column<std::int64_t>("/actions/version", plan.size());
-  Times times{file.column<double>("/actions/begin", plan.size()),
-              file.column<double>("/actions/end", plan.size())};
+std::vector<ActionRecord> verify_actions(const JudgedFile& file,
+                                         std::span<const AccountedAction> plan,
+                                         std::set<std::string>& words) {
+  auto rows = file.rows<ActionRecord>(plan.size(), words);
   double before = 0;
   for (std::size_t k = 0; k < plan.size(); ++k) {
     const Action& action = plan[k].action;
-    file.demand("/actions/kind", k, kind[k], to_string(action.kind));
-    file.demand("/actions/step", k, step[k], action.step);
-    file.demand("/actions/micro_batch", k, micro_batch[k], action.micro_batch);
-    file.demand("/actions/stage", k, stage[k], action.stage);
-    file.demand("/actions/version", k, version[k], action.version);
-    file.demand_within("/actions/begin", k, times.begin[k], before, never);
-    file.demand_within("/actions/end", k, times.end[k], times.begin[k], never);
-    before = times.end[k];
+    file.demand_row<ActionRecord>(k, rows[k],
+                                  {.kind = to_string(action.kind),
+                                   .step = action.step,
+                                   .micro_batch = action.micro_batch,
+                                   .stage = action.stage,
+                                   .version = action.version});
+    file.demand_within("/actions/begin", k, rows[k].begin, before, never);
+    file.demand_within("/actions/end", k, rows[k].end, rows[k].begin, never);
+    before = rows[k].end;
   }
-  return times;
+  return rows;
 }
 
 /// After every action exactly the planned bytes are in use, category by category.
 void verify_memory(const JudgedFile& file, std::span<const AccountedAction> plan,
-                   const Times& times, CategoryBytes in_use) {
-  const auto seconds = file.column<double>("/memory/seconds", plan.size());
-  const auto action = file.column<std::int64_t>("/memory/action", plan.size());
+                   std::span<const ActionRecord> actions, CategoryBytes in_use) {
+  std::set<std::string> words;  // these records have none
+  const auto rows = file.rows<MemoryRecord>(plan.size(), words);
   for (std::size_t k = 0; k < plan.size(); ++k) {
-    file.demand("/memory/seconds", k, seconds[k], times.end[k]);
-    file.demand("/memory/action", k, action[k], static_cast<std::int64_t>(k));
-  }
-  for (std::size_t c = 0; c < category_count; ++c) {
-    const auto category = static_cast<Category>(c);
-    const std::string name = fmt::format("/memory/{}", to_string(category));
-    const auto bytes = file.column<std::int64_t>(name, plan.size());
-    for (std::size_t k = 0; k < plan.size(); ++k) {
-      if (category == Category::activations) in_use[c] = plan[k].activation_bytes;
-      file.demand(name, k, bytes[k], in_use[c]);
-    }
+    in_use[static_cast<std::size_t>(Category::activations)] = plan[k].activation_bytes;
+    file.demand("/memory/seconds", k, rows[k].seconds, actions[k].end);
+    file.demand_row<MemoryRecord>(k, rows[k],
+                                  {.action = static_cast<std::int64_t>(k), .bytes = in_use});
   }
 }
 
+/// Row `m` of /messages tells of the message that action `start` of the plan began and `wait`
+/// ended.
+void verify_message(const JudgedFile& file, std::size_t m, const MessageRecord& row,
+                    const Action& action, const ActionRecord& start, const ActionRecord& wait) {
+  file.demand_row<MessageRecord>(
+      m, row,
+      {.kind = to_string(action.payload),
+       .direction = action.direction == Direction::send ? "send" : "receive",
+       .step = action.step,
+       .stage = action.stage,
+       .micro_batch = action.micro_batch,
+       .peer = action.peer,
+       .bytes = action.bytes});
+  file.demand_within("/messages/posted", m, row.posted, start.begin, start.end);
+  file.demand_within("/messages/completed", m, row.completed, start.begin, wait.end);
+  constexpr double rounding = 1e-9;  // of the difference of two times
+  file.demand_within("/messages/waited", m, row.waited, 0, wait.end - wait.begin + rounding);
+}
+
 /// Rows of /messages are written where they are waited for.
-class MessageRows {
- public:
-  MessageRows(const JudgedFile& file, std::size_t rows)
-      : file_(file),
-        kind_(file.column<std::string>("/messages/kind", rows)),
-        direction_(file.column<std::string>("/messages/direction", rows)),
-        step_(file.column<std::int64_t>("/messages/step", rows)),
-        stage_(file.column<std::int64_t>("/messages/stage", rows)),
-        micro_batch_(file.column<std::int64_t>("/messages/micro_batch", rows)),
-        peer_(file.column<std::int64_t>("/messages/peer", rows)),
-        bytes_(file.column<std::int64_t>("/messages/bytes", rows)),
-        posted_(file.column<double>("/messages/posted", rows)),
-        completed_(file.column<double>("/messages/completed", rows)),
-        waited_(file.column<double>("/messages/waited", rows)) {}
-
-  /// Row `m` tells of the message that action `start` of the plan began and action `wait` ended.
-  void verify(std::size_t m, const Action& action, const Times& times, std::size_t start,
-              std::size_t wait) const {
-    const bool sent = action.direction == Direction::send;
-    file_.demand("/messages/kind", m, kind_[m], to_string(action.payload));
-    file_.demand("/messages/direction", m, direction_[m], sent ? "send" : "receive");
-    file_.demand("/messages/step", m, step_[m], action.step);
-    file_.demand("/messages/stage", m, stage_[m], action.stage);
-    file_.demand("/messages/micro_batch", m, micro_batch_[m], action.micro_batch);
-    file_.demand("/messages/peer", m, peer_[m], action.peer);
-    file_.demand("/messages/bytes", m, bytes_[m], action.bytes);
-    file_.demand_within("/messages/posted", m, posted_[m], times.begin[start], times.end[start]);
-    file_.demand_within("/messages/completed", m, completed_[m], times.begin[start],
-                        times.end[wait]);
-    constexpr double rounding = 1e-9;  // of the difference of two times
-    file_.demand_within("/messages/waited", m, waited_[m], 0,
-                        times.end[wait] - times.begin[wait] + rounding);
-  }
-
- private:
-  const JudgedFile& file_;
-  std::vector<std::string> kind_;
-  std::vector<std::string> direction_;
-  std::vector<std::int64_t> step_;
-  std::vector<std::int64_t> stage_;
-  std::vector<std::int64_t> micro_batch_;
-  std::vector<std::int64_t> peer_;
-  std::vector<std::int64_t> bytes_;
-  std::vector<double> posted_;
-  std::vector<double> completed_;
-  std::vector<double> waited_;
-};
-
 std::vector<MessageEnd> verify_messages(const JudgedFile& file,
-                                        std::span<const AccountedAction> plan, const Times& times) {
+                                        std::span<const AccountedAction> plan,
+                                        std::span<const ActionRecord> actions) {
   const auto waits = [](const AccountedAction& one) { return one.action.kind == ActionKind::wait; };
-  const MessageRows rows(file, static_cast<std::size_t>(std::ranges::count_if(plan, waits)));
+  std::set<std::string> words;
+  const auto rows =
+      file.rows<MessageRecord>(static_cast<std::size_t>(std::ranges::count_if(plan, waits)), words);
   std::vector<MessageEnd> ends;
   std::vector<std::size_t> started;  // rows of actions
   for (std::size_t k = 0; k < plan.size(); ++k) {
@@ -142,7 +100,7 @@ std::vector<MessageEnd> verify_messages(const JudgedFile& file,
     const auto start = std::ranges::find_if(
         started, [&](std::size_t row) { return same_message(plan[row].action, action); });
     CAROUSEL_CHECK(start != started.end(), "nothing was started for: {}", to_string(action));
-    rows.verify(ends.size(), action, times, *start, k);
+    verify_message(file, ends.size(), rows[ends.size()], action, actions[*start], actions[k]);
     started.erase(start);
     ends.push_back({.kind = to_string(action.payload),
                     .step = action.step,
@@ -197,9 +155,11 @@ void verify_totals(const JudgedFile& file, const Expectation& expected, int devi
 VerifiedRank verify_rank(const JudgedFile& file, const Expectation& expected, int device,
                          std::span<const Segment> segments) {
   const std::vector<AccountedAction> plan = all_actions(expected, device, segments);
-  const Times times = verify_actions(file, plan);
-  verify_memory(file, plan, times, expected.plan.bytes[static_cast<std::size_t>(device)]);
-  VerifiedRank result{.actions = std::ssize(plan), .messages = verify_messages(file, plan, times)};
+  std::set<std::string> words;
+  const std::vector<ActionRecord> actions = verify_actions(file, plan, words);
+  verify_memory(file, plan, actions, expected.plan.bytes[static_cast<std::size_t>(device)]);
+  VerifiedRank result{.actions = std::ssize(plan),
+                      .messages = verify_messages(file, plan, actions)};
   verify_totals(file, expected, device, segments);
   return result;
 }

@@ -18,15 +18,21 @@ struct OpenFile {
   Medium* medium;
 };
 
+/// What HDF5 keeps in access properties for us.
+struct Access {
+  Medium* medium;
+};
+
 Medium& medium_of(const H5FD_t* file) {
   return *reinterpret_cast<const OpenFile*>(file)->medium;
 }
 
 H5FD_t* open(const char*, unsigned, hid_t access, haddr_t) {
-  const void* info = H5Pget_driver_info(access);
+  const auto* info = static_cast<const Access*>(H5Pget_driver_info(access));
+  if (info == nullptr) return nullptr;
   auto* file = new (std::nothrow) OpenFile{};
-  if (file == nullptr || info == nullptr) return nullptr;
-  file->medium = *static_cast<Medium* const*>(info);
+  if (file == nullptr) return nullptr;
+  file->medium = info->medium;
   return &file->of_library;
 }
 
@@ -96,7 +102,7 @@ const H5FD_class_t& driver() {
     functions.name = "carousel medium";
     functions.maxaddr = HADDR_MAX;
     functions.fc_degree = H5F_CLOSE_WEAK;
-    functions.fapl_size = sizeof(Medium*);
+    functions.fapl_size = sizeof(Access);
     functions.open = open;
     functions.close = close;
     functions.cmp = compare;
@@ -127,7 +133,7 @@ void Medium::keep(const std::function<void()>& function) noexcept {
 
 void use_medium(const Handle& access, Medium& medium) {
   static const hid_t id = H5FDregister(&driver());
-  const Medium* const info = &medium;
+  const Access info{&medium};
   CAROUSEL_CHECK(id >= 0 && H5Pset_driver(access.get(), id, &info) >= 0,
                  "HDF5 takes no driver for its files");
 }

@@ -2,28 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/record/run_file.hpp"
 
-#include <type_traits>
-
 #include "core/base/check.hpp"
+#include "core/record/rows.hpp"
 #include "core/record/run_folder.hpp"
 
 namespace carousel {
 namespace {
 
 constexpr std::int64_t format_version = 1;
-
-/// Appends one member of all records as the column of that name.
-template <class Record, class T>
-void append_column(hdf5::RowFile& file, const std::string& name, std::span<const Record> records,
-                   T Record::*member) {
-  std::vector<T> column;
-  column.reserve(records.size());
-  for (const Record& record : records) column.push_back(record.*member);
-  if constexpr (std::is_same_v<T, const char*>)
-    file.append_strings(name, column);
-  else
-    file.append<T>(name, column);
-}
 
 void write_basis(hdf5::File& file, const PlanBasis& basis) {
   const std::string group = "/plan/basis";
@@ -63,62 +49,10 @@ void write_plan_group(hdf5::File& file, const PlanRecord& plan) {
   if (plan.basis) write_basis(file, *plan.basis);
 }
 
-void append_steps(hdf5::RowFile& file, std::span<const StepRecord> steps) {
-  append_column(file, "/steps/step", steps, &StepRecord::step);
-  append_column(file, "/steps/epoch", steps, &StepRecord::epoch);
-  append_column(file, "/steps/loss", steps, &StepRecord::loss);
-  append_column(file, "/steps/accuracy", steps, &StepRecord::accuracy);
-  append_column(file, "/steps/learning_rate", steps, &StepRecord::learning_rate);
-  append_column(file, "/steps/seconds", steps, &StepRecord::seconds);
-  append_column(file, "/steps/images_per_second", steps, &StepRecord::images_per_second);
-}
-
-void append_evaluations(hdf5::RowFile& file, std::span<const EvaluationRecord> evaluations) {
-  append_column(file, "/evaluations/step", evaluations, &EvaluationRecord::step);
-  append_column(file, "/evaluations/epoch", evaluations, &EvaluationRecord::epoch);
-  append_column(file, "/evaluations/loss", evaluations, &EvaluationRecord::loss);
-  append_column(file, "/evaluations/accuracy", evaluations, &EvaluationRecord::accuracy);
-}
-
-void append_actions(hdf5::RowFile& file, std::span<const ActionRecord> actions) {
-  append_column(file, "/actions/kind", actions, &ActionRecord::kind);
-  append_column(file, "/actions/step", actions, &ActionRecord::step);
-  append_column(file, "/actions/micro_batch", actions, &ActionRecord::micro_batch);
-  append_column(file, "/actions/stage", actions, &ActionRecord::stage);
-  append_column(file, "/actions/version", actions, &ActionRecord::version);
-  append_column(file, "/actions/begin", actions, &ActionRecord::begin);
-  append_column(file, "/actions/end", actions, &ActionRecord::end);
-}
-
-void append_messages(hdf5::RowFile& file, std::span<const MessageRecord> messages) {
-  append_column(file, "/messages/kind", messages, &MessageRecord::kind);
-  append_column(file, "/messages/direction", messages, &MessageRecord::direction);
-  append_column(file, "/messages/step", messages, &MessageRecord::step);
-  append_column(file, "/messages/stage", messages, &MessageRecord::stage);
-  append_column(file, "/messages/micro_batch", messages, &MessageRecord::micro_batch);
-  append_column(file, "/messages/peer", messages, &MessageRecord::peer);
-  append_column(file, "/messages/bytes", messages, &MessageRecord::bytes);
-  append_column(file, "/messages/posted", messages, &MessageRecord::posted);
-  append_column(file, "/messages/completed", messages, &MessageRecord::completed);
-  append_column(file, "/messages/waited", messages, &MessageRecord::waited);
-}
-
-void append_memory(hdf5::RowFile& file, std::span<const MemoryRecord> memory) {
-  append_column(file, "/memory/seconds", memory, &MemoryRecord::seconds);
-  append_column(file, "/memory/action", memory, &MemoryRecord::action);
-  for (int c = 0; c < category_count; ++c) {
-    std::vector<std::int64_t> column;
-    for (const MemoryRecord& record : memory)
-      column.push_back(record.bytes[static_cast<std::size_t>(c)]);
-    file.append<std::int64_t>(fmt::format("/memory/{}", to_string(static_cast<Category>(c))),
-                              column);
-  }
-}
-
-void append_rows(hdf5::RowFile& file, const RankSegment& segment) {
-  append_actions(file, segment.actions);
-  append_messages(file, segment.messages);
-  append_memory(file, segment.memory);
+void append_segment(hdf5::RowFile& file, const RankSegment& segment) {
+  append_rows(file, segment.actions);
+  append_rows(file, segment.messages);
+  append_rows(file, segment.memory);
   for (const StageReceipts& receipts : segment.receipts)
     file.append<std::uint64_t>(fmt::format("/receipts/{}", receipts.stage), receipts.digests);
   for (const AuditedParameter& parameter : segment.audit)
@@ -178,8 +112,8 @@ void RunFile::link(int ranks, std::span<const StageOwner> stages) {
 }
 
 void RunFile::append(const RunSegment& segment) {
-  append_steps(file_, segment.steps);
-  append_evaluations(file_, segment.evaluations);
+  append_rows(file_, segment.steps);
+  append_rows(file_, segment.evaluations);
   if (!segment.samples.empty())
     file_.append<std::int64_t>("/audit/samples", segment.samples,
                                {static_cast<hsize_t>(segment.micro_batches),
@@ -210,11 +144,11 @@ void RunFile::finish() {
 
 RankFile::RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info)
     : file_((folder / rank_file_name(rank)).string()), rank_(rank), info_(info) {
-  append_rows(file_, {});
+  append_segment(file_, {});
 }
 
 void RankFile::append(const RankSegment& segment, const MeasuredRecord& measured) {
-  append_rows(file_, segment);
+  append_segment(file_, segment);
   measured_ = measured;
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/base/check.hpp"
+#include "core/record/columns.hpp"
 
 namespace carousel {
 namespace {
@@ -275,6 +276,13 @@ class Line {
   std::size_t size_ = 0;
 };
 
+template <class Row>
+Line line_of(const char* kind, const Row& row) {
+  Line line(kind);
+  Columns<Row>::list([&](const char* name, auto get) { line.number(name, std::invoke(get, row)); });
+  return line;
+}
+
 }  // namespace
 
 std::string utc_now() {
@@ -396,24 +404,11 @@ MetricsLog::MetricsLog(const fs::path& folder)
     : file_(Descriptor::create((folder / "metrics.jsonl").string())) {}
 
 void MetricsLog::write(const StepRecord& step) {
-  Line line("step");
-  line.number("step", step.step);
-  line.number("epoch", step.epoch);
-  line.number("loss", step.loss);
-  line.number("accuracy", step.accuracy);
-  line.number("learning_rate", step.learning_rate);
-  line.number("seconds", step.seconds);
-  line.number("images_per_second", step.images_per_second);
-  file_.write(line.finish());
+  file_.write(line_of("step", step).finish());
 }
 
 void MetricsLog::write(const EvaluationRecord& evaluation) {
-  Line line("evaluation");
-  line.number("step", evaluation.step);
-  line.number("epoch", evaluation.epoch);
-  line.number("loss", evaluation.loss);
-  line.number("accuracy", evaluation.accuracy);
-  file_.write(line.finish());
+  file_.write(line_of("evaluation", evaluation).finish());
 }
 
 }  // namespace carousel

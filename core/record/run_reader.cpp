@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
+#include "core/record/rows.hpp"
 
 namespace carousel {
 namespace {
@@ -75,18 +78,6 @@ MeasuredRecord read_measured(const hdf5::File& file) {
   return measured;
 }
 
-std::vector<EvaluationRecord> read_evaluations(const hdf5::File& file) {
-  const auto step = file.read<std::int64_t>("/evaluations/step");
-  const auto epoch = file.read<std::int64_t>("/evaluations/epoch");
-  const auto loss = file.read<double>("/evaluations/loss");
-  const auto accuracy = file.read<double>("/evaluations/accuracy");
-  const std::size_t rows = std::min({step.size(), epoch.size(), loss.size(), accuracy.size()});
-  std::vector<EvaluationRecord> evaluations;
-  for (std::size_t k = 0; k < rows; ++k)
-    evaluations.push_back({step[k], epoch[k], loss[k], accuracy[k]});
-  return evaluations;
-}
-
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + std::ssize(values) / 2;
@@ -95,10 +86,16 @@ double median(std::vector<double> values) {
 }
 
 void read_steps(const hdf5::File& file, RunSummary& run) {
-  run.losses = file.read<double>("/steps/loss");
-  run.learning_rates = file.read<double>("/steps/learning_rate");
+  std::set<std::string> words;  // these records have none
+  std::vector<double> images_per_second;
+  for (const StepRecord& step : read_rows<StepRecord>(file, words)) {
+    run.losses.push_back(step.loss);
+    run.learning_rates.push_back(step.learning_rate);
+    images_per_second.push_back(step.images_per_second);
+  }
   run.steps = std::ssize(run.losses);
-  run.images_per_second = median(file.read<double>("/steps/images_per_second"));
+  run.images_per_second = median(std::move(images_per_second));
+  run.evaluations = read_rows<EvaluationRecord>(file, words);
 }
 
 void read_rank(const fs::path& path, RunSummary& run) {
@@ -150,7 +147,6 @@ RunSummary read_run(const std::string& path) {
   if (fs::exists(folder / "status.json", unknown)) run.status = read_status(folder);
   if (file.contains("/plan")) run.plan = read_plan(file);
   read_steps(file, run);
-  run.evaluations = read_evaluations(file);
   read_ranks(folder, run);
   return run;
 }

@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "core/audit/receipts.hpp"
+#include "core/record/columns.hpp"
 #include "core/record/run_reader.hpp"
 #include "tests/core/record/sample_run.hpp"
 #include "tests/core/support.hpp"
@@ -47,6 +48,31 @@ TEST(RunFile, ReadsAsOneFileThroughItsLinks) {
   EXPECT_THAT(file.read<std::uint64_t>("/receipts/1"), ElementsAre(200, 7));
   EXPECT_THAT(file.info("/audit/samples").shape, ElementsAre(2, 2, 2));
   EXPECT_THAT(file.info("/audit/parameters/0.weight").shape, ElementsAre(2, 2, 3));
+}
+
+/// The table of a record names the datasets of its group, all of them.
+template <class Row>
+void expect_columns(const hdf5::File& file, const std::string& above) {
+  std::vector<std::string> names;
+  Columns<Row>::list([&](const char* name, auto) { names.emplace_back(name); });
+  EXPECT_THAT(file.children(above + Columns<Row>::group),
+              ::testing::UnorderedElementsAreArray(names));
+}
+
+TEST(RunFile, HasTheColumnsOfTheTables) {
+  const TemporaryFolder folder;
+  testing::write_sample_run(folder.path(), 7);
+  const hdf5::File file = hdf5::File::open(folder / "run.h5");
+  expect_columns<StepRecord>(file, "");
+  expect_columns<EvaluationRecord>(file, "");
+  expect_columns<ActionRecord>(file, "/ranks/0000");
+  expect_columns<MessageRecord>(file, "/ranks/0000");
+  expect_columns<MemoryRecord>(file, "/ranks/0000");
+  std::ifstream log(folder / "metrics.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(log, line));
+  EXPECT_EQ(line, R"({"kind":"step","step":0,"epoch":0,"loss":2.5,"accuracy":0.5,)"
+                  R"("learning_rate":0.05,"seconds":1,"images_per_second":64})");
 }
 
 TEST(RunFile, SummaryHoldsWhatWasRecorded) {
