@@ -16,7 +16,7 @@ constexpr int label_width = 15;
 constexpr int most_rows = 16;
 
 /// One letter and the number that the row does not tell; small letters read theta_{t-1}.
-std::string cell_of(const Pass& pass, bool rows_are_micro_batches) {
+std::string cell_of(const DrawnPass& pass, bool rows_are_micro_batches) {
   const char letter = pass.backward ? (pass.fresh() ? 'B' : 'b') : (pass.fresh() ? 'F' : 'f');
   return fmt::format("{}{}", letter, rows_are_micro_batches ? pass.stage : pass.micro_batch);
 }
@@ -44,7 +44,7 @@ std::string draw_grid(const Schedule& schedule, int columns) {
   text += "\n";
   std::vector<std::vector<std::string>> cells(timeline.rows.size(),
                                               std::vector<std::string>(times, "."));
-  for (const Pass& pass : timeline.passes)
+  for (const DrawnPass& pass : timeline.passes)
     cells[pass.row][pass.time] = cell_of(pass, by_micro_batch);
   for (std::size_t r = 0; r < cells.size(); ++r) {
     text += fmt::format("{:<{}}", label_of(timeline.rows[r]), label_width);

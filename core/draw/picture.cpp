@@ -193,7 +193,7 @@ Legend Picture::legend() const {
                 .outlines = scale_.roomy(),
                 .holds = shows_holding(),
                 .step = shown_.step};
-  for (const Pass& pass : timeline_.passes) legend.stale = legend.stale || !pass.fresh();
+  for (const DrawnPass& pass : timeline_.passes) legend.stale = legend.stale || !pass.fresh();
   for (const Bar& bar : shown_.travels.bars) legend.bars.emplace(bar.kind, bar.payload);
   for (const Arrow& arrow : shown_.travels.arrows) {
     legend.arrows.insert(travel_kind(arrow.payload));

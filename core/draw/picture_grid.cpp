@@ -44,18 +44,18 @@ PictureTravels picture_travels(const Schedule& schedule, const Timeline& timelin
 
 void PictureGrid::draw(const Travels& travels, bool show_holding) {
   if (show_holding) draw_holding();
-  for (const Pass& pass : timeline_.passes) draw_pass(pass);
+  for (const DrawnPass& pass : timeline_.passes) draw_pass(pass);
   for (const Bar& bar : travels.bars) draw_bar(bar);
   for (const Arrow& arrow : travels.arrows) draw_arrow(arrow);
   if (!scale_.roomy()) return draw_step_borders();
-  for (const Pass& pass : timeline_.passes) draw_number(pass);
+  for (const DrawnPass& pass : timeline_.passes) draw_number(pass);
 }
 
 /// A device that idles between the forward and the backward of a micro-batch holds its
 /// activations.
 void PictureGrid::draw_holding() {
   for (std::size_t k = 0; k < timeline_.passes.size(); ++k) {
-    const Pass& pass = timeline_.passes[k];
+    const DrawnPass& pass = timeline_.passes[k];
     if (pass.backward) continue;
     const bool last = k + 1 == timeline_.passes.size() || timeline_.passes[k + 1].row != pass.row;
     const std::int64_t end = last ? timeline_.times : timeline_.passes[k + 1].time;
@@ -68,7 +68,7 @@ void PictureGrid::draw_holding() {
 }
 
 /// What reads theta_{t-1} lacks a corner.
-void PictureGrid::draw_pass(const Pass& pass) {
+void PictureGrid::draw_pass(const DrawnPass& pass) {
   const double gap = scale_.roomy() ? 1 : 0;
   const double width = scale_.cell - 2 * gap;
   const double height = scale_.box;
@@ -87,7 +87,7 @@ void PictureGrid::draw_pass(const Pass& pass) {
 }
 
 /// Above whatever travels: the number that the row does not tell.
-void PictureGrid::draw_number(const Pass& pass) {
+void PictureGrid::draw_number(const DrawnPass& pass) {
   const int number = timeline_.rows_are_micro_batches ? pass.stage : pass.micro_batch;
   const std::string text = fmt::format("{}{}", number, pass.fresh() ? "" : "′");
   const double size = std::min(13.0, scale_.box * 0.75);
@@ -101,7 +101,7 @@ void PictureGrid::draw_number(const Pass& pass) {
 void PictureGrid::draw_step_borders() {
   if (!timeline_.rows_are_micro_batches) return;
   for (std::size_t k = 1; k < timeline_.passes.size(); ++k) {
-    const Pass& pass = timeline_.passes[k];
+    const DrawnPass& pass = timeline_.passes[k];
     if (pass.row != timeline_.passes[k - 1].row || pass.step == timeline_.passes[k - 1].step)
       continue;
     const double x = scale_.x(pass.time);

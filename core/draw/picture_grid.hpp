@@ -65,8 +65,8 @@ class PictureGrid {
 
  private:
   void draw_holding();
-  void draw_pass(const Pass& pass);
-  void draw_number(const Pass& pass);
+  void draw_pass(const DrawnPass& pass);
+  void draw_number(const DrawnPass& pass);
   void draw_step_borders();
   void draw_bar(const Bar& bar);
   void draw_arrow(const Arrow& arrow);

@@ -27,10 +27,10 @@ std::vector<TimelineRow> rows_of(const Schedule& schedule, int rows) {
 }
 
 /// Time steps from the first pass of a training step to its last one.
-std::vector<StepSpan> spans_of(const std::vector<std::vector<Pass>>& passes) {
+std::vector<StepSpan> spans_of(const std::vector<std::vector<DrawnPass>>& passes) {
   std::vector<StepSpan> spans(segment.last, {never, 0});
-  for (const std::vector<Pass>& row : passes) {
-    for (const Pass& pass : row) {
+  for (const std::vector<DrawnPass>& row : passes) {
+    for (const DrawnPass& pass : row) {
       StepSpan& span = spans[pass.step];
       span = {std::min(span.first, pass.time), std::max(span.end, pass.time + 1)};
     }
@@ -50,7 +50,7 @@ class Survey {
     busy_ = busy_fraction(schedule, lists, 1);
   }
 
-  [[nodiscard]] const std::vector<std::vector<Pass>>& passes() const { return passes_; }
+  [[nodiscard]] const std::vector<std::vector<DrawnPass>>& passes() const { return passes_; }
   [[nodiscard]] double busy() const { return busy_; }
   [[nodiscard]] std::vector<int> held(std::int64_t times) const {
     std::vector<int> result;
@@ -73,8 +73,8 @@ class Survey {
   }
 
   bool single_;
-  std::vector<std::vector<Pass>> passes_;     // [row]
-  std::map<std::int64_t, int> changes_ = {};  // of what is held, at a time step
+  std::vector<std::vector<DrawnPass>> passes_;  // [row]
+  std::map<std::int64_t, int> changes_ = {};    // of what is held, at a time step
   double busy_ = 0;
 };
 
@@ -169,7 +169,7 @@ Timeline timeline_of(const Schedule& schedule, int most_rows, std::int64_t most_
   result.held.resize(result.times);
   result.busy = survey.busy();
   for (const TimelineRow& row : result.rows) {
-    for (const Pass& pass : survey.passes()[&row - result.rows.data()])
+    for (const DrawnPass& pass : survey.passes()[&row - result.rows.data()])
       if (pass.time < result.times) result.passes.push_back(pass);
   }
   for (const StepSpan& span : spans)

@@ -20,7 +20,7 @@ struct TimelineRow {
 };
 
 /// A forward or a backward of one stage, `time` steps after the segment began.
-struct Pass {
+struct DrawnPass {
   int row = 0;
   std::int64_t time = 0;
   std::int64_t step = 0;
@@ -47,7 +47,7 @@ struct Timeline {
   std::int64_t all_times = 0;
   std::vector<TimelineRow> rows = {};  // the first ones
   std::int64_t times = 0;
-  std::vector<Pass> passes = {};     // of these rows and times, row by row, in order
+  std::vector<DrawnPass> passes = {};  // of these rows and times, row by row, in order
   std::vector<int> held = {};        // [time] stages of micro-batches held by all devices together
   int most_held = 0;                 // also where the window is cut
   std::vector<StepSpan> steps = {};  // [training step] that begins in the window

@@ -45,7 +45,7 @@ struct Subject {
 };
 
 /// The exchanges about one subject, oldest first, and the newest that each end has come to.
-struct Line {
+struct History {
   Subject subject;
   int first = -1;
   int last = -1;
@@ -55,26 +55,27 @@ struct Line {
   int posted_and_waited = -1;
 };
 
-/// Lines by subject; open addressing, since nothing is ever removed.
-class Lines {
+/// Histories by subject; open addressing, since nothing is ever removed.
+class Histories {
  public:
-  explicit Lines(std::size_t most) : slots_(std::bit_ceil(2 * most + 1), -1) {}
+  explicit Histories(std::size_t most) : slots_(std::bit_ceil(2 * most + 1), -1) {}
 
   /// The reference holds until the next call.
-  Line& operator[](const Subject& subject) {
+  History& operator[](const Subject& subject) {
     const std::size_t mask = slots_.size() - 1;
     std::size_t slot = subject.hash() & mask;
-    while (slots_[slot] >= 0 && lines_[slots_[slot]].subject != subject) slot = (slot + 1) & mask;
+    while (slots_[slot] >= 0 && histories_[slots_[slot]].subject != subject)
+      slot = (slot + 1) & mask;
     if (slots_[slot] < 0) {
-      slots_[slot] = static_cast<int>(lines_.size());
-      lines_.push_back({.subject = subject});
+      slots_[slot] = static_cast<int>(histories_.size());
+      histories_.push_back({.subject = subject});
     }
-    return lines_[slots_[slot]];
+    return histories_[slots_[slot]];
   }
 
  private:
   std::vector<int> slots_;
-  std::vector<Line> lines_;
+  std::vector<History> histories_;
 };
 
 bool starts(const Action& action) {
@@ -85,7 +86,7 @@ bool starts(const Action& action) {
 class Matcher {
  public:
   Matcher(std::span<const std::vector<Action>> lists, std::vector<std::vector<int>> groups)
-      : lists_(lists), lines_(count_starts(lists)) {
+      : lists_(lists), histories_(count_starts(lists)) {
     result_.groups = std::move(groups);
     if (result_.groups.empty()) {
       result_.groups.emplace_back(lists.size());
@@ -139,21 +140,21 @@ class Matcher {
     if (a.peer < 0 || a.peer >= std::ssize(lists_) || a.peer == d) refuse(d, k, "has no other end");
     const bool sends = a.kind == ActionKind::send ||
                        (a.kind == ActionKind::wait && a.direction == Direction::send);
-    Line& line = lines_[{.step = a.step,
-                         .version = a.version,
-                         .from = sends ? d : a.peer,
-                         .to = sends ? a.peer : d,
-                         .stage = a.stage,
-                         .micro_batch = a.micro_batch,
-                         .payload = static_cast<int>(a.payload)}];
-    int& started = sends ? line.sent : line.posted;
+    History& history = histories_[{.step = a.step,
+                                   .version = a.version,
+                                   .from = sends ? d : a.peer,
+                                   .to = sends ? a.peer : d,
+                                   .stage = a.stage,
+                                   .micro_batch = a.micro_batch,
+                                   .payload = static_cast<int>(a.payload)}];
+    int& started = sends ? history.sent : history.posted;
     if (a.kind == ActionKind::wait) {
-      int& waited = sends ? line.sent_and_waited : line.posted_and_waited;
+      int& waited = sends ? history.sent_and_waited : history.posted_and_waited;
       if (started == waited) refuse(d, k, "waits for what was never started");
-      return waited = after(line, waited);
+      return waited = after(history, waited);
     }
-    const int next = after(line, started);
-    started = next >= 0 ? next : append(line, a.bytes);
+    const int next = after(history, started);
+    started = next >= 0 ? next : append(history, a.bytes);
     Exchange& exchange = result_.all[started];
     if (exchange.bytes != a.bytes) refuse(d, k, "meets a message of another size at its peer");
     if (sends) exchange.index = k;
@@ -161,14 +162,15 @@ class Matcher {
     return started;
   }
 
-  [[nodiscard]] int after(const Line& line, int exchange) const {
-    return exchange < 0 ? line.first : next_[exchange];
+  [[nodiscard]] int after(const History& history, int exchange) const {
+    return exchange < 0 ? history.first : next_[exchange];
   }
 
-  int append(Line& line, std::int64_t bytes) {
-    const int exchange = add({.from = line.subject.from, .to = line.subject.to, .bytes = bytes});
-    (line.last < 0 ? line.first : next_[line.last]) = exchange;
-    return line.last = exchange;
+  int append(History& history, std::int64_t bytes) {
+    const int exchange =
+        add({.from = history.subject.from, .to = history.subject.to, .bytes = bytes});
+    (history.last < 0 ? history.first : next_[history.last]) = exchange;
+    return history.last = exchange;
   }
 
   int collective(int d, std::size_t k) {
@@ -178,18 +180,18 @@ class Matcher {
         !std::ranges::binary_search(result_.groups.at(group), d))
       refuse(d, k, "is of a group that the device does not belong to");
     if (a.kind == ActionKind::wait) return take_pending(d, k);
-    Collectives& line = collectives_[group];
-    if (line.device != d) {
-      line.device = d;
-      line.started = 0;
+    Collectives& calls = collectives_[group];
+    if (calls.device != d) {
+      calls.device = d;
+      calls.started = 0;
     }
-    if (line.started == line.exchanges.size())
-      line.exchanges.push_back(add({.kind = a.kind,
-                                    .from = a.peer >= 0 ? a.peer : result_.groups[group][0],
-                                    .group = group,
-                                    .bytes = a.bytes,
-                                    .index = k}));
-    const int started = line.exchanges[line.started++];
+    if (calls.started == calls.exchanges.size())
+      calls.exchanges.push_back(add({.kind = a.kind,
+                                     .from = a.peer >= 0 ? a.peer : result_.groups[group][0],
+                                     .group = group,
+                                     .bytes = a.bytes,
+                                     .index = k}));
+    const int started = calls.exchanges[calls.started++];
     Exchange& exchange = result_.all[started];
     if (exchange.kind != a.kind || exchange.bytes != a.bytes)
       refuse(d, k, "meets another collective of the group");
@@ -219,7 +221,7 @@ class Matcher {
   }
 
   std::span<const std::vector<Action>> lists_;
-  Lines lines_;
+  Histories histories_;
   std::vector<int> next_;                 // [exchange] the next one about its subject
   std::vector<Collectives> collectives_;  // [group]
   std::vector<Pending> pending_;

@@ -31,7 +31,7 @@ class Simulator {
         key_(random_key(input.seed, "simulated jitter")),
         exchanges_(match_exchanges(input.lists, input.groups)),
         states_(exchanges_.all.size()),
-        places_(input.lists.size()),
+        positions_(input.lists.size()),
         ports_(2 * input.lists.size()) {
     CAROUSEL_CHECK(input.jitter >= 0 && input.jitter <= 1, "jitter {}", input.jitter);
     CAROUSEL_CHECK(input.slowness.empty() || input.slowness.size() == input.lists.size(),
@@ -42,7 +42,7 @@ class Simulator {
   }
 
   Simulation run() {
-    for (int d = 0; d < std::ssize(places_); ++d) run_device(d);
+    for (int d = 0; d < std::ssize(positions_); ++d) run_device(d);
     run_resumed();
     while (!events_.empty()) {
       serve(events_.pop());
@@ -50,9 +50,9 @@ class Simulator {
     }
     check_end();
     for (const auto& [step, end] : step_ends_) result_.steps.push_back({step, end});
-    for (int d = 0; d < std::ssize(places_); ++d) {
-      result_.devices[d].end = places_[d].now;
-      result_.seconds = std::max(result_.seconds, places_[d].now);
+    for (int d = 0; d < std::ssize(positions_); ++d) {
+      result_.devices[d].end = positions_[d].now;
+      result_.seconds = std::max(result_.seconds, positions_[d].now);
     }
     return std::move(result_);
   }
@@ -64,7 +64,7 @@ class Simulator {
     int started = 0;
   };
 
-  struct Place {
+  struct Position {
     double now = 0;
     std::size_t next = 0;  // action
     int blocked_on = -1;   // exchange
@@ -73,32 +73,32 @@ class Simulator {
   /// Runs until the end of the list or a wait whose end is not known yet. What it starts lies at or
   /// after the event that is being served, so events keep their order.
   void run_device(int d) {
-    Place& place = places_[d];
+    Position& position = positions_[d];
     const std::vector<Action>& list = input_.lists[d];
     const std::vector<int>& exchange_of = exchanges_.of[d];
-    for (; place.next < list.size(); ++place.next) {
-      const Action& action = list[place.next];
-      const double begin = place.now;
-      const int exchange = exchange_of[place.next];
+    for (; position.next < list.size(); ++position.next) {
+      const Action& action = list[position.next];
+      const double begin = position.now;
+      const int exchange = exchange_of[position.next];
       if (action.kind == ActionKind::wait) {
         if (states_[exchange].complete == never) {
-          place.blocked_on = exchange;
+          position.blocked_on = exchange;
           return;
         }
-        place.now = std::max(begin, states_[exchange].complete);
-        result_.devices[d].blocked += place.now - begin;
+        position.now = std::max(begin, states_[exchange].complete);
+        result_.devices[d].blocked += position.now - begin;
       } else if (exchange >= 0) {
         start(exchange, begin);
       } else {
-        const double seconds = seconds_of(d, place.next, action);
-        place.now += seconds;
+        const double seconds = seconds_of(d, position.next, action);
+        position.now += seconds;
         result_.devices[d].busy += seconds;
         if (action.kind == ActionKind::update) {
           double& end = step_ends_[action.step];
-          end = std::max(end, place.now);
+          end = std::max(end, position.now);
         }
       }
-      if (input_.keep_actions) result_.actions[d][place.next] = {begin, place.now};
+      if (input_.keep_actions) result_.actions[d][position.next] = {begin, position.now};
     }
   }
 
@@ -221,8 +221,8 @@ class Simulator {
         exchange.group < 0 ? input_.machine.latency(exchange.from, exchange.to) : 0;
     states_[id].complete = end + latency;
     for_participants(exchange, [&](int device) {
-      if (places_[device].blocked_on != id) return;
-      places_[device].blocked_on = -1;
+      if (positions_[device].blocked_on != id) return;
+      positions_[device].blocked_on = -1;
       resumed_.push_back(device);
     });
   }
@@ -248,8 +248,8 @@ class Simulator {
   }
 
   void check_end() const {
-    for (int d = 0; d < std::ssize(places_); ++d) {
-      const std::size_t next = places_[d].next;
+    for (int d = 0; d < std::ssize(positions_); ++d) {
+      const std::size_t next = positions_[d].next;
       if (next < input_.lists[d].size())
         fail(ExitCode::internal, "{}: waits for ever", action_name(d, next, input_.lists[d][next]));
     }
@@ -258,8 +258,8 @@ class Simulator {
   const SimulationInput& input_;
   std::uint64_t key_;
   Exchanges exchanges_;
-  std::vector<State> states_;  // [exchange]
-  std::vector<Place> places_;  // [device]
+  std::vector<State> states_;        // [exchange]
+  std::vector<Position> positions_;  // [device]
   std::vector<Port> ports_;
   EventQueue events_;
   std::vector<int> resumed_;  // devices whose wait is over

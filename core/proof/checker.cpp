@@ -15,38 +15,38 @@ namespace {
 
 /// Lets all devices run as far as they can, in turn, until nothing moves: with messages that keep
 /// their order, the outcome does not depend on who runs when.
-class Machine {
+class Execution {
  public:
-  Machine(const Schedule& schedule, const Segment& segment,
-          const std::vector<std::vector<Action>>& lists)
+  Execution(const Schedule& schedule, const Segment& segment,
+            const std::vector<std::vector<Action>>& lists)
       : schedule_(schedule),
         segment_(segment),
         lists_(lists),
-        places_(schedule.devices()),
+        positions_(schedule.devices()),
         collectives_(schedule.groups().size()) {
     for (int d = 0; d < schedule.devices(); ++d) devices_.emplace_back(schedule, segment, d);
   }
 
   std::optional<Fault> run() {
-    const int devices = static_cast<int>(places_.size());
+    const int devices = static_cast<int>(positions_.size());
     bool moved = true;
     while (moved) {
       moved = false;
       for (int d = 0; d < devices; ++d) {
-        while (places_[d].next < lists_[d].size()) {
-          const Outcome outcome = step(d, lists_[d][places_[d].next]);
+        while (positions_[d].next < lists_[d].size()) {
+          const Outcome outcome = step(d, lists_[d][positions_[d].next]);
           if (outcome.error != nullptr) return fault(d, outcome.error);
           if (outcome.blocked) break;
-          ++places_[d].next;
+          ++positions_[d].next;
           moved = true;
         }
       }
     }
     for (int d = 0; d < devices; ++d) {
-      if (places_[d].next < lists_[d].size()) return fault(d, "waits for ever");
+      if (positions_[d].next < lists_[d].size()) return fault(d, "waits for ever");
     }
     for (int d = 0; d < devices; ++d) {
-      if (!places_[d].requests.empty()) return fault(d, "a message was never waited for");
+      if (!positions_[d].requests.empty()) return fault(d, "a message was never waited for");
       if (const char* error = devices_[d].at_the_end(); error != nullptr) return fault(d, error);
     }
     // Every pass ran on some device; none ran twice, since every total had each micro-batch once.
@@ -66,7 +66,7 @@ class Machine {
   };
 
   /// A started message until its wait.
-  struct Request {
+  struct Started {
     Action action;
     bool complete = false;
     std::size_t ordinal = 0;   // of a collective in its group
@@ -74,19 +74,19 @@ class Machine {
   };
 
   /// A collective that some devices of its group have started.
-  struct Collective {
+  struct GroupCall {
     Action action;
     std::size_t started = 0;
   };
 
-  struct Place {
+  struct Position {
     std::size_t next = 0;  // action
-    std::vector<Request> requests;
+    std::vector<Started> requests;
     std::vector<std::size_t> collectives;  // [group] started so far
   };
 
   [[nodiscard]] Fault fault(int d, const char* why) const {
-    const std::size_t at = places_[d].next;
+    const std::size_t at = positions_[d].next;
     const std::string action = at < lists_[d].size()
                                    ? to_string(lists_[d][at])
                                    : fmt::format("end of the segment of steps {} .. {}",
@@ -94,41 +94,41 @@ class Machine {
     return {d, at, fmt::format("device {}, action {}: {}: {}", d, at, action, why)};
   }
 
-  [[nodiscard]] static std::vector<Request>::iterator under_way(Place& place,
+  [[nodiscard]] static std::vector<Started>::iterator under_way(Position& position,
                                                                 const Action& action) {
-    return std::ranges::find_if(place.requests, [&](const Request& candidate) {
+    return std::ranges::find_if(position.requests, [&](const Started& candidate) {
       return same_message(candidate.action, action);
     });
   }
 
   Outcome step(int d, const Action& action) {
     if (const char* error = devices_[d].execute(action); error != nullptr) return {error};
-    Place& place = places_[d];
+    Position& position = positions_[d];
     if (action.kind == ActionKind::wait) return wait(d, action);
     const bool joins = is_collective(action);
     if (!joins && action.kind != ActionKind::post && action.kind != ActionKind::send) return {};
-    if (std::ssize(place.requests) == schedule_.buffers(d).requests)
+    if (std::ssize(position.requests) == schedule_.buffers(d).requests)
       return {"starts more messages than the device has requests"};
-    if (under_way(place, action) != place.requests.end())
+    if (under_way(position, action) != position.requests.end())
       return {"starts what is under way already; a wait could not tell them apart"};
-    place.requests.push_back({.action = action});
+    position.requests.push_back({.action = action});
     if (joins) return {join(d)};
     if (action.kind == ActionKind::send)
-      place.requests.back().statement = devices_[d].statement(action);
+      position.requests.back().statement = devices_[d].statement(action);
     return {match(d)};
   }
 
   /// Enters the newest request of device d into the collectives of its group, which all devices
   /// must start in the same order.
   const char* join(int d) {
-    Request& mine = places_[d].requests.back();
+    Started& mine = positions_[d].requests.back();
     const auto group = static_cast<std::size_t>(mine.action.group);
-    std::vector<std::size_t>& counts = places_[d].collectives;
+    std::vector<std::size_t>& counts = positions_[d].collectives;
     counts.resize(collectives_.size());
     mine.ordinal = counts[group]++;
-    std::vector<Collective>& all = collectives_[group];
+    std::vector<GroupCall>& all = collectives_[group];
     if (mine.ordinal == all.size()) all.push_back({mine.action});
-    Collective& met = all[mine.ordinal];
+    GroupCall& met = all[mine.ordinal];
     ++met.started;
     const Action& a = mine.action;
     const Action& b = met.action;
@@ -141,9 +141,9 @@ class Machine {
   /// Completes the newest request of device d when its other end is waiting; messages between two
   /// devices about the same thing keep their order.
   const char* match(int d) {
-    Request& mine = places_[d].requests.back();
+    Started& mine = positions_[d].requests.back();
     const Action& a = mine.action;
-    for (Request& other : places_[a.peer].requests) {
+    for (Started& other : positions_[a.peer].requests) {
       const Action& b = other.action;
       if (other.complete || b.peer != d || b.direction == a.direction || b.payload != a.payload ||
           b.stage != a.stage || b.direction == Direction::none)
@@ -158,8 +158,8 @@ class Machine {
   }
 
   Outcome wait(int d, const Action& action) {
-    const auto request = under_way(places_[d], action);
-    if (request == places_[d].requests.end()) return {"waits for what was never started"};
+    const auto request = under_way(positions_[d], action);
+    if (request == positions_[d].requests.end()) return {"waits for what was never started"};
     Action started = request->action;
     started.kind = ActionKind::wait;
     started.time = action.time;
@@ -170,7 +170,7 @@ class Machine {
                               : request->complete;
     if (!complete) return {nullptr, true};
     const char* error = devices_[d].finish(action, request->statement);
-    places_[d].requests.erase(request);
+    positions_[d].requests.erase(request);
     return {error};
   }
 
@@ -178,15 +178,15 @@ class Machine {
   Segment segment_;
   const std::vector<std::vector<Action>>& lists_;
   std::vector<SymbolicDevice> devices_;
-  std::vector<Place> places_;
-  std::vector<std::vector<Collective>> collectives_;  // [group]
+  std::vector<Position> positions_;
+  std::vector<std::vector<GroupCall>> collectives_;  // [group]
 };
 
 }  // namespace
 
 std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
                                    const std::vector<std::vector<Action>>& lists) {
-  return Machine(schedule, segment, lists).run();
+  return Execution(schedule, segment, lists).run();
 }
 
 std::optional<Fault> find_fault(const Schedule& schedule) {

@@ -106,7 +106,7 @@ SymbolicDevice::ParameterCopy& SymbolicDevice::passing(const Action& action, Pay
 }
 
 /// The executor takes these buffers in turn; so must whoever checks its lists.
-SymbolicDevice::Place& SymbolicDevice::in_turn(std::vector<Place>& places, const Action& action) {
+SymbolicDevice::Holder& SymbolicDevice::in_turn(std::vector<Holder>& places, const Action& action) {
   return places[schedule_.round_robin(action.step - segment_.first, action.micro_batch,
                                       static_cast<int>(places.size()))];
 }
@@ -139,7 +139,7 @@ bool SymbolicDevice::holds(const GradientBuffer& buffer, const Action& action) c
 }
 
 void SymbolicDevice::load(const Action& action) {
-  Place& input = in_turn(inputs_, action);
+  Holder& input = in_turn(inputs_, action);
   demand(input.free(), "overwrites images in use");
   // Behind a divergence, loads of later steps are left out: they must be the last ones.
   demand(action.step >= newest_load_, "loads images of a step behind those of a later one");
@@ -177,7 +177,7 @@ void SymbolicDevice::forward(const Action& action) {
     demand(in_turn(frames_[j - 1], action).holds(self), "its input is not here");
   else if (counts_.lands())
     demand(in_turn(landings_, action).holds(self), "its input is not here");
-  Place& frame = in_turn(frames_[j], action);
+  Holder& frame = in_turn(frames_[j], action);
   demand(frame.free(), "overwrites activations in use");
   const bool waits_for_token = paced(parallel_) && action.micro_batch > 0 && j == 0;
   demand(!waits_for_token || token_ == action.step, "begins without the token of its step");
@@ -213,12 +213,12 @@ void SymbolicDevice::backward(const Action& action) {
     if (j == counts_.first_stage) metrics = {};
   }
   if (j < parallel_.stages - 1) {
-    Place& d_output = in_turn(boundaries_[j], action);
+    Holder& d_output = in_turn(boundaries_[j], action);
     demand(d_output.holds(self), "the gradient of its output is not here");
     d_output.who = {};
   }
   if (j > 0) {
-    Place& d_input = in_turn(boundaries_[j - 1], action);
+    Holder& d_input = in_turn(boundaries_[j - 1], action);
     demand(d_input.free(), "overwrites a gradient of activations");
     d_input.who = self;
   }
@@ -277,13 +277,13 @@ void SymbolicDevice::learn(std::int64_t step) {
 
 void SymbolicDevice::release(const Action& action) {
   const Occupant self{action.step, action.micro_batch};
-  Place& frame = in_turn(frames_[action.stage], action);
+  Holder& frame = in_turn(frames_[action.stage], action);
   demand(frame.who == self, "releases activations that are not there");
   demand(frame.pending.idle(), "releases activations that are being sent");
   demand(progress_[self].backwards > counts_.last_stage - action.stage, "releases before backward");
   frame.who = {};
   if (action.stage > counts_.first_stage) return;
-  Place& input = in_turn(inputs_, action);
+  Holder& input = in_turn(inputs_, action);
   demand(input.who == self, "releases images that are not there");
   input.who = {};
   if (counts_.lands()) in_turn(landings_, action).who = {};
@@ -300,8 +300,8 @@ void SymbolicDevice::token(const Action& action) {
 
 const char* SymbolicDevice::at_the_end() {
   error_ = nullptr;
-  const auto left = [](const std::vector<Place>& places) {
-    return std::ranges::any_of(places, [](const Place& place) { return !place.free(); });
+  const auto left = [](const std::vector<Holder>& places) {
+    return std::ranges::any_of(places, [](const Holder& place) { return !place.free(); });
   };
   // What holds for an action of the last step holds for whoever has none, too.
   demand(segment_.last - 1 <= known_decision_ + 3, "ends before step - 3 is known to be complete");

@@ -50,7 +50,7 @@ class SymbolicDevice {
     auto operator<=>(const Occupant&) const = default;
   };
   /// A frame, a landing, a boundary gradient or an input, and whose it is.
-  struct Place {
+  struct Holder {
     Occupant who;
     Pending pending;
     std::int64_t decision = -1;  // of a frame, newest step known complete when it was filled
@@ -101,7 +101,7 @@ class SymbolicDevice {
   /// The parameters that a message is about, or that a pass reads when `payload` is its copy.
   [[nodiscard]] ParameterCopy& passing(const Action& action, Payload payload);
   [[nodiscard]] Pending* pending(const Action& action);
-  [[nodiscard]] Place& in_turn(std::vector<Place>& places, const Action& action);
+  [[nodiscard]] Holder& in_turn(std::vector<Holder>& places, const Action& action);
   /// The first micro-batch whose gradient a collective adds to that of `micro_batch`, the last one.
   [[nodiscard]] int first_of_term(int micro_batch) const;
   [[nodiscard]] std::vector<bool> between(int first, int last) const;
@@ -121,10 +121,10 @@ class SymbolicDevice {
   std::vector<std::vector<ParameterCopy>> parameters_;  // [stage][copy], empty where not owned
   std::vector<ParameterCopy> travelling_;               // [buffer]
   std::vector<GradientBuffer> gradients_;               // [buffer]
-  std::vector<std::vector<Place>> frames_;              // [stage][frame]
-  std::vector<Place> landings_;                         // [frame] of the first stage
-  std::vector<std::vector<Place>> boundaries_;          // [stage][buffer]
-  std::vector<Place> inputs_;                           // images and labels
+  std::vector<std::vector<Holder>> frames_;             // [stage][frame]
+  std::vector<Holder> landings_;                        // [frame] of the first stage
+  std::vector<std::vector<Holder>> boundaries_;         // [stage][buffer]
+  std::vector<Holder> inputs_;                          // images and labels
   std::vector<Occupant> metrics_;                       // [N] whose loss, from the last stage
   std::map<Occupant, Progress> progress_;
   std::int64_t passes_ = 0;

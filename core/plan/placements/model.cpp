@@ -69,7 +69,7 @@ class CyclicStage {
     term.delay = delay_of(term);
     const int sum = add_gradient(pass, term);
     if (hops_on(s)) {
-      const Line out = partial_sum(Direction::send, s, replica_, sum);
+      const MessageEnd out = partial_sum(Direction::send, s, replica_, sum);
       const Turns turns{s, s + (replica_ + 1) / replicas_};
       builder_.add(pass.backward_time + term.delay, Phase::reduce, out.start(), turns);
       builder_.add(pass.backward_time + 2, Phase::before_post, out.wait(), turns);
@@ -110,7 +110,7 @@ class CyclicStage {
       const bool from_slot_before = joint_ || replica_ == 0;
       const int before = from_slot_before ? replicas_ - 1 : replica_ - 1;
       const int from = from_slot_before ? s - 1 : s;
-      const Line in = partial_sum(Direction::receive, from, before, arriving);
+      const MessageEnd in = partial_sum(Direction::receive, from, before, arriving);
       // The device is free for this micro-batch when its forward begins, but for what was delayed.
       builder_.add(pass.forward_time, joint_ ? Phase::late_post : Phase::post, in.start(),
                    {s, from});
@@ -121,7 +121,7 @@ class CyclicStage {
   }
 
   /// The sum through micro-batch s of a replica, to or from the next one.
-  [[nodiscard]] Line partial_sum(Direction direction, int s, int replica, int buffer) const {
+  [[nodiscard]] MessageEnd partial_sum(Direction direction, int s, int replica, int buffer) const {
     const int next = joint_ ? replica : (replica + 1) % replicas_;
     return {.payload = Payload::gradient,
             .direction = direction,
@@ -149,7 +149,7 @@ class CyclicStage {
       const std::int64_t early = stages_ > 1 ? 2 : 1;
       if (!completes) {
         const int from = hop > 0 ? replica_ : (replica_ + replicas_ - 1) % replicas_;
-        const Line in =
+        const MessageEnd in =
             total_line(rule_, spec_, Direction::receive, program_of(stage_, from), stage_, source);
         const Turns turns{turn, hop > 0 ? turn - 1 : turn};
         builder_.add(time - early, Phase::post, in.start(), turns);
@@ -165,7 +165,7 @@ class CyclicStage {
   }
 
   void add_total_out(std::int64_t time, std::int64_t sent, int source, int replica, Turns turns) {
-    const Line out =
+    const MessageEnd out =
         total_line(rule_, spec_, Direction::send, program_of(stage_, replica), stage_, source);
     builder_.add(time, Phase::update, out.start(), turns);
     builder_.add(sent, Phase::before_post, out.wait(), turns);
@@ -205,7 +205,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int i, int j) {
   add_release(builder, pass);
   add_boundaries(builder, spec, pass, neighbour(j - 1), neighbour(j + 1));
   if (fast && n > 1) {
-    const Collective sum{.group = j, .stage = j, .bytes = spec.message_bytes[j], .buffer = own};
+    const CollectiveCall sum{.group = j, .stage = j, .bytes = spec.message_bytes[j], .buffer = own};
     builder.add(pass.backward_time, Phase::reduce, sum.start());
     builder.add(cycle, Phase::update, sum.wait());
   }

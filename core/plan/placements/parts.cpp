@@ -17,13 +17,13 @@ std::int64_t version_of(const Rule& rule, const Pass& pass) {
 
 }  // namespace
 
-Action Line::start() const {
+Action MessageEnd::start() const {
   Action action = wait();
   action.kind = direction == Direction::send ? ActionKind::send : ActionKind::post;
   return action;
 }
 
-Action Line::wait() const {
+Action MessageEnd::wait() const {
   return {.kind = ActionKind::wait,
           .payload = payload,
           .direction = direction,
@@ -35,13 +35,13 @@ Action Line::wait() const {
           .buffer = buffer};
 }
 
-Action Collective::start() const {
+Action CollectiveCall::start() const {
   Action action = wait();
   action.kind = kind;
   return action;
 }
 
-Action Collective::wait() const {
+Action CollectiveCall::wait() const {
   return {.kind = ActionKind::wait,
           .payload = payload,
           .micro_batch = micro_batch,
@@ -86,30 +86,30 @@ void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pas
   const int j = pass.stage;
   const auto line = [&](Payload payload, Direction direction, int stage, int cut) {
     const bool forwards = payload == Payload::activations;
-    return Line{.payload = payload,
-                .direction = direction,
-                .peer = cut < j ? before.program : behind.program,
-                .stage = stage,
-                .micro_batch = pass.micro_batch,
-                .bytes = (forwards ? spec.activation_bytes : spec.d_activation_bytes)[cut]};
+    return MessageEnd{.payload = payload,
+                      .direction = direction,
+                      .peer = cut < j ? before.program : behind.program,
+                      .stage = stage,
+                      .micro_batch = pass.micro_batch,
+                      .bytes = (forwards ? spec.activation_bytes : spec.d_activation_bytes)[cut]};
   };
   if (before.program >= 0) {
     const Turns turns{pass.turn, before.turn};
     // A landing is free when its frame is, and that is when the time step before has released it.
-    const Line in = line(Payload::activations, Direction::receive, j, j - 1);
+    const MessageEnd in = line(Payload::activations, Direction::receive, j, j - 1);
     builder.add(pass.forward_time - 1, Phase::late_post, in.start(), turns);
     builder.add(pass.forward_time, Phase::arrive, in.wait(), turns);
-    const Line out = line(Payload::d_activations, Direction::send, j - 1, j - 1);
+    const MessageEnd out = line(Payload::d_activations, Direction::send, j - 1, j - 1);
     builder.add(pass.backward_time, Phase::leave, out.start(), turns);
     // The next backward here comes two time steps later, or later than that.
     builder.add(pass.backward_time + 2, Phase::before_post, out.wait(), turns);
   }
   if (behind.program >= 0) {
     const Turns turns{pass.turn, behind.turn};
-    const Line out = line(Payload::activations, Direction::send, j + 1, j);
+    const MessageEnd out = line(Payload::activations, Direction::send, j + 1, j);
     builder.add(pass.forward_time, Phase::leave, out.start(), turns);
     builder.add(pass.forward_time + 2, Phase::before_post, out.wait(), turns);
-    const Line in = line(Payload::d_activations, Direction::receive, j, j);
+    const MessageEnd in = line(Payload::d_activations, Direction::receive, j, j);
     builder.add(pass.backward_time - 1, Phase::post, in.start(), turns);
     builder.add(pass.backward_time, Phase::arrive, in.wait(), turns);
   }
@@ -160,14 +160,14 @@ Term term_of(const Rule& rule, const ScheduleSpec& spec, int micro_batch) {
 
 void add_joint_sum(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
                    const Term& term, int group, int root, int buffer) {
-  const Collective sum{.kind = ActionKind::reduce,
-                       .payload = Payload::gradient,
-                       .group = group,
-                       .root = root,
-                       .stage = pass.stage,
-                       .micro_batch = term.last,
-                       .bytes = spec.message_bytes[pass.stage],
-                       .buffer = buffer};
+  const CollectiveCall sum{.kind = ActionKind::reduce,
+                           .payload = Payload::gradient,
+                           .group = group,
+                           .root = root,
+                           .stage = pass.stage,
+                           .micro_batch = term.last,
+                           .bytes = spec.message_bytes[pass.stage],
+                           .buffer = buffer};
   const Turns turns{pass.turn, pass.turn};
   const std::int64_t delay = pass.micro_batch == term.last ? term.delay : 1;
   builder.add(pass.backward_time, Phase::reduce, sum.start(), turns);
@@ -190,13 +190,13 @@ void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& 
                  const Term& term, int stage, Chain chain, const AlternatingBuffers& arriving) {
   const std::int64_t begin = rule.offset(term.last) + term.delay;
   const std::int64_t time = rule.backward_time(term.last, stage, 0) + term.delay;
-  const Line line{.payload = Payload::gradient,
-                  .direction = Direction::receive,
-                  .peer = chain.first_program + term.first - 1,
-                  .stage = stage,
-                  .micro_batch = term.first - 1,
-                  .bytes = spec.message_bytes[stage],
-                  .buffer = arriving.of(stage)};
+  const MessageEnd line{.payload = Payload::gradient,
+                        .direction = Direction::receive,
+                        .peer = chain.first_program + term.first - 1,
+                        .stage = stage,
+                        .micro_batch = term.first - 1,
+                        .bytes = spec.message_bytes[stage],
+                        .buffer = arriving.of(stage)};
   if (arriving.first_in_step(stage))
     builder.add(begin, Phase::post, line.start());
   else
@@ -212,16 +212,16 @@ void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec&
   const std::int64_t cycle = 2LL * rule.stages();
   const std::int64_t time = rule.backward_time(i, stage, 0);
   if (i > 0) add_arrival(builder, rule, spec, {i, i}, stage, chain, arriving);
-  const Line total_out =
+  const MessageEnd total_out =
       total_line(rule, spec, Direction::send, chain.first_program + next, stage, chain.own);
   if (i == last) {
     builder.add(time, Phase::reduce, total_out.start());
   } else {
-    Line out = total_out;
+    MessageEnd out = total_out;
     out.payload = Payload::gradient;
     out.micro_batch = i;
     const int before = i == 0 ? last : i - 1;
-    const Line total_in =
+    const MessageEnd total_in =
         total_line(rule, spec, Direction::receive, chain.first_program + before, stage, chain.own);
     builder.add(time, Phase::reduce, out.start());
     builder.add(cycle - 1, Phase::late_wait, out.wait());
@@ -232,8 +232,8 @@ void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec&
   if (next != last) builder.add(time + cycle, Phase::before_post, total_out.wait());
 }
 
-Line total_line(const Rule& rule, const ScheduleSpec& spec, Direction direction, int peer,
-                int stage, int buffer) {
+MessageEnd total_line(const Rule& rule, const ScheduleSpec& spec, Direction direction, int peer,
+                      int stage, int buffer) {
   return {.payload = Payload::total,
           .direction = direction,
           .peer = peer,
@@ -268,7 +268,7 @@ AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
       add_joint_sum(builder, spec, pass, term, rule.slot(device), term.last, own.of(j));
     if (adds) add_arrival(builder, rule, spec, term, j, {.own = own.of(j)}, arriving);
     if (has_sum && (device != last || owner[j] != last)) {
-      Line line = total_line(rule, spec, Direction::send, owner[j], j, own.of(j));
+      MessageEnd line = total_line(rule, spec, Direction::send, owner[j], j, own.of(j));
       if (device != last) {
         line.payload = Payload::gradient;
         line.peer = term_of(rule, spec, device + 1).last;
@@ -285,18 +285,18 @@ AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
 void add_tokens(ProgramBuilder& builder, const Rule& rule, int device) {
   const std::int64_t begin = rule.offset(device);
   if (device > 0) {
-    const Line token{.payload = Payload::token,
-                     .direction = Direction::receive,
-                     .peer = device - 1,
-                     .micro_batch = device};
+    const MessageEnd token{.payload = Payload::token,
+                           .direction = Direction::receive,
+                           .peer = device - 1,
+                           .micro_batch = device};
     builder.add(begin, Phase::pace, token.start());
     builder.add(begin, Phase::pace, token.wait());
   }
   if (device + 1 < rule.micro_batches()) {
-    const Line token{.payload = Payload::token,
-                     .direction = Direction::send,
-                     .peer = device + 1,
-                     .micro_batch = device + 1};
+    const MessageEnd token{.payload = Payload::token,
+                           .direction = Direction::send,
+                           .peer = device + 1,
+                           .micro_batch = device + 1};
     const std::int64_t ahead = rule.offset(device + 1) - begin;
     if (ahead == 0)
       builder.add(begin, Phase::pace, token.start());

@@ -13,7 +13,7 @@
 namespace carousel::placements {
 
 /// A message of training step 0, seen from one end.
-struct Line {
+struct MessageEnd {
   Payload payload = Payload::none;
   Direction direction = Direction::none;
   int peer = -1;  // program
@@ -28,7 +28,7 @@ struct Line {
 };
 
 /// A collective of training step 0 about one stage; see ActionKind for `root`.
-struct Collective {
+struct CollectiveCall {
   ActionKind kind = ActionKind::all_reduce;
   Payload payload = Payload::total;
   int group = 0;
@@ -144,8 +144,8 @@ void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec&
                                                  std::vector<std::vector<int>>& gradients);
 
 /// The sum of one stage over all micro-batches on its way from or to `peer`.
-[[nodiscard]] Line total_line(const Rule& rule, const ScheduleSpec& spec, Direction direction,
-                              int peer, int stage, int buffer);
+[[nodiscard]] MessageEnd total_line(const Rule& rule, const ScheduleSpec& spec, Direction direction,
+                                    int peer, int stage, int buffer);
 
 /// The token that lets micro-batch i, on device i, begin once i - 1 is far enough ahead. One per
 /// step and not only one per segment: an offset once lost to a hiccup would never come back by

@@ -62,13 +62,13 @@ void add_hand_on(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& 
   const int next = (device + 1) % devices;
   const int before = (device + devices - 1) % devices;
   const std::int64_t bytes = spec.message_bytes[stage];
-  const Line in{.payload = Payload::parameters,
-                .direction = Direction::receive,
-                .peer = before,
-                .stage = stage,
-                .version = 1,
-                .bytes = bytes};
-  Line out = in;
+  const MessageEnd in{.payload = Payload::parameters,
+                      .direction = Direction::receive,
+                      .peer = before,
+                      .stage = stage,
+                      .version = 1,
+                      .bytes = bytes};
+  MessageEnd out = in;
   out.direction = Direction::send;
   out.peer = next;
   const std::int64_t here = ring.time_at(device);
@@ -113,7 +113,7 @@ Program cyclic(const Rule& rule, const ScheduleSpec& spec, const std::vector<int
       if (device != last) {
         source = static_cast<int>(gradients.size());
         gradients.push_back({j});
-        const Line in = total_line(rule, spec, Direction::receive, last, j, source);
+        const MessageEnd in = total_line(rule, spec, Direction::receive, last, j, source);
         builder.add(std::max<std::int64_t>(rule.offset(device), now - 2 * stages), Phase::post,
                     in.start());
         builder.add(now, Phase::update, in.wait());
@@ -136,7 +136,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
   // it still have their backward to run.
   const bool overlapped = reduction == Reduction::overlapped && devices > 1;
   const auto sum_of = [&](int j) {
-    return Collective{.stage = j, .bytes = spec.message_bytes[j], .buffer = j};
+    return CollectiveCall{.stage = j, .bytes = spec.message_bytes[j], .buffer = j};
   };
   ProgramBuilder builder(cycle);
   Program result{.first_device = device, .buffers = counts_of(rule, 0, stages - 1)};
@@ -155,7 +155,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
     add_release(builder, pass);
   }
   if (reduction == Reduction::fast && devices > 1) {
-    Collective sum;
+    CollectiveCall sum;
     for (std::int64_t bytes : spec.message_bytes) sum.bytes += bytes;
     builder.add(cycle - 1, Phase::late_post, sum.start());
     builder.add(cycle, Phase::update, sum.wait());

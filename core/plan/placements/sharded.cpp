@@ -69,14 +69,14 @@ class CyclicDevice {
   void add_copies(Payload payload, int stage) {
     const bool owns = stage == stages_ - 1 - slot_;
     if (!owns) {
-      const Line in = copy_line(payload, Direction::receive, slot_, stage);
+      const MessageEnd in = copy_line(payload, Direction::receive, slot_, stage);
       const std::int64_t use = time_of(payload, slot_, stage);
       builder_.add(use - 2, Phase::late_post, in.start());
       builder_.add(use, Phase::arrive, in.wait());
     }
     for (int reader = 0; reader < stages_; ++reader) {
       if (reader == stages_ - 1 - stage || source_of(reader, stage) != slot_) continue;
-      const Line out = copy_line(payload, Direction::send, reader, stage);
+      const MessageEnd out = copy_line(payload, Direction::send, reader, stage);
       // Behind the pass that reads it here; what is owned may leave before or after that.
       const std::int64_t time = time_of(payload, reader, stage) - 2;
       builder_.add(time, Phase::leave, out.start());
@@ -91,7 +91,8 @@ class CyclicDevice {
   }
 
   /// The copy that the micro-batch of slot `reader` reads, seen from this device.
-  [[nodiscard]] Line copy_line(Payload payload, Direction direction, int reader, int stage) const {
+  [[nodiscard]] MessageEnd copy_line(Payload payload, Direction direction, int reader,
+                                     int stage) const {
     const bool sends = direction == Direction::send;
     return {.payload = payload,
             .direction = direction,
@@ -111,8 +112,8 @@ class CyclicDevice {
     if (device_ != last) {
       source = static_cast<int>(gradients.size());
       gradients.push_back({stage});
-      const Line in = total_line(rule_, spec_, Direction::receive,
-                                 replica == 0 ? last : device_ - 1, stage, source);
+      const MessageEnd in = total_line(rule_, spec_, Direction::receive,
+                                       replica == 0 ? last : device_ - 1, stage, source);
       builder_.add(std::max<std::int64_t>(rule_.offset(device_), time - 2 * stages_ + 1),
                    Phase::post, in.start());
       builder_.add(time, Phase::update, in.wait());
@@ -121,7 +122,7 @@ class CyclicDevice {
     // In the last slot it is the last replica that completes the total.
     const bool passes_on = replica + 1 < replicas_ && device_ + 1 != last;
     if (!passes_on) return;
-    const Line out = total_line(rule_, spec_, Direction::send, device_ + 1, stage, source);
+    const MessageEnd out = total_line(rule_, spec_, Direction::send, device_ + 1, stage, source);
     builder_.add(time, Phase::update, out.start());
     builder_.add(time, Phase::late_wait, out.wait());
   }
@@ -162,11 +163,11 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
       const Pass pass = pass_of(rule, device, j);
       add_forward(builder, rule, pass);
       add_backward(builder, rule, pass, own.of(j));
-      const Collective sum{.kind = ActionKind::reduce,
-                           .root = owner[j],
-                           .stage = j,
-                           .bytes = spec.message_bytes[j],
-                           .buffer = own.of(j)};
+      const CollectiveCall sum{.kind = ActionKind::reduce,
+                               .root = owner[j],
+                               .stage = j,
+                               .bytes = spec.message_bytes[j],
+                               .buffer = own.of(j)};
       builder.add(pass.backward_time, Phase::reduce, sum.start());
       builder.add(std::min(pass.backward_time + 2, cycle), Phase::before_update, sum.wait());
       add_release(builder, pass);
@@ -178,11 +179,11 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
     if (!alone) {
       for (const Payload payload : {Payload::forward_copy, Payload::backward_copy}) {
         const int pass = payload == Payload::forward_copy ? j : 2 * stages - 1 - j;
-        const Collective copy{.kind = ActionKind::broadcast,
-                              .payload = payload,
-                              .root = owner[j],
-                              .stage = j,
-                              .bytes = spec.message_bytes[j]};
+        const CollectiveCall copy{.kind = ActionKind::broadcast,
+                                  .payload = payload,
+                                  .root = owner[j],
+                                  .stage = j,
+                                  .bytes = spec.message_bytes[j]};
         builder.add(std::max(0, pass - 1), Phase::post, copy.start());
         builder.add(pass, Phase::arrive, copy.wait());
       }
@@ -192,7 +193,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
     if (!fast && device != last) {
       source = static_cast<int>(counts.gradients.size());
       counts.gradients.push_back({j});
-      const Line in = total_line(rule, spec, Direction::receive, last, j, source);
+      const MessageEnd in = total_line(rule, spec, Direction::receive, last, j, source);
       builder.add(0, Phase::post, in.start());
       builder.add(cycle, Phase::update, in.wait());
     }
