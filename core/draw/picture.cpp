@@ -45,7 +45,7 @@ class Picture {
     draw_rows();
     svg_.open_clipped("grid");
     PictureGrid(svg_, scale_, timeline_, colours_).draw(shown_.travels, shows_holding());
-    svg_.close_group();
+    svg_.close_clipped();
     draw_memory();
     const double height =
         draw_legend(svg_, legend(), 16, width_ - 16, memory_y(0) + spacing * 0.75);

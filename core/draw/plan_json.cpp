@@ -43,10 +43,6 @@ Json json_of(const Forecast& forecast) {
 
 }  // namespace
 
-std::string action_json(int device, const Action& action) {
-  return json_of(device, action).dump();
-}
-
 std::string plan_json(const Schedule& schedule, const MemoryPlan& memory, std::int64_t steps,
                       const std::optional<Forecast>& simulated) {
   const ParallelConfig& parallel = schedule.parallel();

@@ -30,7 +30,4 @@ namespace carousel {
                                     std::int64_t steps,
                                     const std::optional<Forecast>& simulated = {});
 
-/// One action of a device as such an object, without a line end.
-[[nodiscard]] std::string action_json(int device, const Action& action);
-
 }  // namespace carousel

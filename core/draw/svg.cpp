@@ -84,11 +84,7 @@ void SvgWriter::open_clipped(std::string_view clip_path) {
   body_ += fmt::format("<g clip-path=\"url(#{})\">\n", clip_path);
 }
 
-void SvgWriter::open_group(std::string_view css_class) {
-  body_ += fmt::format("<g class=\"{}\">\n", css_class);
-}
-
-void SvgWriter::close_group() {
+void SvgWriter::close_clipped() {
   body_ += "</g>\n";
 }
 

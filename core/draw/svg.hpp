@@ -29,10 +29,9 @@ class SvgWriter {
   void circle(std::string_view css_class, double x, double y, double radius);
   void text(std::string_view css_class, double x, double y, std::string_view text,
             Anchor anchor = Anchor::start, double size = 12);
-  /// Until close_group(), nothing is drawn outside of the clip path of this name.
+  /// Until close_clipped(), nothing is drawn outside of the clip path of this name.
   void open_clipped(std::string_view clip_path);
-  void open_group(std::string_view css_class);
-  void close_group();
+  void close_clipped();
 
   /// The whole file. Definitions are markers, clip paths and a style sheet, as XML.
   [[nodiscard]] std::string document(double width, double height, std::string_view title,

@@ -4,18 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "core/base/check.hpp"
 
 namespace carousel {
-
-double LinkLoad::largest_over_mean() const {
-  const double sum = std::accumulate(bytes.begin(), bytes.end(), 0.0);
-  if (sum == 0) return 0;
-  return *std::ranges::max_element(bytes) * static_cast<double>(bytes.size()) / sum;
-}
 
 std::vector<LinkLoad> link_loads(std::span<const Transfer> transfers, const TimeBins& bins) {
   std::map<std::int64_t, LinkLoad> links;

@@ -18,9 +18,6 @@ struct LinkLoad {
   int from = 0;
   int to = 0;
   std::vector<double> bytes;  // [bin]
-
-  /// 1 for a link that is evenly used; 0 for one without bytes.
-  [[nodiscard]] double largest_over_mean() const;
 };
 
 /// Equal bins of time.

@@ -58,6 +58,7 @@ PlanRecord read_plan(const hdf5::File& file) {
   plan.activation_bytes_accumulate = file.integer("/plan", "activation_bytes_accumulate");
   for (std::size_t c = 0; c < category_count; ++c) {
     const std::string name = to_string(static_cast<Category>(c));
+    if (!file.contains("/plan/bytes/" + name)) continue;  // of a file older than the category
     const auto column = file.read<std::int64_t>("/plan/bytes/" + name);
     plan.bytes.resize(std::max(plan.bytes.size(), column.size()));
     for (std::size_t d = 0; d < column.size(); ++d) plan.bytes[d][c] = column[d];
@@ -70,9 +71,11 @@ MeasuredRecord read_measured(const hdf5::File& file) {
   const std::string group = "/measured";
   MeasuredRecord measured{.messages_sent = file.integer(group, "messages_sent"),
                           .bytes_sent = file.integer(group, "bytes_sent")};
-  for (std::size_t c = 0; c < category_count; ++c)
-    measured.peak_bytes[c] =
-        file.integer(group + "/peak_bytes", to_string(static_cast<Category>(c)));
+  for (std::size_t c = 0; c < category_count; ++c) {
+    const char* name = to_string(static_cast<Category>(c));
+    if (file.has(group + "/peak_bytes", name))
+      measured.peak_bytes[c] = file.integer(group + "/peak_bytes", name);
+  }
   const std::vector<double> seconds = file.reals(group, "first_step_seconds");
   measured.first_step_seconds = seconds.empty() ? 0 : seconds.front();
   return measured;

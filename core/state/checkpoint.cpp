@@ -164,20 +164,4 @@ std::vector<fs::path> checkpoints_of(const fs::path& run_folder) {
   return files;
 }
 
-NewestCheckpoint newest_checkpoint(const fs::path& run_folder) {
-  const fs::path folder = run_folder / "checkpoints";
-  std::vector<std::string> refused;
-  for (const fs::path& file : checkpoints_of(run_folder)) {
-    try {
-      return {Checkpoint(file.string()), refused};
-    } catch (const Error& error) {
-      refused.emplace_back(error.what());
-    }
-  }
-  if (!refused.empty())
-    fail(ExitCode::bad_data, "{}: no checkpoint is whole; the newest: {}", folder.string(),
-         refused.front());
-  fail(ExitCode::input_output, "{}: holds no checkpoint", folder.string());
-}
-
 }  // namespace carousel

@@ -103,11 +103,4 @@ class Checkpoint {
 [[nodiscard]] std::vector<std::filesystem::path> checkpoints_of(
     const std::filesystem::path& run_folder);
 
-/// The newest checkpoint of a run folder that is whole, and what was wrong with newer ones.
-struct NewestCheckpoint {
-  Checkpoint checkpoint;
-  std::vector<std::string> refused;  // one line each, to be said aloud
-};
-[[nodiscard]] NewestCheckpoint newest_checkpoint(const std::filesystem::path& run_folder);
-
 }  // namespace carousel
