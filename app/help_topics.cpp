@@ -169,7 +169,7 @@ std::string exit_codes() {
 }
 
 constexpr Topic topics[] = {
-    {"deck", "every key of a deck, its default and its meaning", deck_help},
+    {"deck", "every key of a deck, its default and its meaning", [] { return deck_help(); }},
     {"rules", "rules, placements, reductions and transports", [] { return std::string(rules); }},
     {"files", "what a run writes, and what protects and checks it",
      [] { return std::string(files); }},
