@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <memory>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
 #include "core/base/hdf5_medium.hpp"
 #include "core/base/hdf5_types.hpp"
 
@@ -19,12 +19,9 @@ namespace {
 
 constexpr std::int64_t page = 4096;
 constexpr std::int64_t superblock_bytes = 48;  // version 3, the latest format's
-// A dataset that is full moves to twice the room: what moves in all is as much as there are rows.
-constexpr std::int64_t growth = 2;
 // Readers read metadata bit by bit; so long they find what the superblock has led them to.
 constexpr std::chrono::seconds reading_time{10};
-// HDF5 asks for the length of a file just before it reads the superblock.
-constexpr std::chrono::milliseconds opening_time{20};
+constexpr std::int64_t fewest_slots = 64;
 
 std::int64_t whole_pages(std::int64_t bytes) {
   return (bytes + page - 1) / page * page;
@@ -145,7 +142,7 @@ class RowFile::Snapshot final : public Medium {
 };
 
 Shape RowFile::Column::shape() const {
-  Shape shape{static_cast<hsize_t>(bytes / row_bytes)};
+  Shape shape{static_cast<hsize_t>(all_bytes() / row_bytes)};
   shape.insert(shape.end(), row.begin(), row.end());
   return shape;
 }
@@ -175,123 +172,143 @@ void RowFile::append_raw(const std::string& dataset, Handle type, std::span<cons
 }
 
 void RowFile::publish(const WriteRest& write_rest) {
-  const std::string partial = path_ + ".partial";
-  const std::string& written = exists_ ? path_ : partial;
-  writing(exists_ ? "" : partial, [&] {
-    if (!exists_) Descriptor::create(partial).close();
-    std::vector<std::byte> superblock;
-    // Closed between the two, since some file systems show others what was written only then.
-    Descriptor file = Descriptor::update(written);
-    for (Column& column : columns_) write_rows(file, column);
-    const std::size_t slot = write_metadata(file, write_rest, superblock);
-    file.close();
-    file = Descriptor::update(written);
-    file.write_at(0, superblock);
-    file.close();
-    slots_[std::exchange(newest_, slot)].left = std::chrono::steady_clock::now();
-    if (!exists_) rename_file(partial, path_);
-  });
-  exists_ = true;
-}
-
-/// Behind the rows that are there; where there is no room for that, all move. Their former place is
-/// not used again, since readers may be at it.
-void RowFile::write_rows(Descriptor& file, Column& column) {
-  if (column.pending.empty()) return;
-  const std::int64_t bytes = column.bytes + std::ssize(column.pending);
-  if (bytes > column.room) {
-    const std::int64_t room = whole_pages(growth * bytes);
-    std::vector<std::byte> block;
-    for (std::int64_t done = 0; done < column.bytes; done += std::ssize(block)) {
-      block.resize(static_cast<std::size_t>(std::min(column.bytes - done, 256 * page)));
-      file.read_at(column.place + done, block);
-      file.write_at(end_ + done, block);
-    }
-    file.write_at(end_ + column.bytes, column.pending);
-    column.place = std::exchange(end_, end_ + room);
-    column.room = room;
-  } else {
-    file.write_at(column.place + column.bytes, column.pending);
+  if (!fits() || !add(write_rest)) move(write_rest);
+  for (Column& column : columns_) {
+    column.bytes = column.all_bytes();
+    column.pending.clear();
   }
-  column.bytes = bytes;
-  column.pending.clear();
 }
 
-void RowFile::take(Snapshot& snapshot, const WriteRest& write_rest) const {
+bool RowFile::fits() const {
+  if (!exists_ || places_.size() != columns_.size()) return false;
+  for (std::size_t k = 0; k < columns_.size(); ++k) {
+    if (columns_[k].all_bytes() > places_[k].room) return false;
+  }
+  return true;
+}
+
+void RowFile::take(Snapshot& snapshot, std::span<const Place> places,
+                   const WriteRest& write_rest) const {
   make_on(path_, snapshot, [&](File& file) {
     write_rest(file);
-    for (const Column& column : columns_) {
-      snapshot.place_values(column.bytes > 0 ? column.place : -1);
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      const Column& column = columns_[k];
+      snapshot.place_values(column.all_bytes() > 0 ? places[k].offset : -1);
       file.reserve(column.dataset, column.type.get(), column.shape());
     }
   });
 }
 
-/// In a slot that no reader should be at any more, or in a new one.
-std::size_t RowFile::write_metadata(Descriptor& file, const WriteRest& write_rest,
-                                    std::vector<std::byte>& superblock) {
+bool RowFile::add(const WriteRest& write_rest) {
   const auto now = std::chrono::steady_clock::now();
   const auto usable = [&](const Slot& slot) {
-    return &slot != &slots_[newest_] && now - slot.left > reading_time;
+    return &slot != &slots_[newest_] && (!slot.left || now - *slot.left > reading_time);
   };
-  auto chosen = static_cast<std::size_t>(std::ranges::find_if(slots_, usable) - slots_.begin());
-  const auto snapshot = [&](std::int64_t place) {
-    auto made = std::make_unique<Snapshot>(place, end_);
-    take(*made, write_rest);
-    return made;
-  };
-  auto made = snapshot(chosen < slots_.size() ? slots_[chosen].place : end_);
-  if (chosen < slots_.size() && std::ssize(made->bytes) > slots_[chosen].room) {
-    chosen = slots_.size();
-    made = snapshot(end_);
-  }
-  if (chosen == slots_.size()) {
-    const std::int64_t room = whole_pages(std::ssize(made->bytes));
-    slots_.push_back({.place = std::exchange(end_, end_ + room), .room = room});
-  }
-  file.write_at(slots_[chosen].place, made->bytes);
-  make_long_enough(file);
-  superblock = std::move(made->superblock);
-  return chosen;
+  const auto slot = std::ranges::find_if(slots_, usable);
+  if (slot == slots_.end()) return false;
+  Snapshot snapshot(slot->place.offset, length_);
+  take(snapshot, places_, write_rest);
+  if (std::ssize(snapshot.bytes) > slot->place.room) return false;
+  writing("", [&] {
+    // Closed between the two, since some file systems show others what was written only then.
+    Descriptor file = Descriptor::update(path_);
+    for (std::size_t k = 0; k < columns_.size(); ++k)
+      file.write_at(places_[k].offset + columns_[k].bytes, columns_[k].pending);
+    file.write_at(slot->place.offset, snapshot.bytes);
+    file.close();
+    file = Descriptor::update(path_);
+    file.write_at(0, snapshot.superblock);
+    file.close();
+  });
+  slots_[newest_].left = now;
+  newest_ = static_cast<std::size_t>(slot - slots_.begin());
+  return true;
 }
 
-/// HDF5 refuses a file that is shorter than its superblock says. So the file becomes longer before
-/// the superblock says so, and by so much that this is seldom; zeros at its end take no room.
-void RowFile::make_long_enough(Descriptor& file) {
-  if (end_ <= length_) return;
-  file.resize(2 * end_);
-  length_ = 2 * end_;
-  if (exists_) std::this_thread::sleep_for(opening_time);
+std::vector<RowFile::Place> RowFile::spacious_places() const {
+  std::int64_t sum = 0;
+  for (const Column& column : columns_) sum += column.all_bytes();
+  // Of short columns, too, as much as a column has on average, so that none asks for more often.
+  const std::int64_t least =
+      whole_pages(std::max(page, sum / std::max<std::int64_t>(1, std::ssize(columns_))));
+  std::vector<Place> places;
+  std::int64_t end = page;  // the superblock has the first one to itself
+  for (const Column& column : columns_) {
+    const std::int64_t room = whole_pages(2 * column.all_bytes()) + least;
+    places.push_back({std::exchange(end, end + room), room});
+  }
+  return places;
+}
+
+void RowFile::move(const WriteRest& write_rest) {
+  const std::vector<Place> places = spacious_places();
+  const std::int64_t end = places.empty() ? page : places.back().offset + places.back().room;
+  Snapshot draft(end, end);  // tells how much room it takes
+  take(draft, places, write_rest);
+  const std::int64_t room = whole_pages(std::ssize(draft.bytes) * 5 / 4);
+  std::vector<Slot> slots(
+      static_cast<std::size_t>(std::max(fewest_slots, (end - page) / 4 / room)));
+  std::int64_t length = end;
+  for (Slot& slot : slots) slot.place = {std::exchange(length, length + room), room};
+  Snapshot snapshot(end, length);
+  take(snapshot, places, write_rest);
+  const std::string partial = path_ + ".partial";
+  writing(partial, [&] {
+    Descriptor::create(partial).close();
+    Descriptor file = Descriptor::update(partial);
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      read_rows(k, [&](std::int64_t done, std::span<const std::byte> rows) {
+        file.write_at(places[k].offset + done, rows);
+      });
+      file.write_at(places[k].offset + columns_[k].bytes, columns_[k].pending);
+    }
+    file.write_at(end, snapshot.bytes);
+    file.write_at(0, snapshot.superblock);
+    file.resize(length);  // zeros at its end take no room
+    file.close();
+    rename_file(partial, path_);
+  });
+  exists_ = true;
+  places_ = places;
+  slots_ = std::move(slots);
+  length_ = length;
+  newest_ = 0;
+}
+
+void RowFile::read_rows(std::size_t k, const TakeRows& take_rows) const {
+  const Column& column = columns_[k];
+  if (column.bytes == 0) return;
+  const Descriptor file = Descriptor::open(path_);
+  const std::int64_t most =
+      std::max<std::int64_t>(1, 256 * page / column.row_bytes) * column.row_bytes;
+  std::vector<std::byte> block;
+  for (std::int64_t done = 0; done < column.bytes; done += std::ssize(block)) {
+    block.resize(static_cast<std::size_t>(std::min(column.bytes - done, most)));
+    file.read_at(places_[k].offset + done, block);
+    take_rows(done, block);
+  }
 }
 
 void RowFile::finish(const WriteRest& write_rest) {
   const std::string partial = path_ + ".partial";
   writing(partial, [&] {
     Disk disk(partial);
-    const Descriptor source = Descriptor::open(path_);
     make_on(path_, disk, [&](File& file) {
       write_rest(file);
-      for (const Column& column : columns_) copy_rows(file, source, column);
+      for (std::size_t k = 0; k < columns_.size(); ++k) {
+        const Column& column = columns_[k];
+        CAROUSEL_CHECK(column.pending.empty(), "{}: not all rows were published", path_);
+        const auto append = [&](std::int64_t, std::span<const std::byte> rows) {
+          file.append_raw(column.dataset, column.type.get(), rows.data(),
+                          rows.size() / H5Tget_size(column.type.get()), column.row);
+        };
+        append(0, {});  // the dataset itself, also where there are no rows
+        read_rows(k, append);
+      }
     });
     disk.close();
     rename_file(partial, path_);
   });
-}
-
-void RowFile::copy_rows(File& file, const Descriptor& source, const Column& column) const {
-  CAROUSEL_CHECK(exists_ && column.pending.empty(), "{}: rows of {} were not published", path_,
-                 column.dataset);
-  const std::int64_t most =
-      std::max<std::int64_t>(1, 256 * page / column.row_bytes) * column.row_bytes;
-  std::vector<std::byte> block;
-  std::int64_t done = 0;
-  do {  // once without rows, for the dataset itself
-    block.resize(static_cast<std::size_t>(std::min(column.bytes - done, most)));
-    source.read_at(column.place + done, block);
-    file.append_raw(column.dataset, column.type.get(), block.data(),
-                    block.size() / H5Tget_size(column.type.get()), column.row);
-    done += std::ssize(block);
-  } while (done < column.bytes);
 }
 
 #define CAROUSEL_INSTANTIATE(T) \

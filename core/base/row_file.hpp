@@ -8,19 +8,20 @@
 // On disk, every dataset is one run of bytes with room behind it. To publish means: the new rows go
 // into that room, which no reader knows of; then a fresh copy of all that HDF5 says about the
 // datasets (the metadata, a few KiB) goes where no reader looks; then the 48 bytes of the
-// superblock, which lead to that copy, are replaced by one write. So the file holds all published
-// rows at whatever moment the process is killed, and a reader sees the rows before or after. Who
-// keeps a file open for long opens it anew to see more; after ten seconds its parts may differ.
+// superblock, which lead to that copy, are replaced by one write. Where room is wanting, the file
+// is replaced by a copy with twice as much. So it holds all published rows at whatever moment the
+// process is killed, and a reader sees the rows before or after. Who keeps a file open for more
+// than ten seconds opens it anew to see more; its parts may have become longer one by one.
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
 
 namespace carousel::hdf5 {
@@ -53,36 +54,43 @@ class RowFile {
     Handle type = {};
     Shape row = {};
     std::int64_t row_bytes = 0;
-    std::vector<std::byte> pending = {};  // rows that are not in the file
-    std::int64_t bytes = 0;               // of rows that are
-    std::int64_t place = 0;               // offset of the first
-    std::int64_t room = 0;                // bytes for them from there
+    std::int64_t bytes = 0;               // of rows that are in the file
+    std::vector<std::byte> pending = {};  // rows that are not
 
+    [[nodiscard]] std::int64_t all_bytes() const { return bytes + std::ssize(pending); }
     [[nodiscard]] Shape shape() const;
+  };
+  /// Room in the file.
+  struct Place {
+    std::int64_t offset = 0;
+    std::int64_t room = 0;  // bytes
   };
   /// Room for one copy of the metadata.
   struct Slot {
-    std::int64_t place = 0;
-    std::int64_t room = 0;
-    std::chrono::steady_clock::time_point left = {};  // when it ceased to be the newest
+    Place place;
+    std::optional<std::chrono::steady_clock::time_point> left;  // when it ceased to be the newest
   };
+  using TakeRows = std::function<void(std::int64_t done, std::span<const std::byte> rows)>;
   class Snapshot;
 
   void append_raw(const std::string& dataset, Handle type, std::span<const std::byte> values,
                   const Shape& row);
-  void write_rows(Descriptor& file, Column& column);
-  void take(Snapshot& snapshot, const WriteRest& write_rest) const;
-  /// Returns the slot that it has written to.
-  std::size_t write_metadata(Descriptor& file, const WriteRest& write_rest,
-                             std::vector<std::byte>& superblock);
-  void make_long_enough(Descriptor& file);
-  void copy_rows(File& file, const Descriptor& source, const Column& column) const;
+  [[nodiscard]] bool fits() const;
+  /// Publishes into the room that there is; false where none is left for metadata.
+  bool add(const WriteRest& write_rest);
+  /// Publishes by a file with more room in place of the former one. No file becomes longer under
+  /// its readers: HDF5 asks for the length before it reads how long a file should be.
+  void move(const WriteRest& write_rest);
+  [[nodiscard]] std::vector<Place> spacious_places() const;
+  void take(Snapshot& snapshot, std::span<const Place> places, const WriteRest& write_rest) const;
+  /// Reads the rows of a column in the file, block by block.
+  void read_rows(std::size_t k, const TakeRows& take_rows) const;
 
   std::string path_;
   bool exists_ = false;
-  std::int64_t end_ = 4096;  // of all places; the superblock has the first page to itself
-  std::int64_t length_ = 0;  // of the file
+  std::int64_t length_ = 0;  // bytes of the file
   std::vector<Column> columns_;
+  std::vector<Place> places_;  // [column]
   std::vector<Slot> slots_;
   std::size_t newest_ = 0;  // slot
 };

@@ -404,7 +404,7 @@ class Refusals(Run):
             process.wait()
             looks.append(self.rows_of(name))
             self.assertEqual(looks, sorted(looks))
-            self.assertEqual(looks[-1] % 10, 0)
+            self.assertIn(0, (looks[-1] % 10, looks[-1] % 22))  # segments end with epochs, too
             self.assertLessEqual(self.steps_told(name) - looks[-1], 10)
             with open(self.folder / name / "metrics.jsonl") as lines:
                 told = [line["step"] for line in map(json.loads, lines)]

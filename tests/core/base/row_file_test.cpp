@@ -125,11 +125,11 @@ TEST(RowFile, AFullDiskLeavesWhatWasPublished) {
   rlimit former = {};
   ::getrlimit(RLIMIT_FSIZE, &former);
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);
-  const rlimit limit{64 * 1024, former.rlim_max};
+  const rlimit limit{512 * 1024, former.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &limit);
   numbers.add(100000);
   EXPECT_THAT(failure(ExitCode::input_output, [&] { numbers.publish(); }),
-              HasSubstr("a.h5: cannot write: File too large; check free space"));
+              HasSubstr("a.h5.partial: cannot write: File too large; check free space"));
   ::setrlimit(RLIMIT_FSIZE, &former);
   ::signal(SIGXFSZ, handler);
   expect_rows(hdf5::File::open(folder / "a.h5"), 10);

@@ -242,7 +242,8 @@ TEST(RunFile, WhatARunWritesGrowsWithItsLength) {
   if (written_bytes() < 0) GTEST_SKIP() << "the system does not count what is written";
   const std::int64_t few = bytes_of_run(64), many = bytes_of_run(256);
   EXPECT_GT(static_cast<double>(many), 3.5 * static_cast<double>(few));
-  EXPECT_LT(static_cast<double>(many), 4.5 * static_cast<double>(few));
+  // Less than half as much again is for files that moved to more room.
+  EXPECT_LT(static_cast<double>(many), 6.0 * static_cast<double>(few));
 }
 
 constexpr int rows_per_segment = 100;
