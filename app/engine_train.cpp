@@ -16,6 +16,7 @@
 
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
+#include "app/heartbeat.hpp"
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
 #include "app/requested_run.hpp"
@@ -67,6 +68,9 @@ const char* group_of(StatePart part) {
   }
   fail(ExitCode::internal, "no such part of a checkpoint");
 }
+
+// status.json is never older than twice that, whatever the training is at.
+constexpr std::chrono::seconds status_pause{5};
 
 constexpr const char* advice = "lower train.optimizer.learning_rate or look at the data";
 
@@ -172,6 +176,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   std::optional<Watched> watched;
+  std::optional<Heartbeat> heartbeat;
   // No other rank knows of the failure. They hear of it first, since files may be what fails here;
   // those have their time for it, too.
   const auto end_alone = [&](ExitCode code, const char* cause) {
@@ -247,6 +252,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     });
     witness.owns_folder();
     watched.emplace(witness, trainer->device(devices.front()).activity());
+    if (ranks.first()) heartbeat.emplace(status_pause, [&witness] { witness.write_progress(); });
     ranks.together([&] { observer->begin(*exec, *trainer); });
 
     // 5. Training, checkpoints and the last word.

@@ -101,6 +101,18 @@ bool Witness::is_loading() const {
   return activity_ != nullptr && activity_->is_loading();
 }
 
+void Witness::write_progress() const {
+  std::unique_lock lock(mutex_);
+  if (activity_ == nullptr) return;
+  const std::int64_t steps = activity_->steps();
+  lock.unlock();  // files may take their time, and the watchdog goes on looking
+  try {
+    status_.write({.state = RunState::running, .step = steps});
+  } catch (const Error&) {
+    // Whoever trains finds out, too, and can tell.
+  }
+}
+
 void Witness::say_last_words(int rank, const std::string& cause, bool at_files) const {
   const std::lock_guard lock(mutex_);
   complain(fmt::format("rank {}: {}; {}{}", rank, cause, at_files ? "at its files; " : "",

@@ -70,6 +70,8 @@ class Witness {
   [[nodiscard]] std::uint64_t count() const;
   /// Whether the device waits for data from a file.
   [[nodiscard]] bool is_loading() const;
+  /// Writes to status.json that the run goes on, and how many steps are done.
+  void write_progress() const;
   /// Prints why this rank ends and what it was doing.
   void say_last_words(int rank, const std::string& cause, bool at_files) const;
   /// Writes to status.json why the run failed, unless the file already holds an end, or belongs to

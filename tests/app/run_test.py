@@ -412,6 +412,30 @@ class Refusals(Run):
             self.assertIn("ended without a word", self.carousel("inspect", name).stdout)
             self.assertIn("All as it must be", self.carousel("verify", name).stdout)
 
+    def test_status_moves_within_a_segment(self):
+        process = subprocess.Popen([CAROUSEL, "train", DECK, "run.output=run",
+                                    "train.micro_batch_size=1",
+                                    "model.widths=[64,3000,3000,3000,10]"], cwd=self.folder,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while self.steps_told("run") == 0:
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        begin = time.monotonic()
+        seen = []
+        while len(seen) < 3:
+            self.assertLess(time.monotonic(), begin + 10 * (len(seen) + 1))
+            status = json.loads((self.folder / "run/status.json").read_text())
+            if not seen or status["updated"] != seen[-1]["updated"]:
+                seen.append(status)
+                self.assertLessEqual(status["step"], self.steps_told("run"))
+            time.sleep(0.05)
+        self.assertEqual(self.rows_of("run"), 0)
+        self.assertEqual({status["state"] for status in seen}, {"running"})
+        self.assertLess(seen[0]["step"], seen[1]["step"])
+        self.assertLess(seen[1]["step"], seen[2]["step"])
+
     def rows_of(self, name):
         """Steps that a run file tells of, in all of its columns; metrics.jsonl has them too."""
         with h5py.File(self.folder / name / "run.h5") as run:
