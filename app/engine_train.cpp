@@ -89,8 +89,7 @@ void trace(const RunConfig& config, const Ranks& ranks) {
 }
 
 /// What all devices have learned becomes the newest checkpoint.
-void save(const RunConfig& config, const PreparedRun& run, const Ranks& ranks, Trainer& trainer,
-          const std::optional<EvaluationRecord>& evaluation) {
+void save(const RunConfig& config, const PreparedRun& run, const Ranks& ranks, Trainer& trainer) {
   const std::int64_t steps = trainer.steps();
   std::optional<CheckpointWriter> checkpoint;
   const CheckpointPlace place{.step = steps,
@@ -116,9 +115,6 @@ void save(const RunConfig& config, const PreparedRun& run, const Ranks& ranks, T
   });
   ranks.together([&] {
     if (error) throw *error;
-    if (evaluation && !std::isfinite(evaluation->loss))
-      fail(ExitCode::diverged, "the test loss after step {} is not a finite number; {}", steps - 1,
-           advice);
     if (checkpoint) checkpoint->save(config.run.output, config.checkpoint.keep);
   });
 }
@@ -130,7 +126,11 @@ void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ran
     more = trainer.advance();
     ranks.together([&] { observer.publish(); });
     if (trainer.result().diverged_at < 0 && trainer.agenda().saves_after(trainer.steps()))
-      save(config, run, ranks, trainer, observer.last_evaluation());
+      save(config, run, ranks, trainer);
+    // Behind the checkpoint, so that whatever ends an evaluation leaves what was learned. Finite
+    // parameters may still give a test loss that is not; that ends the run, and they can be looked
+    // at.
+    if (trainer.evaluate_when_due()) ranks.together([&] { observer.publish_evaluation(); });
   }
   ranks.together([&] { observer.finish(); });
   trace(config, ranks);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/provenance.hpp"
 #include "core/train/rider.hpp"
@@ -177,6 +178,17 @@ void RunObserver::publish() {
   if (!run_file_) return;
   run_file_->publish();
   status_.write({.state = RunState::running, .step = trainer_->steps()});
+}
+
+void RunObserver::publish_evaluation() {
+  if (failed_) throw *failed_;
+  if (!run_file_) return;
+  run_file_->publish();
+  if (!std::isfinite(last_evaluation_->loss))
+    fail(ExitCode::diverged,
+         "the test loss after step {} is not a finite number, though all parameters are; lower "
+         "train.optimizer.learning_rate or look at the data",
+         last_evaluation_->step - 1);
 }
 
 void RunObserver::finish() {

@@ -43,13 +43,12 @@ class RunObserver final : public TrainingObserver {
 
   /// Brings all that was told to the files of run and ranks, and the step to status.json.
   void publish();
+  /// Brings an evaluation to the file of the run; Error(diverged) when its loss is not finite.
+  void publish_evaluation();
   /// Makes those files compact, once all is in them.
   void finish();
   /// A line for people, by rank 0.
   void say(std::string_view text);
-  [[nodiscard]] const std::optional<EvaluationRecord>& last_evaluation() const {
-    return last_evaluation_;
-  }
 
  private:
   /// theta of a stage after each update of the segment, tensor by tensor.

@@ -96,8 +96,8 @@ std::vector<Segment> segments_until(const Expectation& expected, std::int64_t st
 }
 
 /// How the run ended, its losses and its length agree: all devices stop three steps after the first
-/// loss that is not finite, or with the segment if that is earlier. Nothing but the parameters may
-/// have ceased to be finite where a checkpoint was due.
+/// loss that is not finite, or with the segment if that is earlier. Where all of them are finite,
+/// the parameters ceased to be, which a checkpoint tells, or the test loss did.
 void verify_end(const JudgedFile& file, const RunSummary& run, const Expectation& expected) {
   const RunState state = run.status ? run.status->state : RunState::running;
   const auto first =
@@ -105,7 +105,7 @@ void verify_end(const JudgedFile& file, const RunSummary& run, const Expectation
   const std::int64_t t = first - run.losses.begin();
   std::int64_t wanted = expected.agenda.total_steps;
   if (state == RunState::diverged) {
-    if (t == run.steps && !expected.agenda.saves_after(t))
+    if (t == run.steps && !expected.agenda.saves_after(t) && !expected.agenda.evaluates_after(t))
       file.wrong("/steps/loss is finite in every row, but the run diverged");
     wanted = t == run.steps ? t : std::min(expected.agenda.segment_at(t).last, t + 3);
   } else {

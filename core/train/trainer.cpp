@@ -107,16 +107,21 @@ bool Trainer::advance() {
   run_segment(agenda_.segment_at(result_.steps));
   const Executor& executor = devices_.front()->executor();
   result_ = {.steps = executor.segment().last, .diverged_at = executor.diverged_at()};
-  if (result_.diverged_at >= 0) return false;
-  if (agenda_.evaluates_after(result_.steps)) {
-    const EvaluationRecord record = evaluate(result_.steps);
-    if (devices_.front()->index() == 0) observer_.on_evaluation(record);
-  }
-  return result_.steps < agenda_.total_steps;
+  return result_.diverged_at < 0 && result_.steps < agenda_.total_steps;
+}
+
+bool Trainer::evaluate_when_due() {
+  if (result_.diverged_at >= 0 || !agenda_.evaluates_after(result_.steps)) return false;
+  const EvaluationRecord record = evaluate(result_.steps);
+  if (devices_.front()->index() == 0) observer_.on_evaluation(record);
+  return true;
 }
 
 TrainingResult Trainer::run() {
-  while (advance()) continue;
+  for (bool more = true; more;) {
+    more = advance();
+    evaluate_when_due();
+  }
   return result_;
 }
 

@@ -86,10 +86,13 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
 
-  /// Trains the next segment and evaluates behind it where that is due. False when nothing is left
-  /// to be trained: all steps are done, or the loss is no longer finite.
+  /// Trains the next segment. False when nothing is left to be trained: all steps are done, or the
+  /// loss is no longer finite.
   bool advance();
-  /// Advances to the end.
+  /// Evaluates where that is due behind the segment that is over; false where it is not. By every
+  /// process of the run.
+  bool evaluate_when_due();
+  /// Advances to the end, and evaluates.
   TrainingResult run();
   /// Brings all that was learned to device 0, stage by stage, and there shows it tensor by tensor:
   /// of each stage its parameters and buffers, previous parameters, momentum. Between segments, by

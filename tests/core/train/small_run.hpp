@@ -59,6 +59,7 @@ struct Snapshot {
   for (bool more = true; more;) {
     more = trainer.advance();
     if (trainer.agenda().saves_after(trainer.steps())) saved.push_back(snapshot(trainer));
+    trainer.evaluate_when_due();
   }
   return saved;
 }
