@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::int64_t page = 4096;
 constexpr std::int64_t superblock_bytes = 48;  // version 3, the latest format's
-// Readers read metadata bit by bit; so long they find what the superblock has led them to.
+// Readers read metadata bit by bit. So long they find what the superblock has led them to, or until
+// so many more are published, if that is less.
 constexpr std::chrono::seconds reading_time{10};
-constexpr std::int64_t fewest_slots = 64;
+constexpr int slot_count = 128;
 
 std::int64_t whole_pages(std::int64_t bytes) {
   return (bytes + page - 1) / page * page;
@@ -201,11 +202,15 @@ void RowFile::take(Snapshot& snapshot, std::span<const Place> places,
 
 bool RowFile::add(const WriteRest& write_rest) {
   const auto now = std::chrono::steady_clock::now();
-  const auto usable = [&](const Slot& slot) {
+  // The first that nobody should be at any more, so that few are in use; or the one left first.
+  const auto is_free = [&](const Slot& slot) {
     return &slot != &slots_[newest_] && (!slot.left || now - *slot.left > reading_time);
   };
-  const auto slot = std::ranges::find_if(slots_, usable);
-  if (slot == slots_.end()) return false;
+  auto slot = std::ranges::find_if(slots_, is_free);
+  if (slot == slots_.end()) {
+    slots_[newest_].left = now;
+    slot = std::ranges::min_element(slots_, {}, &Slot::left);
+  }
   Snapshot snapshot(slot->place.offset, length_);
   take(snapshot, places_, write_rest);
   if (std::ssize(snapshot.bytes) > slot->place.room) return false;
@@ -246,8 +251,7 @@ void RowFile::move(const WriteRest& write_rest) {
   Snapshot draft(end, end);  // tells how much room it takes
   take(draft, places, write_rest);
   const std::int64_t room = whole_pages(std::ssize(draft.bytes) * 5 / 4);
-  std::vector<Slot> slots(
-      static_cast<std::size_t>(std::max(fewest_slots, (end - page) / 4 / room)));
+  std::vector<Slot> slots(slot_count);
   std::int64_t length = end;
   for (Slot& slot : slots) slot.place = {std::exchange(length, length + room), room};
   Snapshot snapshot(end, length);

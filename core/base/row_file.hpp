@@ -11,7 +11,8 @@
 // superblock, which lead to that copy, are replaced by one write. Where room is wanting, the file
 // is replaced by a copy with twice as much. So it holds all published rows at whatever moment the
 // process is killed, and a reader sees the rows before or after. Who keeps a file open for more
-// than ten seconds opens it anew to see more; its parts may have become longer one by one.
+// than ten seconds, or a hundred segments, opens it anew: its parts may have become longer one by
+// one.
 
 #include <chrono>
 #include <cstddef>
@@ -76,7 +77,7 @@ class RowFile {
   void append_raw(const std::string& dataset, Handle type, std::span<const std::byte> values,
                   const Shape& row);
   [[nodiscard]] bool fits() const;
-  /// Publishes into the room that there is; false where none is left for metadata.
+  /// Publishes into the room that there is; false where the metadata need more.
   bool add(const WriteRest& write_rest);
   /// Publishes by a file with more room in place of the former one. No file becomes longer under
   /// its readers: HDF5 asks for the length before it reads how long a file should be.

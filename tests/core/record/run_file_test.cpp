@@ -260,6 +260,7 @@ constexpr int rows_per_segment = 100;
     run.append({.steps = steps});
     run.publish();
     if (::write(pipe, &segment, sizeof segment) < 0) ::_exit(1);
+    ::usleep(1000);  // or a reader on a busy machine would be overtaken by a hundred segments
   }
 }
 
