@@ -106,7 +106,7 @@ DeckEntry parse_override(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     fail(ExitCode::usage,
-         "{}: {} is no override; write table.key=value, or table.key= to remove the key",
+         "{}: {} is not an override; write table.key=value, or table.key= to remove the key",
          command_line, in_quotes(text));
   const std::string key = text.substr(0, equals);
   const std::string value = text.substr(equals + 1);
@@ -114,8 +114,8 @@ DeckEntry parse_override(const std::string& text) {
   if (std::optional<DeckValue> parsed = parse_value(value))
     return {key, std::move(*parsed), location, value};
   if (std::string_view("\"'[{").find(value.front()) != std::string_view::npos)
-    fail(ExitCode::usage, "{}: {} = {} is no value; mind the quotes of the shell", command_line,
-         in_quotes(key), in_quotes(value));
+    fail(ExitCode::usage, "{}: {} = {} is not a TOML value; check how the shell reads its quotes",
+         command_line, in_quotes(key), in_quotes(value));
   return {key, DeckValue{value}, location, value};
 }
 
@@ -202,7 +202,7 @@ Deck read_deck(const std::string& path, const std::vector<std::string>& override
   // Front end and engine both read it, and a pipe holds it once at most.
   std::error_code unknown;
   if (std::filesystem::is_fifo(path, unknown))
-    fail(ExitCode::usage, "{}: the deck is a pipe; write it into a file", path);
+    fail(ExitCode::usage, "{}: the deck is a pipe; save it to a file", path);
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(ExitCode::usage, "{}: the deck cannot be opened: {}", path, std::strerror(errno));

@@ -30,7 +30,6 @@ std::string shown(const std::string& name) {
 
 /// A value as it was written, short enough for a message.
 std::string shown(const DeckValue& value) {
-  if (std::holds_alternative<std::monostate>(value.data)) return "a date, time or table";
   if (const auto* text = std::get_if<std::string>(&value.data)) return in_quotes(*text);
   const std::string toml = to_toml(value);
   return toml.size() > 60 ? toml.substr(0, 60) + " ..." : toml;
@@ -66,10 +65,14 @@ class ValueCheck {
 
  private:
   [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const {
-    fail(ExitCode::usage, "{}: {} = {} {}; allowed is {}{}", to_string(entry_.location), entry_.key,
+    fail(ExitCode::usage, "{}: {} = {} {}; it must be {}{}", to_string(entry_.location), entry_.key,
          shown(entry_.value), what, allowed_words(spec_), hint);
   }
-  [[noreturn]] void mistyped() const { refuse("has the wrong type"); }
+  [[noreturn]] void mistyped() const {
+    if (!std::holds_alternative<std::monostate>(entry_.value.data)) refuse("has the wrong type");
+    fail(ExitCode::usage, "{}: {} is a date, time or table; it must be {}",
+         to_string(entry_.location), entry_.key, allowed_words(spec_));
+  }
 
   [[nodiscard]] DeckValue number(const DeckValue& value, bool whole) const {
     double as_double = 0;
@@ -89,11 +92,12 @@ class ValueCheck {
     // run.name=1234 on a command line means the text.
     if (parsed == nullptr && entry_.text.empty()) mistyped();
     const std::string& text = parsed != nullptr ? *parsed : entry_.text;
-    if (contains(spec_.allowed.later, text)) refuse("is not in this version");
+    if (contains(spec_.allowed.later, text)) refuse("is not available in this version");
     if (!spec_.allowed.choices.empty() && !contains(spec_.allowed.choices, text))
       refuse("is unknown", did_you_mean(text, spec_.allowed.choices));
-    if (text.empty() && spec_.traits.missing == Missing::refused) refuse("is empty");
-    if (text.find('\0') != std::string::npos) refuse("contains a null character");
+    if (text.empty() && spec_.traits.missing == Missing::refused)
+      refuse("is empty", " that is not empty");
+    if (text.find('\0') != std::string::npos) refuse("contains a null character", " without one");
     return {text};
   }
 
@@ -116,9 +120,9 @@ void check_names(const Deck& deck) {
   for (const DeckEntry& entry : entries) {
     if (contains(keys, entry.key)) continue;
     if (contains(tables, entry.key))
-      fail(ExitCode::usage, "{}: {} is a table, not a key; write [{}] and its keys below",
+      fail(ExitCode::usage, "{}: {} is a table, not a key; write [{}] and its keys below it",
            to_string(entry.location), entry.key, entry.key);
-    fail(ExitCode::usage, "{}: unknown key {}{}; `carousel help deck` lists all",
+    fail(ExitCode::usage, "{}: unknown key {}{}; `carousel help deck` lists all keys",
          to_string(entry.location), shown(entry.key), did_you_mean(entry.key, keys));
   }
 }
@@ -213,8 +217,8 @@ class Reader {
     if (spec.traits.missing != Missing::refused || keys().has(spec.key())) return;
     for (const Condition& condition : spec.traits.only_with)
       if (!holds(condition)) return;
-    fail(ExitCode::usage, "{}: {} is missing; [{}] needs {} = {}", deck_.path, spec.key(),
-         spec.table, spec.name, allowed_words(spec));
+    fail(ExitCode::usage, "{}: {} is missing; it must be {}", deck_.path, spec.key(),
+         allowed_words(spec));
   }
 
   /// A path is relative to where it is written.

@@ -23,24 +23,25 @@ void add_reduction(const ParallelConfig& parallel, std::vector<NoEffect>& found)
       if (!cyclic)
         found.push_back({key, {rule}, "it needs a cyclic rule"});
       else if (!has_reduction(parallel, Reduction::local))
-        found.push_back({key, {placement}, "it needs \"model\""});
+        found.push_back({key, {placement}, "it needs parallel.placement = \"model\""});
       return;
     case Reduction::overlapped:
       if (cyclic)
-        found.push_back({key, {rule}, "it needs \"dp\""});
+        found.push_back({key, {rule}, "it needs parallel.rule = \"dp\""});
       else if (!has_reduction(parallel, Reduction::overlapped))
-        found.push_back({key, {placement}, "it needs \"replicated\""});
+        found.push_back({key, {placement}, "it needs parallel.placement = \"replicated\""});
       return;
     case Reduction::fast:
       break;
   }
   if (has_fast_sums(parallel)) return;
   if (traits_of(parallel.placement).meets_all)
-    found.push_back({key, {placement}, "one device has all micro-batches there"});
+    found.push_back(
+        {key, {placement}, "one device runs all micro-batches there, so use \"ordered\""});
   else
     found.push_back({key,
                      {rule, "parallel.micro_batches", "parallel.stages"},
-                     "gradients travel from device to device one by one"});
+                     "gradients travel from device to device one by one, so use \"ordered\""});
 }
 
 void add_optimizer(const OptimizerConfig& optimizer, std::vector<NoEffect>& found) {
@@ -87,11 +88,12 @@ void check_deck_rules(const RunConfig& config) {
   const bool epochs = config.deck.has("train.epochs");
   const bool steps = config.deck.has("train.steps");
   if (epochs && steps) refuse("train.steps", "and train.epochs are both given; remove one");
-  if (!epochs && !steps) refuse("train.epochs", "or train.steps must be given");
+  if (!epochs && !steps) refuse("train.epochs", "or train.steps is missing");
 
   const double seconds = config.run.watchdog_seconds;
   if (seconds > 0 && seconds < 1)
-    refuse("run.watchdog_seconds", "= {} is less than a second; 0 does without", seconds);
+    refuse("run.watchdog_seconds", "= {} is less than a second; 0 switches the watchdog off",
+           seconds);
 
   const ParallelConfig& parallel = config.parallel;
   if (parallel.slack > parallel.stages)
@@ -100,16 +102,16 @@ void check_deck_rules(const RunConfig& config) {
   if (needs_whole_slots(parallel.rule, parallel.placement) &&
       parallel.micro_batches % parallel.stages != 0)
     refuse("parallel.micro_batches",
-           "= {} is no multiple of parallel.stages = {}, which parallel.placement = \"{}\" needs "
+           "= {} is not a multiple of parallel.stages = {}; parallel.placement = \"{}\" needs that "
            "with parallel.rule = \"{}\"",
            parallel.micro_batches, parallel.stages, to_string(parallel.placement),
            to_string(parallel.rule));
 
   if (config.train.optimizer.nesterov && config.train.optimizer.dampening != 0)
-    refuse("train.optimizer.nesterov", "needs dampening = 0");
+    refuse("train.optimizer.nesterov", "= true needs train.optimizer.dampening = 0");
   if (std::ranges::adjacent_find(config.train.schedule.milestones, std::greater_equal<>()) !=
       config.train.schedule.milestones.end())
-    refuse("train.schedule.milestones", "must rise from one to the next");
+    refuse("train.schedule.milestones", "must be in rising order");
   with_locations(config, [&] { return Slices(config.profile.steps); });
 }
 

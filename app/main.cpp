@@ -72,8 +72,9 @@ void add_weights_commands(CLI::App& app, CommandLine& line) {
   constexpr const char* overwrite = "Replace an earlier file";
   CLI::App* in = app.add_subcommand("import", "Make a checkpoint from weights of PyTorch");
   in->require_subcommand(1);
-  in = in->add_subcommand("weights", "Weights by PyTorch's names, one HDF5 dataset each");
-  in->add_option("FILE", line.imported.weights, "HDF5 file, as a state_dict")->required();
+  in = in->add_subcommand("weights", "Weights by PyTorch's names, an HDF5 data set each");
+  in->add_option("FILE", line.imported.weights, "HDF5 file with the tensors of a state_dict")
+      ->required();
   in->add_option("DECK", line.imported.deck, "TOML file that names model and data")->required();
   in->add_option("CHECKPOINT", line.imported.checkpoint, "HDF5 file to write")->required();
   add_overrides(in, line.imported.overrides);
@@ -81,48 +82,52 @@ void add_weights_commands(CLI::App& app, CommandLine& line) {
 
   CLI::App* out = app.add_subcommand("export", "Write the weights of a checkpoint for PyTorch");
   out->require_subcommand(1);
-  out = out->add_subcommand("weights", "Weights by PyTorch's names, one HDF5 dataset each");
-  out->add_option("CHECKPOINT", line.exported.checkpoint, "HDF5 file")->required();
+  out = out->add_subcommand("weights", "Weights by PyTorch's names, an HDF5 data set each");
+  out->add_option("CHECKPOINT", line.exported.checkpoint, "HDF5 file to read")->required();
   out->add_option("FILE", line.exported.weights, "HDF5 file to write")->required();
   out->add_flag("--overwrite", line.exported.overwrite, overwrite);
 }
 
 std::string not_empty(const std::string& value) {
-  return value.empty() ? "needs a value that is not empty" : "";
+  return value.empty() ? "needs a value" : "";
 }
 
 /// An empty override would remove the key, and the row would have no name.
 std::string without_gaps(const std::string& sweep) {
   const bool gap = ("," + sweep.substr(sweep.find('=') + 1) + ",").find(",,") != std::string::npos;
-  return gap ? "needs a value before, between and behind its commas" : "";
+  return gap ? "needs a value on both sides of every comma" : "";
 }
 
 void add_commands(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", version, "Print the versions of all parts");
   app.require_subcommand(0, 1);  // none is refused by run(), so that a wrong one is named
   app.get_formatter()->column_width(26);
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.get_formatter()->label("Positionals", "Arguments");
+  app.group("Commands");  // which subcommands inherit
 
   CLI::App* train = app.add_subcommand("train", "Train the model of a deck");
   train->add_option("DECK", line.train.deck, "TOML file")->required();
   add_overrides(train, line.train.overrides);
   CLI::Option* validate =
-      train->add_flag("--validate", line.train.validate, "Check everything, train nothing");
+      train->add_flag("--validate", line.train.validate, "Check everything, but do not train");
   train->add_flag("--layers", line.train.layers, "With --validate: list every layer of the model")
       ->needs(validate);
   train->add_flag("--overwrite", line.train.overwrite, "Replace an earlier run in the run folder");
   add_deck_help(train);
 
-  CLI::App* plan = app.add_subcommand("plan", "Show what a deck would run, and what it costs");
+  CLI::App* plan = app.add_subcommand("plan", "Show what a deck would run and what it costs");
   plan->add_option("DECK", line.plan.deck, "TOML file")->required();
   add_overrides(plan, line.plan.overrides);
   CLI::Option* compare = plan->add_flag("--compare", line.plan.compare,
-                                        "All placements, dp beside a cyclic rule, with formulas");
+                                        "Compare dp and a cyclic rule in all placements");
   CLI::Option* advise = plan->add_flag("--advise", line.plan.advise,
-                                       "The fastest plan of every rule and placement that fits");
+                                       "Find the fastest plan for every rule and placement");
   advise->excludes(compare);
-  CLI::Option* json = plan->add_flag("--json", line.plan.json, "The plan and its actions as JSON");
+  CLI::Option* json =
+      plan->add_flag("--json", line.plan.json, "Print the plan and its actions as JSON");
   json->excludes(compare)->excludes(advise);
-  plan->add_option("--steps", line.plan.steps, "Training steps of the actions in JSON (2)")
+  plan->add_option("--steps", line.plan.steps, "Number of training steps in the JSON (default 2)")
       ->needs(json)
       ->check(CLI::Range(1, 1000));
   plan->add_option("--svg", line.plan.svg, "Draw the time grid, messages and memory into FILE")
@@ -136,7 +141,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->type_name("RUN")
       ->excludes(advise)
       ->check(not_empty);
-  plan->add_option("--sweep", line.plan.sweep, "A line for each value: parallel.stages=1,2,4")
+  plan->add_option("--sweep", line.plan.sweep, "Print a line for each value: parallel.stages=1,2,4")
       ->excludes(compare)
       ->excludes(advise)
       ->excludes(json)
@@ -151,8 +156,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_deck_help(plan);
 
   CLI::App* eval = app.add_subcommand("eval", "Evaluate a checkpoint on a test set");
-  eval->add_option("CHECKPOINT", line.checkpoint, "HDF5 file")->required();
-  eval->add_option("DATASET", line.dataset, "HDF5 file")->required();
+  eval->add_option("CHECKPOINT", line.checkpoint, "HDF5 file to read")->required();
+  eval->add_option("DATASET", line.dataset, "HDF5 file to read")->required();
 
   CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");
   inspect->add_option("FILE", line.inspected, "Run folder, run file, checkpoint or data set")
@@ -169,7 +174,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
       app.add_subcommand("diff", "Name the first step and stage where two runs differ");
   diff->add_option("RUN", line.run_a, "Run folder")->required();
   diff->add_option("OTHER", line.run_b, "Run folder")->required();
-  diff->footer("Exit code 0: both made the same updates, bit for bit; 3: they differ.");
+  diff->footer("Exit code: 0 if both runs made the same updates, bit for bit, 3 if they differ.");
 
   add_weights_commands(app, line);
 
@@ -182,7 +187,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
 void print_help(const CLI::App& app, const std::vector<std::string>& topic) {
   if (!topic.empty() && topic.front() == "deck") {
     if (topic.size() > 2)
-      fail(ExitCode::usage, "carousel help deck takes one table, not {}", topic.size() - 1);
+      fail(ExitCode::usage, "help deck: give one table, not {}", topic.size() - 1);
     fmt::print("{}", deck_help(topic.size() == 2 ? topic.back() : ""));
     return;
   }
@@ -200,7 +205,7 @@ void print_help(const CLI::App& app, const std::vector<std::string>& topic) {
     if (command == &app) topics = help_topics();
     topics.insert(topics.end(), commands.begin(), commands.end());
     if (std::ranges::find(commands, word) == commands.end())
-      fail(ExitCode::usage, "carousel help has no topic {}{}{}{}", in_quotes(word),
+      fail(ExitCode::usage, "help: unknown topic {}{}{}{}", in_quotes(word),
            did_you_mean(word, topics), topics.empty() ? "" : "; topics are ",
            fmt::join(topics, ", "));
     command = command->get_subcommand(word);

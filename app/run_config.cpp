@@ -26,8 +26,8 @@ RunConfig load_run_config(const std::string& path, const std::vector<std::string
   RunConfig config = read_config(read_deck(path, overrides));
   // What is written into files must be read from them again.
   if (const std::size_t bytes = resolved_deck(config).size(); bytes > max_deck_bytes)
-    fail(ExitCode::usage, "{}: takes {} bytes with all defaults, and a deck may have {}", path,
-         bytes, max_deck_bytes);
+    fail(ExitCode::usage, "{}: with all defaults the deck has {} bytes; a deck may have at most {}",
+         path, bytes, max_deck_bytes);
   return config;
 }
 

@@ -79,14 +79,15 @@ KeySpec key(const char* name, Table table, Value Struct::*member, Allowed allowe
 
 std::vector<KeySpec> run_keys() {
   return {
-      key("name", run, &RunTable::name, anything, "What the run is called in its files.", required),
+      key("name", run, &RunTable::name, anything, "Name of the run, stored in its files.",
+          required),
       key("seed", run, &RunTable::seed, at_least(0),
-          "Seed of the initial parameters and of the order of the samples."),
+          "Seeds the initial parameters and the order of the samples."),
       key("output", run, &RunTable::output, anything,
-          "Run folder, relative to where the command runs.", required),
+          "Run folder, relative to the folder where the command runs.", required),
       key("watchdog_seconds", run, &RunTable::watchdog_seconds, within(0, 1e6, "s"),
-          "All ranks end when one makes no progress for so long, or for ten times as long at its "
-          "files; 0: never, nor when one dies."),
+          "Ends all ranks when one makes no progress for this long, or for ten times as long while "
+          "it reads or writes files. 0 never ends them, not even when a rank dies."),
   };
 }
 
@@ -94,18 +95,20 @@ std::vector<KeySpec> model_keys() {
   const std::vector<Condition> mlp = {{"model.name", {"mlp"}}};
   const KeyTraits resnet = {.missing = Missing::refused, .only_with = {{"model.name", {"resnet"}}}};
   return {
-      key("name", model, &ModelConfig::name, words({"mlp", "resnet"}, {"vit"}), "Kind of network."),
+      key("name", model, &ModelConfig::name, words({"mlp", "resnet"}, {"vit"}),
+          "Kind of network: multi-layer perceptron or residual network."),
       key("widths", model, &ModelConfig::widths, within(1, 1 << 20),
-          "Features of the input, of every hidden layer, and of the output.",
+          "Features of the input, of each hidden layer and of the output.",
           {.missing = Missing::refused, .only_with = mlp}),
       key("dropout", model, &ModelConfig::dropout, Allowed{.min = 0, .max = 1, .open_max = true},
           "Probability that training sets a hidden feature to zero.", {.only_with = mlp}),
       key("depth", model, &ModelConfig::depth, within(1, 4096),
-          "Layers with weights: 18, 34 or 50, or of the CIFAR family 8, 20, 32 or 56.", resnet),
+          "Layers with weights. 18, 34 and 50 are ImageNet's networks; 8, 20, 32 and 56 are the "
+          "CIFAR family.",
+          resnet),
       key("stem", model, &ModelConfig::stem, one_of({Stem::cifar, Stem::imagenet}),
-          "What it begins with: a 3x3 convolution, or one of 7x7 and a pooling, which together "
-          "make "
-          "images smaller by 4. The CIFAR family has the former.",
+          "First layers. cifar: a 3x3 convolution. imagenet: a 7x7 convolution and a pooling, "
+          "which make images smaller by a factor of 4. The CIFAR family takes cifar only.",
           resnet),
   };
 }
@@ -113,7 +116,8 @@ std::vector<KeySpec> model_keys() {
 std::vector<KeySpec> data_keys() {
   return {
       key("file", whole, &RunConfig::data_file, anything,
-          "Data set (HDF5), relative to the deck; on the command line, to where the command runs.",
+          "HDF5 data set. A path in the deck is relative to the deck; on the command line, to the "
+          "folder where the command runs.",
           required),
   };
 }
@@ -122,51 +126,56 @@ std::vector<KeySpec> parallel_keys() {
   return {
       key("rule", parallel, &ParallelConfig::rule,
           one_of({RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}),
-          "Which parameters a gradient is computed with."),
+          "Which parameters a gradient is computed with. dp: those of the current step. cdp-v1: "
+          "those of the step before. cdp-v2: the freshest that exist in time."),
       key("placement", parallel, &ParallelConfig::placement,
           one_of({Placement::single, Placement::replicated, Placement::model, Placement::pipeline,
                   Placement::sharded}),
-          "Which device runs what: one device all; a device for every micro-batch; for every stage "
-          "of "
-          "it (model) or every stage (pipeline); as replicated with parameters on one device each "
-          "(sharded)."),
+          "Which device runs what. single: one device runs everything. replicated: a device for "
+          "each micro-batch. model: a device for each stage of each micro-batch; cyclic rules need "
+          "about half of them. pipeline: a device for each stage. sharded: as replicated, but each "
+          "parameter is stored on one device."),
       key("order", parallel, &ParallelConfig::order, one_of({Order::together, Order::accumulate}),
-          "Micro-batches of a step all at once, or one after the other.",
+          "together: all micro-batches of a step at once. accumulate: one after the other.",
           {.only_with = {{"parallel.rule", {"dp"}}, {"parallel.placement", {"single"}}}}),
       key("micro_batches", parallel, &ParallelConfig::micro_batches, counts,
-          "N, micro-batches of a training step."),
+          "Number of micro-batches in a training step, N."),
       key("stages", parallel, &ParallelConfig::stages, counts,
-          "S, consecutive stages the model is cut into."),
+          "Number of consecutive stages of the model, S."),
       key("balance", parallel, &ParallelConfig::balance,
           one_of({Balance::flops, Balance::activations, Balance::parameters, Balance::layers,
                   Balance::time}),
-          "What the cut into stages makes even; time is that of [machine]."),
+          "What the cut makes equal between stages. time needs a [machine] table."),
       key("slack", parallel, &ParallelConfig::slack, within(0, most_parallel),
-          "0 is the paper's v2; each unit gives messages two more time steps; at most stages.",
+          "Extra time for messages: each unit gives them two more time steps. 0 is the paper's "
+          "cdp-v2. At most parallel.stages.",
           {.only_with = {{"parallel.rule", {"cdp-v2"}}}}),
       key("reduction", parallel, &ParallelConfig::reduction,
           one_of({Reduction::ordered, Reduction::fast, Reduction::overlapped, Reduction::local}),
-          "Sum of gradients in micro-batch order (same bits everywhere), by the library's "
-          "collectives (dp; cyclic rules within a slot), by one all-reduce per stage beside the "
-          "backward (dp replicated), or first within a device (cyclic model)."),
+          "How gradients are summed. ordered: in the order of the micro-batches, with the same "
+          "bits everywhere. fast: by collectives of the library (dp, or slots of several "
+          "micro-batches). overlapped: by one all-reduce for each stage, beside the backward pass "
+          "(dp, replicated). local: first within each device (cyclic rules, model)."),
       key("transport", whole, &RunConfig::transport,
           one_of({TransportKind::automatic, TransportKind::local, TransportKind::mpi}, {"nccl"}),
-          "How devices exchange messages; auto is mpi under a launcher, local without."),
+          "How devices exchange messages. auto is mpi under a launcher and local without one."),
   };
 }
 
 std::vector<KeySpec> train_keys() {
   return {
       key("micro_batch_size", train, &TrainConfig::micro_batch_size,
-          within(1, most_micro_batch_size), "Samples of one micro-batch.", required),
+          within(1, most_micro_batch_size), "Samples in a micro-batch.", required),
       key("epochs", train, &TrainConfig::epochs, within(1, 1e9),
-          "Passes over the training set; either this or steps.", optional),
+          "Length of the training in passes over the training set. Give either this or steps.",
+          optional),
       key("steps", train, &TrainConfig::steps, within(1, 1e12),
-          "Training steps; either this or epochs.", optional),
+          "Length of the training in training steps. Give either this or epochs.", optional),
       key("evaluate_every", train, &TrainConfig::evaluate_every, within(0, 1e9, "epochs"),
-          "Distance of evaluations on the test set; 0 is only at the end."),
+          "Interval between evaluations on the test set. 0 evaluates only at the end."),
       key("label_smoothing", train, &TrainConfig::label_smoothing, fraction,
-          "Part of the target that all classes have alike; evaluation has none."),
+          "Share of the target that is spread evenly over all classes. Evaluation does not "
+          "smooth."),
   };
 }
 
@@ -174,19 +183,19 @@ std::vector<KeySpec> optimizer_keys() {
   return {
       key("name", optimizer, &OptimizerConfig::kind,
           one_of({OptimizerKind::sgd}, {"adam", "adamw"}),
-          "Update of the parameters; sgd is that of PyTorch."),
+          "How the parameters are updated. sgd is PyTorch's SGD."),
       key("learning_rate", optimizer, &OptimizerConfig::learning_rate, at_least(0),
           "Highest learning rate of the schedule."),
       key("momentum", optimizer, &OptimizerConfig::momentum, fraction,
-          "Factor of the velocity of the step before."),
+          "Share of its velocity that a parameter keeps from step to step."),
       key("dampening", optimizer, &OptimizerConfig::dampening, fraction,
-          "Part of a gradient that does not enter the velocity."),
+          "Share of a gradient that does not enter the velocity."),
       key("weight_decay", optimizer, &OptimizerConfig::weight_decay, at_least(0),
-          "Multiple of the parameters added to their gradient."),
+          "Multiple of the parameters that is added to their gradient."),
       key("decay_norm_and_bias", optimizer, &OptimizerConfig::decay_norm_and_bias, anything,
-          "Weight decay of biases and batch norm, too."),
+          "Whether weight decay applies to biases and batch norm, too."),
       key("nesterov", optimizer, &OptimizerConfig::nesterov, anything,
-          "Nesterov's momentum; needs momentum > 0 and dampening = 0."),
+          "Nesterov's momentum. It needs momentum above 0 and dampening = 0."),
   };
 }
 
@@ -200,100 +209,105 @@ std::vector<KeySpec> schedule_keys() {
       key("name", schedule, &LearningRateConfig::kind,
           one_of({ScheduleKind::constant, ScheduleKind::step, ScheduleKind::multistep,
                   ScheduleKind::cosine, ScheduleKind::one_cycle}),
-          "Learning rate as a function of the update's number."),
+          "How the learning rate changes during training."),
       key("warmup_epochs", schedule, &LearningRateConfig::warmup_epochs, at_least(0, "epochs"),
-          "Linear rise to the learning rate at the start.", not_one_cycle),
+          "Length of the linear rise of the learning rate at the start.", not_one_cycle),
       key("warmup_factor", schedule, &LearningRateConfig::warmup_factor, fraction,
-          "Where the rise starts, as a fraction of the learning rate.", not_one_cycle),
+          "Where that rise starts, as a fraction of the learning rate.", not_one_cycle),
       key("step_epochs", schedule, &LearningRateConfig::step_epochs, above(0, "epochs"),
-          "Distance of two drops.", with({"step"})),
+          "Interval between drops of the learning rate.", with({"step"})),
       key("milestones", schedule, &LearningRateConfig::milestones, above(0, "epochs"),
           "When the learning rate drops, in rising order.", with({"multistep"}, Missing::refused)),
-      key("gamma", schedule, &LearningRateConfig::gamma, fraction, "Factor of a drop.",
+      key("gamma", schedule, &LearningRateConfig::gamma, fraction, "Factor of each drop.",
           with({"step", "multistep"})),
       key("final_factor", schedule, &LearningRateConfig::final_factor, fraction,
           "Learning rate at the end, as a fraction of the highest.", with({"cosine"})),
       key("peak_fraction", schedule, &LearningRateConfig::peak_fraction,
           Allowed{.min = 0, .max = 1, .open_min = true, .open_max = true},
-          "Part of the run in which the learning rate rises.", one_cycle),
+          "Share of the training during which the learning rate rises.", one_cycle),
       key("initial_divisor", schedule, &LearningRateConfig::initial_divisor, at_least(1),
-          "Highest learning rate over the first.", one_cycle),
+          "Highest learning rate divided by the first.", one_cycle),
       key("final_divisor", schedule, &LearningRateConfig::final_divisor, at_least(1),
-          "First learning rate over the last.", one_cycle),
+          "First learning rate divided by the last.", one_cycle),
       key("per_epoch", schedule, &LearningRateConfig::per_epoch, anything,
-          "Change the learning rate only between epochs."),
+          "Whether the learning rate changes only between epochs."),
   };
 }
 
 std::vector<KeySpec> engine_keys() {
   return {
       key("threads", engine, &EngineConfig::threads, within(0, most_threads),
-          "Threads of one process; 0 is what the environment gives."),
+          "Threads of one process. 0 takes KOKKOS_NUM_THREADS or OMP_NUM_THREADS, or shares the "
+          "cores among the ranks of a node."),
   };
 }
 
 std::vector<KeySpec> checkpoint_keys() {
   return {
       key("every", checkpoint, &CheckpointConfig::every, within(0, 1e9, "epochs"),
-          "Distance of checkpoints; 0 is none for epochs. There is always one at the end."),
+          "Interval between checkpoints. 0 writes none after epochs. The end of a run always has "
+          "one."),
       key("every_steps", checkpoint, &CheckpointConfig::every_steps,
           within(0, 1e12, "training steps"),
-          "The same for training steps, whatever the epochs; 0 is none."),
+          "Interval between further checkpoints. 0 writes none."),
       key("keep", checkpoint, &CheckpointConfig::keep, within(0, 1e9),
-          "The newest checkpoints that stay; 0 is all."),
+          "How many checkpoints stay, the newest ones. 0 keeps all."),
   };
 }
 
 std::vector<KeySpec> profile_keys() {
   return {
       key("steps", profile, &ProfileConfig::steps, anything,
-          "Training steps whose actions are recorded, as Python slices; \"\" is none."),
+          "Training steps whose actions are recorded, as Python slices. \"\" records none."),
       key("audit", profile, &ProfileConfig::audit, anything,
-          "Record samples and parameters of every step, so that anybody can replay the run."),
+          "Whether to record samples and parameters of every step, so that anybody can replay the "
+          "run."),
   };
 }
 
 std::vector<KeySpec> machine_keys() {
   return {
-      key("flops", machine, &Machine::flops, at_least(1, "FLOP/s"), "What one device computes.",
-          required),
+      key("flops", machine, &Machine::flops, at_least(1, "FLOP/s"),
+          "Speed at which one device computes.", required),
       key("memory_bandwidth", machine, &Machine::memory_bandwidth, at_least(1, "bytes/s"),
-          "What one device reads and writes in its memory.", required),
+          "Speed at which one device reads and writes its memory.", required),
       key("node_latency", machine, &Machine::latency_inside, at_least(0, "seconds"),
-          "Of a message between two devices of a node.", required),
+          "Latency of a message between two devices of a node.", required),
       key("node_bandwidth", machine, &Machine::bandwidth_inside, at_least(1, "bytes/s"),
-          "From one device of a node to another, in each direction.", required),
+          "Bandwidth from one device of a node to another, in each direction.", required),
       key("network_latency", machine, &Machine::latency_between, at_least(0, "seconds"),
-          "Of a message between devices of two nodes.", required),
+          "Latency of a message between devices of two nodes.", required),
       key("network_bandwidth", machine, &Machine::bandwidth_between, at_least(1, "bytes/s"),
-          "From a device to one of another node, in each direction.", required),
+          "Bandwidth from a device to one of another node, in each direction.", required),
       key("devices_per_node", machine, &Machine::devices_per_node, counts,
-          "Devices of a node, which have consecutive numbers.", required),
+          "Devices of a node. They have consecutive numbers.", required),
       key("devices", machine, &Machine::devices, within(1, 1e6),
-          "Devices that plan --advise may use; without it, as many as the deck's plan.", optional),
+          "Devices that plan --advise may use. Without this key, as many as the deck's plan has.",
+          optional),
       key("memory", machine, &Machine::memory, above(0, "bytes"),
-          "Memory of a device, which plan --advise keeps to.", optional),
+          "Memory of a device, which the plans of plan --advise must fit.", optional),
       key("jitter", machine, &Machine::jitter, fraction,
-          "Relative standard deviation of the time of every action, at random."),
+          "Relative standard deviation of the time of each action, drawn at random."),
       key("slow_factor", machine, &Machine::slow_factor, within(1, 1000),
-          "One device takes this many times as long as the others."),
-      key("slow_device", machine, &Machine::slow_device, within(0, 1e9), "Which device that is."),
+          "How many times as long as the others one slow device takes."),
+      key("slow_device", machine, &Machine::slow_device, within(0, 1e9),
+          "Number of the slow device."),
   };
 }
 
 std::vector<TableSpec> make_tables() {
   std::vector<TableSpec> tables = {
-      {"run", "name and place of the run", run_keys()},
+      {"run", "name and folder of the run", run_keys()},
       {"model", "the network", model_keys()},
-      {"data", "what it learns from", data_keys()},
+      {"data", "the data set", data_keys()},
       {"parallel", "how a training step is spread over devices and time", parallel_keys()},
-      {"train", "how long, and with how many samples at a time", train_keys()},
-      {"train.optimizer", "how gradients change parameters", optimizer_keys()},
+      {"train", "length of the training and size of its micro-batches", train_keys()},
+      {"train.optimizer", "how gradients change the parameters", optimizer_keys()},
       {"train.schedule", "how the learning rate changes", schedule_keys()},
-      {"engine", "how it is computed", engine_keys()},
-      {"checkpoint", "how often all that a run has learned is saved", checkpoint_keys()},
-      {"profile", "what is recorded beyond losses", profile_keys()},
-      {"machine", "what step times are predicted for; optional", machine_keys(), true},
+      {"engine", "how the kernels run", engine_keys()},
+      {"checkpoint", "how often checkpoints are written, and how many stay", checkpoint_keys()},
+      {"profile", "what a run records beyond its losses", profile_keys()},
+      {"machine", "optional: the cluster whose step times plan predicts", machine_keys(), true},
   };
   for (TableSpec& table : tables)
     for (KeySpec& spec : table.keys) spec.table = table.name;

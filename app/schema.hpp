@@ -75,7 +75,7 @@ struct TableSpec {
 /// The value in a default-constructed struct.
 [[nodiscard]] DeckValue standard_value(const KeySpec& spec);
 
-/// What a key takes, in words: "an integer, 1 to 4096".
+/// What a key takes, in words: "an integer from 1 to 4096".
 [[nodiscard]] std::string allowed_words(const KeySpec& spec);
 
 /// Help on the keys of a table, or of all without a name, for a terminal of 80 columns. Throws

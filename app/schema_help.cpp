@@ -21,12 +21,13 @@ constexpr std::size_t indent = 22;
 std::string range_words(const Allowed& range) {
   const bool bounded = range.max < std::numeric_limits<double>::infinity();
   if (bounded && !range.open_min && !range.open_max)
-    return fmt::format(", {:.15g} to {:.15g}", range.min, range.max);
+    return fmt::format(" from {:.15g} to {:.15g}", range.min, range.max);
   std::string words;
   if (range.min > -std::numeric_limits<double>::infinity())
-    words += fmt::format(", {} {:.15g}", range.open_min ? "above" : "at least", range.min);
+    words += fmt::format(" {} {:.15g}", range.open_min ? "above" : "of at least", range.min);
   if (bounded)
-    words += fmt::format(", {} {:.15g}", range.open_max ? "below" : "at most", range.max);
+    words += fmt::format("{}{} {:.15g}", words.empty() ? " " : " and ",
+                         range.open_max ? "below" : "at most", range.max);
   return words;
 }
 
@@ -44,6 +45,16 @@ std::string wrapped(const std::string& text) {
   return result + fmt::format("{:{}}{}\n", "", indent, text.substr(begin));
 }
 
+/// "a, b or c", each between quotes if there are any.
+std::string either(const std::vector<std::string>& words, const char* quote) {
+  std::string list;
+  for (const std::string& word : words) {
+    const char* comma = list.empty() ? "" : &word == &words.back() ? " or " : ", ";
+    list += fmt::format("{}{}{}{}", comma, quote, word, quote);
+  }
+  return list;
+}
+
 /// "Only with rule = dp and placement = single."; keys of the same table without its name.
 std::string conditions(const KeySpec& spec) {
   std::string text;
@@ -52,7 +63,7 @@ std::string conditions(const KeySpec& spec) {
     const bool same_table = condition.key.rfind(table, 0) == 0;
     text += fmt::format("{} {} = {}", text.empty() ? " Only with" : " and",
                         same_table ? condition.key.substr(table.size()) : condition.key,
-                        fmt::join(condition.values, " or "));
+                        either(condition.values, ""));
   }
   return text.empty() ? "" : text + ".";
 }
@@ -86,13 +97,13 @@ std::string allowed_words(const KeySpec& spec) {
       break;
   }
   if (spec.allowed.choices.empty()) return "a string";
-  return fmt::format("\"{}\"", fmt::join(spec.allowed.choices, "\", \""));
+  return either(spec.allowed.choices, "\"");
 }
 
 std::string deck_help(const std::string& table) {
   const std::vector<std::string> names = table_names();
   if (!table.empty() && std::ranges::find(names, table) == names.end())
-    fail(ExitCode::usage, "a deck has no table {}{}; tables are {}", in_quotes(table),
+    fail(ExitCode::usage, "unknown table {}{}; tables are {}", in_quotes(table),
          did_you_mean(table, names), fmt::join(names, ", "));
   std::string text;
   for (const TableSpec& each : deck_tables()) {

@@ -65,13 +65,13 @@ class TextCheck {
   /// One byte outside strings and comments.
   void accept_syntax(char c) {
     if (static_cast<unsigned char>(c) >= 0x80)
-      refuse("byte 0x{:02X} outside a string or comment; only ASCII is allowed there",
+      refuse("byte 0x{:02X}; outside strings and comments a deck is ASCII",
              static_cast<unsigned char>(c));
     if (c == '.' && ++dots_ > max_dots) refuse("more than {} dots in one key", max_dots);
     if (c != '.' && std::string_view("=[]{},\n").find(c) != std::string_view::npos) dots_ = 0;
     if (c == '[' || c == '{') ++brackets_;
     if (c == ']' || c == '}') --brackets_;
-    if (brackets_ > max_brackets) refuse("more than {} brackets inside each other", max_brackets);
+    if (brackets_ > max_brackets) refuse("more than {} nested brackets", max_brackets);
     accept_text();
   }
 
@@ -105,7 +105,7 @@ class TextCheck {
 
 void check_toml_text(std::string_view text, const std::string& path) {
   if (text.size() > max_deck_bytes)
-    fail(ExitCode::usage, "{}: longer than the {} bytes a deck may have", path, max_deck_bytes);
+    fail(ExitCode::usage, "{}: the deck is longer than {} bytes", path, max_deck_bytes);
   TextCheck(text, path).run();
 }
 

@@ -32,30 +32,32 @@ std::vector<std::string> command_names(const CLI::App& command) {
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string name = app.get_name();
+  std::string place;  // of a subcommand
   std::vector<std::string> unknown = app.remaining();
   while (!command->get_subcommands().empty()) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
+    place = command->get_name() + ": ";
     for (const std::string& word : command->remaining()) unknown.push_back(word);
   }
   const std::vector<std::string> commands = command_names(*command);
   const auto is_option = [](const std::string& word) { return word.starts_with("-"); };
   const auto word = std::ranges::find_if_not(unknown, is_option);
   if (word != unknown.end() && !commands.empty())
-    return fmt::format("{} has no command {}{}; commands are {}", name, in_quotes(*word),
+    return fmt::format("{}unknown command {}{}; commands are {}", place, in_quotes(*word),
                        did_you_mean(*word, commands), fmt::join(commands, ", "));
+  std::string what = error.what();
   const auto option = std::ranges::find_if(unknown, is_option);
   if (option != unknown.end()) {
     const std::string given = option->substr(0, option->find('='));
-    return fmt::format("{} has no option {}{}; see {} --help", name, in_quotes(given),
-                       did_you_mean(given, option_names(*command)), name);
+    what = fmt::format("unknown option {}{}", in_quotes(given),
+                       did_you_mean(given, option_names(*command)));
+  } else if (word != unknown.end()) {
+    what = fmt::format("unexpected argument {}", in_quotes(*word));
+  } else if (!commands.empty()) {
+    what = fmt::format("give a command: {}", fmt::join(commands, ", "));
   }
-  if (word != unknown.end())
-    return fmt::format("{} does not expect {}; see {} --help", name, in_quotes(*word), name);
-  if (!commands.empty())
-    return fmt::format("{} needs a command: {}; see {} --help", name, fmt::join(commands, ", "),
-                       name);
-  return fmt::format("{}; see {} --help", error.what(), name);
+  return fmt::format("{}{}; see {} --help", place, what, name);
 }
 
 }  // namespace carousel

@@ -29,8 +29,8 @@ std::string_view trimmed(std::string_view text) {
 
 [[noreturn]] void refuse(std::string_view part) {
   fail(ExitCode::usage,
-       "profile.steps: \"{}\" is no Python slice with a positive step; write for example "
-       "0:20,::1000",
+       "profile.steps: \"{}\" is not a Python slice with a positive step; write 0:20,::1000, for "
+       "example",
        part);
 }
 

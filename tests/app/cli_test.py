@@ -185,7 +185,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(said, "s.svg: the picture of the schedule\n")
         self.assertTrue((self.folder / "s.svg").read_text().startswith("<"))
         self.assertIn("already exists", self.refused("plan", *words))
-        self.assertIn("not empty", self.refused("plan", words[0], "--svg", ""))
+        self.assertIn("needs a value", self.refused("plan", words[0], "--svg", ""))
 
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["help", "plan"],
@@ -213,15 +213,15 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(codes, [0, 2, 3, 4, 65, 70, 74, 75, 76, 77])
 
     def test_wrong_command_lines(self):
-        self.assertIn("carousel needs a command: train, plan, ", self.refused())
+        self.assertIn("give a command: train, plan, ", self.refused())
         self.assertIn("DECK", self.refused("train"))
         self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
         self.assertIn("table.key=value", self.refused("plan", "x.toml", "frob"))
         self.assertIn("topics are deck, rules, files, faults, exit-codes",
                       self.refused("help", "frob"))
-        self.assertIn("needs a command: weights", self.refused("import"))
+        self.assertIn("import: give a command: weights", self.refused("import"))
         self.assertIn("DECK", self.refused("import", "weights", "a.h5"))
-        self.assertIn("does not expect \"c\"", self.refused("eval", "a", "b", "c"))
+        self.assertIn("eval: unexpected argument \"c\"", self.refused("eval", "a", "b", "c"))
 
     def test_misspelt_words_are_guessed(self):
         for words, meant in ((["trian"], "train"), (["trian", "x.toml", "--overwrite"], "train"),
@@ -350,7 +350,8 @@ class CommandLine(unittest.TestCase):
         (self.folder / "wide.toml").write_text(wide)
         self.assertLess(len(wide), 65536)
         self.assertRegex(self.refused("plan", "wide.toml"),
-                         r"wide.toml: takes \d+ bytes with all defaults, and a deck may have 65536")
+                         r"wide.toml: with all defaults the deck has \d+ bytes; a deck may have at most "
+                         "65536")
 
     def test_steps_larger_than_the_data(self):
         deck = pathlib.Path(INPUTS) / "digits.toml"

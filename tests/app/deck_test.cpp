@@ -81,7 +81,7 @@ TEST(Deck, RefusesBadOverrides) {
   EXPECT_THAT(refusal("", {"a.x"}), HasSubstr("table.key=value"));
   EXPECT_THAT(refusal("", {"=3"}), HasSubstr("table.key=value"));
   EXPECT_THAT(refusal("", {"a.x=", "a.x=2"}), HasSubstr("twice"));
-  EXPECT_THAT(refusal("", {"a.x=[1, 2"}), HasSubstr("no value"));
+  EXPECT_THAT(refusal("", {"a.x=[1, 2"}), HasSubstr("not a TOML value"));
   EXPECT_THAT(refusal("", {"a.x=1", "a.x=2"}), HasSubstr("twice"));
 }
 
