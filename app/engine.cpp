@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "app/schema.hpp"
+#include "core/base/range.hpp"
 
 namespace carousel {
 namespace {
@@ -36,6 +37,14 @@ int environment_threads(const char* name, bool list, int most) {
     fail(ExitCode::usage, "{}={}: must be a number of threads from 1 to {}; correct or unset it",
          name, in_quotes(text), most);
   return threads;
+}
+
+/// Whether OpenMP was told where threads go. It then binds this very thread to one core before
+/// main(), and whoever says where has counted cores.
+bool threads_are_placed() {
+  const char* bind = std::getenv("OMP_PROC_BIND");
+  if (bind != nullptr && *bind != 'f' && *bind != 'F') return true;  // not "false"
+  return std::getenv("OMP_PLACES") != nullptr || std::getenv("GOMP_CPU_AFFINITY") != nullptr;
 }
 
 }  // namespace
@@ -79,6 +88,15 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
   }
   settings.set_num_threads(threads);
   return settings;
+}
+
+NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session) {
+  NodeUse node{.space = ExecutionSpace::name()};
+  node.threads = runs_on_host ? concurrency(exec) : 0;
+  node.ranks = session == nullptr ? 1 : session->ranks_on_node();
+  if (!threads_are_placed())
+    node.cores = session == nullptr ? available_cores() : session->cores_on_node();
+  return node;
 }
 
 ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,

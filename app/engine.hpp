@@ -12,8 +12,10 @@
 #include "app/launcher.hpp"
 #include "app/run_clock.hpp"
 #include "app/run_config.hpp"
+#include "app/start_text.hpp"
 #include "comm/mpi_session.hpp"
 #include "core/base/check.hpp"
+#include "core/base/view.hpp"
 
 namespace carousel {
 
@@ -39,5 +41,8 @@ struct EngineArguments {
 /// Settings for one process, on the cores that its node can give each of its ranks.
 [[nodiscard]] Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
                                                              const MpiSession* session);
+
+/// What the ranks of this node make of its cores, once Kokkos runs.
+[[nodiscard]] NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session);
 
 }  // namespace carousel

@@ -254,6 +254,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     watched.emplace(witness, trainer->device(devices.front()).activity());
     if (ranks.first()) heartbeat.emplace(status_pause, [&witness] { witness.write_progress(); });
     ranks.together([&] { observer->begin(*exec, *trainer); });
+    observer->introduce(node_use(*exec, session), session == nullptr ? 1 : session->size());
 
     // 5. Training, checkpoints and the last word.
     train_to_the_end(config, *run, ranks, *trainer, *observer, status);

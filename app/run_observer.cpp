@@ -53,14 +53,12 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
   const std::filesystem::path folder(config_.run.output);
   for (int device : devices_) rank_files_.try_emplace(device, folder, device, info);
   if (first_) {
-    const std::int64_t per_epoch = order_.steps_per_epoch();
-    const std::int64_t steps = trainer.agenda().total_steps;
     run_file_.emplace(folder, info);
     run_file_->write_plan(plan_record(run_));
     run_file_->link(run_.schedule.devices(), owners_);
     metrics_.emplace(folder);
     terminal_.emplace(STDERR_FILENO, TerminalStyle::of(STDERR_FILENO),
-                      RunLength{.steps = steps, .epochs = (steps + per_epoch - 1) / per_epoch});
+                      RunLength{trainer.agenda(), run_.basis.test_samples});
     steps_.reserve(static_cast<std::size_t>(trainer.agenda().segment_at(0).last));
   }
   publish();
@@ -68,6 +66,14 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
     const DeviceMemory& memory = trainer.device(run_.schedule.owner(stage)).memory();
     audit(stage, memory.parameters(stage, 0), run_.memory.stages[stage].parameter_size);
   }
+}
+
+void RunObserver::introduce(const NodeUse& node, int processes) {
+  if (!first_) return;
+  ranks_.at_files([&] {
+    terminal_->lines(describe_start(config_, run_, trainer_->agenda(), node, processes));
+    if (const std::string warning = crowding(node); !warning.empty()) terminal_->message(warning);
+  });
 }
 
 void RunObserver::on_step(const StepRecord& step) {
@@ -104,6 +110,10 @@ void RunObserver::audit(int stage, const real* theta, std::int64_t size) {
     audit.values[p].insert(audit.values[p].end(), values.begin(), values.end());
     rest = rest.subspan(count);
   }
+}
+
+void RunObserver::on_evaluating(const EvaluationProgress& progress) {
+  ranks_.at_files([&] { terminal_->evaluating(progress); });
 }
 
 void RunObserver::on_evaluation(const EvaluationRecord& evaluation) {

@@ -16,6 +16,7 @@
 #include "app/ranks.hpp"
 #include "app/requested_run.hpp"
 #include "app/run_config.hpp"
+#include "app/start_text.hpp"
 #include "app/terminal.hpp"
 #include "core/data/sampler.hpp"
 #include "core/record/run_file.hpp"
@@ -35,9 +36,13 @@ class RunObserver final : public TrainingObserver {
   /// writes down theta_0 of audited stages.
   void begin(const ExecutionSpace& exec, const Trainer& trainer);
 
+  /// Tells people what begins, by rank 0.
+  void introduce(const NodeUse& node, int processes);
+
   void on_step(const StepRecord& step) override;
   void on_update(int device, std::int64_t step, int stage, const real* theta,
                  std::int64_t size) override;
+  void on_evaluating(const EvaluationProgress& progress) override;
   void on_evaluation(const EvaluationRecord& evaluation) override;
   void on_segment_end(int device, const Recorder& recorder) override;
 

@@ -19,38 +19,54 @@ namespace {
 
 constexpr double live_interval = 0.1;  // seconds
 constexpr double plain_interval = 5;
+constexpr std::size_t text_columns = 250;  // no matter how wide a file is
 
 constexpr std::string_view erase_line = "\r\x1b[K";
 constexpr std::string_view bold = "\x1b[1m";
 constexpr std::string_view normal = "\x1b[0m";
 
+/// "3:02" or "1:03:02"; short enough to take nothing from the heap.
+std::string duration(double seconds) {
+  const auto total = static_cast<std::int64_t>(std::min(seconds + 0.5, 3.6e8));
+  if (total < 3600) return fmt::format("{}:{:02}", total / 60, total % 60);
+  return fmt::format("{}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60);
+}
+
+}  // namespace
+
 /// Text of bounded length; what does not fit is left out.
-class Line {
+class Terminal::Line {
  public:
+  /// Of text that is shown on so many columns at most, behind `start`.
+  Line(std::string_view start, std::size_t columns)
+      : limit_(std::min(start.size() + columns, data_.size() - 1)) {
+    add("{}", start);
+  }
   template <class... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
     const auto result = fmt::format_to_n(data_.data() + size_, data_.size() - size_, format,
                                          std::forward<Args>(args)...);
     size_ = static_cast<std::size_t>(result.out - data_.data());
   }
-  void cut(std::size_t columns) { size_ = std::min(size_, columns); }
+  /// Adds text that keeps its distance, whole or not at all; then all that follows is left out.
+  template <class... Args>
+  void add_whole(fmt::format_string<Args...> format, Args&&... args) {
+    if (full_) return;
+    const std::size_t before = size_;
+    add("  ");
+    add(format, std::forward<Args>(args)...);
+    full_ = size_ > limit_;
+    if (full_) size_ = before;
+  }
+  void cut() { size_ = std::min(size_, limit_); }
   [[nodiscard]] std::string_view text() const { return {data_.data(), size_}; }
 
  private:
   std::array<char, 256> data_{};
   std::size_t size_ = 0;
+  std::size_t limit_;
+  bool full_ = false;
 };
-
-void add_duration(Line& line, double seconds) {
-  const auto total = static_cast<std::int64_t>(std::min(seconds + 0.5, 3.6e8));
-  if (total >= 3600) {
-    line.add("{}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60);
-  } else {
-    line.add("{}:{:02}", total / 60, total % 60);
-  }
-}
-
-}  // namespace
 
 TerminalStyle TerminalStyle::of(int descriptor) {
   TerminalStyle style;
@@ -69,39 +85,50 @@ Terminal::~Terminal() {
 }
 
 void Terminal::step(const StepRecord& record) noexcept {
-  const bool last = record.step + 1 >= length_.steps;
-  const double interval = style_.live ? live_interval : plain_interval;
-  if (!started_) {
-    started_ = true;
-    first_seconds_ = record.seconds;
-  } else if (record.seconds - shown_seconds_ < interval && !last) {
+  const std::int64_t steps = record.step + 1;
+  const auto more = static_cast<double>(record.step - length_.first_step);
+  if (!started_) first_seconds_ = record.seconds;
+  if (more > 0) step_seconds_ = (record.seconds - first_seconds_ - evaluated_seconds_) / more;
+  images_per_second_ = record.images_per_second;
+  if (started_ && !is_due(record.seconds) && steps < length_.agenda.total_steps) return;
+  started_ = true;
+
+  // An evaluation after this very step is still to come.
+  const auto evaluations = static_cast<double>(length_.agenda.evaluations_beyond(record.step));
+  Line line = line_of(steps, record.seconds, evaluations * evaluation_seconds());
+  line.add_whole("loss {:#.4g}", unsigned_nan(record.loss));
+  line.add_whole("lr {:.3g}", record.learning_rate);
+  line.add_whole("{:.0f} images/s", record.images_per_second);
+  line.add_whole("epoch {}/{}", record.epoch + 1, length_.agenda.epochs());
+  show(line, record.seconds);
+}
+
+void Terminal::evaluating(const EvaluationProgress& progress) noexcept {
+  if (progress.done == 0) evaluation_begun_ = progress.seconds;
+  const double passed = progress.seconds - evaluation_begun_;
+  if (progress.done == progress.samples) {
+    evaluation_seconds_ = passed;
+    evaluated_seconds_ += passed;
     return;
   }
-  shown_seconds_ = record.seconds;
+  if (!is_due(progress.seconds)) return;
 
-  Line line;  // written at once, so that it does not flicker
-  if (style_.live) line.add("{}", erase_line);
-  line.add("step {}/{}  epoch {}/{}  loss {:#.4g}  {:.0f} images/s", record.step + 1, length_.steps,
-           record.epoch + 1, length_.epochs, unsigned_nan(record.loss), record.images_per_second);
-  if (const double left = seconds_left(record); left >= 0) {
-    line.add("  ");
-    add_duration(line, left);
-    line.add(" left");
-  }
-  if (style_.live) {
-    line.cut(erase_line.size() + width() - 1);  // the last column would wrap on some terminals
-  } else {
-    line.add("\n");
-  }
-  write_all(line.text());
-  line_open_ = style_.live;
+  double whole = evaluation_seconds();
+  if (evaluation_seconds_ < 0 && progress.done > 0)
+    whole = passed * static_cast<double>(progress.samples) / static_cast<double>(progress.done);
+  const auto later = static_cast<double>(length_.agenda.evaluations_beyond(progress.step));
+  Line line =
+      line_of(progress.step, progress.seconds, std::max(0.0, whole - passed) + later * whole);
+  line.add_whole("evaluating {} of {}", progress.done, progress.samples);
+  show(line, progress.seconds);
 }
 
 void Terminal::evaluation(const EvaluationRecord& record) noexcept {
-  Line line;
+  Line line("", text_columns);
   // The last epoch may have been left before its end.
-  const std::int64_t epoch = record.step == length_.steps ? length_.epochs : record.epoch;
-  line.add("epoch {}/{}  step {}  test loss {:#.4g}  test accuracy {:.4f}", epoch, length_.epochs,
+  const Agenda& agenda = length_.agenda;
+  const std::int64_t epoch = record.step == agenda.total_steps ? agenda.epochs() : record.epoch;
+  line.add("epoch {}/{}  step {}  test loss {:#.4g}  test accuracy {:.4f}", epoch, agenda.epochs(),
            record.step, unsigned_nan(record.loss), record.accuracy);
   message(line.text());
 }
@@ -114,13 +141,46 @@ void Terminal::message(std::string_view text) noexcept {
   write_all("\n");
 }
 
-/// From the mean of the steps of this process; negative as long as there is none.
-double Terminal::seconds_left(const StepRecord& record) const noexcept {
-  const std::int64_t done = record.step - length_.first_step;
-  if (done <= 0) return -1;
-  const double mean = (record.seconds - first_seconds_) / static_cast<double>(done);
-  const double left = mean * static_cast<double>(length_.steps - record.step - 1);
-  return std::isfinite(left) ? left : -1;
+void Terminal::lines(std::string_view text) noexcept {
+  erase();
+  write_all(text);
+}
+
+bool Terminal::is_due(double seconds) const noexcept {
+  return seconds - shown_seconds_ >= (style_.live ? live_interval : plain_interval);
+}
+
+/// How far the run has come; `evaluating` are the seconds that evaluations will take.
+Terminal::Line Terminal::line_of(std::int64_t steps, double seconds,
+                                 double evaluating) const noexcept {
+  // The last column would wrap on some terminals.
+  Line line(style_.live ? erase_line : "", style_.live ? width() - 1 : text_columns);
+  line.add("step {}/{}", steps, length_.agenda.total_steps);
+  const double left =
+      step_seconds_ * static_cast<double>(length_.agenda.total_steps - steps) + evaluating;
+  if (step_seconds_ >= 0 && std::isfinite(left))
+    line.add_whole("{}, {} left", duration(seconds), duration(left));
+  else
+    line.add_whole("{}", duration(seconds));
+  return line;
+}
+
+/// Writes a line at once, so that it does not flicker.
+void Terminal::show(Line& line, double seconds) noexcept {
+  if (style_.live)
+    line.cut();
+  else
+    line.add("\n");
+  write_all(line.text());
+  line_open_ = style_.live;
+  shown_seconds_ = seconds;
+}
+
+/// From the last one; before there is one, from how fast steps are, of which a third is forward.
+double Terminal::evaluation_seconds() const noexcept {
+  if (evaluation_seconds_ >= 0) return evaluation_seconds_;
+  if (!(images_per_second_ > 0)) return 0;
+  return static_cast<double>(length_.test_samples) / images_per_second_ / 3;
 }
 
 std::size_t Terminal::width() const noexcept {

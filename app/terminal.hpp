@@ -9,14 +9,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/plan/agenda.hpp"
 #include "core/train/records.hpp"
 
 namespace carousel {
 
 /// How long the run is going to be.
 struct RunLength {
-  std::int64_t steps = 0;
-  std::int64_t epochs = 0;      // begun by these steps
+  Agenda agenda;
+  std::int64_t test_samples = 0;
   std::int64_t first_step = 0;  // of this process; more than 0 after a restart
 };
 
@@ -40,13 +41,22 @@ class Terminal {
   /// Shows a training step, or leaves it out: a live line changes at most ten times a second, a
   /// plain one comes every few seconds.
   void step(const StepRecord& record) noexcept;
-  /// Shows an evaluation on a line that stays.
+  /// Shows how far an evaluation has come, as often as steps.
+  void evaluating(const EvaluationProgress& progress) noexcept;
+  /// Shows the result of an evaluation on a line that stays.
   void evaluation(const EvaluationRecord& record) noexcept;
   /// Shows a message on a line that stays; longer than a line of the terminal it is cut.
   void message(std::string_view text) noexcept;
+  /// Shows whole lines as they are.
+  void lines(std::string_view text) noexcept;
 
  private:
-  [[nodiscard]] double seconds_left(const StepRecord& record) const noexcept;
+  class Line;
+
+  [[nodiscard]] bool is_due(double seconds) const noexcept;
+  [[nodiscard]] Line line_of(std::int64_t steps, double seconds, double evaluating) const noexcept;
+  void show(Line& line, double seconds) noexcept;
+  [[nodiscard]] double evaluation_seconds() const noexcept;
   [[nodiscard]] std::size_t width() const noexcept;
   void erase() noexcept;
   void write_all(std::string_view text) const noexcept;
@@ -56,8 +66,13 @@ class Terminal {
   RunLength length_;
   bool line_open_ = false;  // a live line stands on the terminal
   bool started_ = false;
-  double first_seconds_ = 0;  // when the first step of this process was done
-  double shown_seconds_ = 0;  // when a step was last shown
+  double first_seconds_ = 0;        // when the first step of this process was done
+  double shown_seconds_ = 0;        // when steps or an evaluation were last shown
+  double step_seconds_ = -1;        // mean of the steps of this process; negative: unknown
+  double images_per_second_ = 0;    // of the last steps
+  double evaluation_begun_ = 0;     // when the last evaluation began
+  double evaluation_seconds_ = -1;  // that it took; negative: unknown
+  double evaluated_seconds_ = 0;    // that all of them took
 };
 
 }  // namespace carousel

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/mpi_session.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -34,9 +36,18 @@ MpiSession::MpiSession(int* argc, char*** argv) {
     CAROUSEL_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   CAROUSEL_MPI(MPI_Comm_rank(world_, &rank_));
   CAROUSEL_MPI(MPI_Comm_size(world_, &size_));
+  learn_node();
+}
+
+void MpiSession::learn_node() {
   MPI_Comm node = MPI_COMM_NULL;
   CAROUSEL_MPI(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   CAROUSEL_MPI(MPI_Comm_size(node, &ranks_on_node_));
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) CPU_ZERO(&cores);
+  CAROUSEL_MPI(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, node));
+  cores_on_node_ = CPU_COUNT(&cores);
   CAROUSEL_MPI(MPI_Comm_free(&node));
 }
 

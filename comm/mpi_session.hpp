@@ -45,6 +45,8 @@ class MpiSession {
   [[nodiscard]] int size() const { return size_; }
   /// Ranks that share this rank's memory, and so its cores.
   [[nodiscard]] int ranks_on_node() const { return ranks_on_node_; }
+  /// Cores that those may use together, whether a launcher bound each to some or none; 0: unknown.
+  [[nodiscard]] int cores_on_node() const { return cores_on_node_; }
 
   /// Runs `action` on every rank. When any rank fails, throws on every rank an AgreedError with
   /// code and text of the lowest failing rank. Collective; for set-up and between segments only.
@@ -67,10 +69,13 @@ class MpiSession {
   [[noreturn]] void abort(ExitCode code) const;
 
  private:
+  void learn_node();
+
   MPI_Comm world_ = MPI_COMM_NULL;  // own duplicate
   int rank_ = 0;
   int size_ = 1;
   int ranks_on_node_ = 1;
+  int cores_on_node_ = 0;
   ExitCode code_ = ExitCode::internal;
   double end_seconds_ = 20;
 };

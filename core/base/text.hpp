@@ -24,6 +24,12 @@ namespace carousel {
   return human_bytes(static_cast<double>(bytes));
 }
 
+/// "1,281,167", of what cannot be negative.
+[[nodiscard]] inline std::string human_count(std::int64_t count) {
+  if (count < 1000) return std::to_string(count);
+  return fmt::format("{},{:03}", human_count(count / 1000), count % 1000);
+}
+
 /// A NaN has a sign bit, too, which would print as "-nan" and means nothing.
 [[nodiscard]] inline double unsigned_nan(double value) {
   return std::isnan(value) ? std::abs(value) : value;

@@ -33,6 +33,14 @@ bool Agenda::evaluates_after(std::int64_t steps) const {
   return steps == total_steps || is_due_after_epochs(*this, steps, evaluation_epochs);
 }
 
+std::int64_t Agenda::evaluations_beyond(std::int64_t steps) const {
+  if (steps >= total_steps) return 0;
+  if (evaluation_epochs == 0) return 1;
+  const std::int64_t distance = evaluation_epochs * steps_per_epoch;
+  const bool one_more = total_steps % distance != 0;  // at the end, between two that are due
+  return total_steps / distance - steps / distance + (one_more ? 1 : 0);
+}
+
 bool Agenda::saves_after(std::int64_t steps) const {
   return steps == total_steps || is_due_after_epochs(*this, steps, checkpoint_epochs) ||
          is_due(steps, checkpoint_steps);

@@ -23,6 +23,10 @@ struct Agenda {
   std::int64_t checkpoint_epochs = 0;  // between checkpoints; 0: not for whole epochs
   std::int64_t checkpoint_steps = 0;   // the same in steps; 0: not for steps
 
+  /// Epochs that are begun.
+  [[nodiscard]] std::int64_t epochs() const {
+    return (total_steps + steps_per_epoch - 1) / steps_per_epoch;
+  }
   /// The segment that begins with `step`. Segments end with epochs, so that records reach the disk,
   /// and where there is a checkpoint to be made.
   [[nodiscard]] Segment segment_at(std::int64_t step) const;
@@ -30,6 +34,8 @@ struct Agenda {
   [[nodiscard]] bool pauses_after(std::int64_t steps) const;
   /// Whether the test set is evaluated after `steps` updates; it is at the end.
   [[nodiscard]] bool evaluates_after(std::int64_t steps) const;
+  /// Evaluations after more than `steps` updates.
+  [[nodiscard]] std::int64_t evaluations_beyond(std::int64_t steps) const;
   /// Whether a checkpoint is made after `steps` updates; one is at the end.
   [[nodiscard]] bool saves_after(std::int64_t steps) const;
 };

@@ -69,6 +69,11 @@ class Executor {
   [[nodiscard]] const Segment& segment() const { return segment_; }
   /// The first step whose loss was not finite, or -1.
   [[nodiscard]] std::int64_t diverged_at() const { return diverged_at_; }
+  /// The part, from 0 to 1, of a list outside training that is executed.
+  [[nodiscard]] double part_done() const {
+    if (list_.empty()) return 1;
+    return static_cast<double>(next_ - (fetched_ ? 1 : 0)) / static_cast<double>(list_.size());
+  }
   /// Messages and bytes sent in training since the construction.
   [[nodiscard]] const Traffic& sent() const { return sent_; }
 

@@ -30,6 +30,14 @@ struct EvaluationRecord {
   double accuracy = 0;
 };
 
+/// How far an evaluation of theta_step has come; all samples are done when its result is known.
+struct EvaluationProgress {
+  std::int64_t step = 0;
+  std::int64_t done = 0;  // samples, as the part of the work says that device 0 has done
+  std::int64_t samples = 0;
+  double seconds = 0;
+};
+
 /// One executed action of a profiled step. `kind` is the schedule's word for it; numbers that an
 /// action does not have are -1 (a version of -1 is theta_{-1}).
 struct ActionRecord {

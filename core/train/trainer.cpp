@@ -102,6 +102,15 @@ void Trainer::tell() {
   completed_.clear();
 }
 
+void Trainer::tell_evaluating(std::int64_t version, double part) {
+  if (devices_.front()->index() != 0) return;
+  const std::int64_t samples = spec_.dataset.test().samples();
+  observer_.on_evaluating({.step = version,
+                           .done = static_cast<std::int64_t>(part * static_cast<double>(samples)),
+                           .samples = samples,
+                           .seconds = spec_.seconds()});
+}
+
 bool Trainer::advance() {
   if (first_step_seconds_ < 0) first_step_seconds_ = spec_.seconds();
   run_segment(agenda_.segment_at(result_.steps));
@@ -141,13 +150,13 @@ void Trainer::run_segment(const Segment& segment) {
   }
 }
 
-void Trainer::run_lists(const std::vector<std::vector<Action>>& lists) {
+void Trainer::run_lists(const std::vector<std::vector<Action>>& lists, std::int64_t evaluated) {
   for (const std::unique_ptr<Device>& device : devices_)
     device->executor().begin(lists[device->index()]);
-  drive();
+  drive(evaluated);
 }
 
-void Trainer::drive() {
+void Trainer::drive(std::int64_t evaluated) {
   std::vector<bool> done(devices_.size(), false);
   std::size_t running = devices_.size();
   while (running > 0) {
@@ -157,6 +166,8 @@ void Trainer::drive() {
       if (done[k]) continue;
       const Executor::State state = devices_[k]->executor().advance();
       tell();
+      if (evaluated >= 0 && k == 0 && state == Executor::State::moved)
+        tell_evaluating(evaluated, devices_[k]->executor().part_done());
       done[k] = state == Executor::State::done;
       running -= done[k] ? 1 : 0;
       moved = moved || state != Executor::State::blocked;
@@ -178,12 +189,14 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
   for (const std::unique_ptr<Device>& device : devices_)
     device->prefetch_evaluation(lists[device->index()], samples, spec_.train.micro_batch_size,
                                 version);
-  run_lists(lists);
+  tell_evaluating(version, 0);
+  run_lists(lists, version);
 
   EvaluationRecord record{.step = version, .epoch = version / agenda_.steps_per_epoch};
   if (devices_.front()->index() != 0) return record;
   std::vector<Metrics> results(batches);
   copy_to_host(exec_, results, devices_.front()->memory().evaluation(0));
+  tell_evaluating(version, 1);
   // In the order of the batches, so that every placement adds the same numbers the same way.
   for (std::int64_t k = 0; k < batches; ++k) {
     const Metrics& metrics = results[evaluation_position(spec_.schedule, batches, k)];

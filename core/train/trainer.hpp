@@ -41,8 +41,8 @@ struct TrainerSpec {
   Clock seconds;
 };
 
-/// Learns what happens. Steps are told by the process that holds device 0 only; all calls come from
-/// the training thread: those of steps between two actions, those of updates inside one.
+/// Learns what happens. Steps and evaluations are told by the process that holds device 0 only; all
+/// calls come from the training thread: those of updates inside an action, others between two.
 class TrainingObserver {
  public:
   TrainingObserver() = default;
@@ -54,6 +54,8 @@ class TrainingObserver {
   /// theta_{step+1} of one stage in device memory, `size` numbers, by its owner.
   virtual void on_update(int device, std::int64_t step, int stage, const real* theta,
                          std::int64_t size) = 0;
+  /// Before, during and after an evaluation; each time device 0 has got on, so it has to be quick.
+  virtual void on_evaluating(const EvaluationProgress& progress) = 0;
   virtual void on_evaluation(const EvaluationRecord& evaluation) = 0;
   /// Every device of this process after every segment; the records are those of the segment.
   virtual void on_segment_end(int device, const Recorder& recorder) = 0;
@@ -115,8 +117,10 @@ class Trainer {
   void step_done(std::int64_t step, const StepSums& sums);
   void run_segment(const Segment& segment);
   void tell();
-  void run_lists(const std::vector<std::vector<Action>>& lists);
-  void drive();
+  void tell_evaluating(std::int64_t version, double part);
+  /// `evaluated` is the version whose evaluation this is; -1: none.
+  void run_lists(const std::vector<std::vector<Action>>& lists, std::int64_t evaluated = -1);
+  void drive(std::int64_t evaluated = -1);
 
   ExecutionSpace exec_;
   TrainerSpec spec_;

@@ -227,6 +227,64 @@ class Training(Run):
             self.assertLess(run["ranks/0000/measured"].attrs["first_step_seconds"], 2)
 
 
+class Start(Run):
+    def said(self, name, *words, **keywords):
+        """What comes before the first step, which one rank alone says."""
+        lines = self.train(name, *words, "train.steps=30", **keywords).stderr.splitlines()
+        self.assertEqual(sum(line.startswith("digits: ") for line in lines), 1)
+        first_step = next(k for k, line in enumerate(lines) if line.startswith("step 1/30  0:0"))
+        self.assertLessEqual(max(map(len, lines)), 80)
+        return lines[:first_step]
+
+    def test_what_a_run_says_of_itself(self):
+        lines = self.said("one", "engine.threads=1")
+        self.assertEqual(lines[:3], ["digits: mlp, 13,130 parameters",
+                                     "  data     1,437 training and 360 test samples",
+                                     "  rule     cdp-v2, single: N = 4, S = 4"])
+        self.assertRegex(lines[3], r"^  devices  1, \w+( with 1 thread)?$")
+        with h5py.File(self.folder / "one/run.h5") as run:
+            planned = sum(category[0] for category in run["plan/bytes"].values())
+        self.assertRegex(lines[4], rf"^  memory   {planned / 1024:.1f} KiB per device, "
+                         r"[0-9.]+ KiB of it activations$")
+        self.assertEqual(lines[5:], ["  steps    30 of 64 samples each, in 2 epochs",
+                                     "  folder   one"])
+
+    def test_devices_are_told_from_ranks(self):
+        lines = self.said("local", "parallel.placement=pipeline", "engine.threads=1")
+        self.assertIn("  devices  4 in one process, ", lines[3])
+        self.assertIn("  memory   at most ", lines[4])
+        self.assertEqual(len(lines), 7)
+        lines = self.said("ring", *RING, ranks=4, **ONE)
+        self.assertIn("  devices  4 ranks, ", lines[3])
+
+    def test_too_many_threads_are_warned_of(self):
+        cores = len(os.sched_getaffinity(0))
+        if " with " not in self.said("few", "engine.threads=1")[3]:
+            self.skipTest("threads of the host compute nothing here")
+        self.assertIn(f"warning: {cores + 1} threads share {cores} core",
+                      self.said("many", f"engine.threads={cores + 1}")[-1])
+        self.assertIn("warning: 4 ranks of ",
+                      self.said("ring", *RING, f"engine.threads={cores}", ranks=4)[-1])
+        # Who places threads has counted cores.
+        self.assertEqual(len(self.said("placed", f"engine.threads={cores + 1}",
+                                       OMP_PROC_BIND="true")), 7)
+
+    def test_ranks_with_cores_of_their_own_are_not_warned_of(self):
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        if len(cores) < 2 or not shutil.which("taskset"):
+            self.skipTest("needs two cores and taskset")
+        two = [*RING, "parallel.micro_batches=2", "parallel.stages=2", "train.steps=1"]
+        words = [MPIEXEC]
+        for k, core in enumerate(cores):
+            words += [*([":"] if k else []), "-n", "1", "taskset", "-c", str(core), CAROUSEL,
+                      "train", DECK, "run.output=run", *two]
+        result = subprocess.run(words, cwd=self.folder, text=True, capture_output=True, timeout=60,
+                                env={**os.environ, **ONE})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("2 ranks", result.stderr)
+        self.assertNotIn("warning", result.stderr)
+
+
 class Refusals(Run):
     def test_an_earlier_run_is_kept(self):
         self.train("run", "train.epochs=1")

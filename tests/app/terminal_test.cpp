@@ -44,7 +44,9 @@ class Output {
   std::array<int, 2> ends_{};
 };
 
-constexpr RunLength length = {.steps = 400, .epochs = 20};
+constexpr RunLength length = {
+    .agenda = {.total_steps = 400, .steps_per_epoch = 20, .evaluation_epochs = 10},
+    .test_samples = 360};
 
 StepRecord record(std::int64_t step, double seconds) {
   return {.step = step,
@@ -60,11 +62,12 @@ TEST(Terminal, WritesPlainLinesEveryFewSeconds) {
   const Output output;
   Terminal terminal(output.descriptor(), {}, length);
   terminal.step(record(0, 1));
-  EXPECT_EQ(output.text(), "step 1/400  epoch 1/20  loss 0.5000  1234 images/s\n");
+  EXPECT_EQ(output.text(), "step 1/400  0:01  loss 0.5000  lr 0.1  1234 images/s  epoch 1/20\n");
   terminal.step(record(1, 2));
   EXPECT_EQ(output.text(), "");
   terminal.step(record(50, 6));
-  EXPECT_EQ(output.text(), "step 51/400  epoch 3/20  loss 0.5000  1234 images/s  0:35 left\n");
+  EXPECT_EQ(output.text(),
+            "step 51/400  0:06, 0:35 left  loss 0.5000  lr 0.1  1234 images/s  epoch 3/20\n");
   terminal.step(record(399, 6.1));
   EXPECT_THAT(output.text(), HasSubstr("step 400/400"));
   terminal.evaluation({.step = 400, .epoch = 20, .loss = 0.1, .accuracy = 0.98});
@@ -76,7 +79,7 @@ TEST(Terminal, RewritesItsLineTenTimesASecond) {
   {
     Terminal terminal(output.descriptor(), {.live = true, .colour = false, .columns = 30}, length);
     terminal.step(record(0, 1));
-    EXPECT_EQ(output.text(), "\r\x1b[Kstep 1/400  epoch 1/20  loss ");
+    EXPECT_EQ(output.text(), "\r\x1b[Kstep 1/400  0:01  loss 0.5000");
     terminal.step(record(1, 1.05));
     EXPECT_EQ(output.text(), "");
     terminal.step(record(2, 1.2));
@@ -91,6 +94,53 @@ TEST(Terminal, RewritesItsLineTenTimesASecond) {
   EXPECT_EQ(output.text(), "\r\x1b[K");  // erased at the end
 }
 
+TEST(Terminal, LeavesOutWhatDoesNotFitWhole) {
+  const Output output;
+  Terminal terminal(output.descriptor(), {.live = true, .colour = false, .columns = 64}, length);
+  terminal.step(record(0, 1));
+  // 64 columns would do, but the last one stays free.
+  EXPECT_EQ(output.text(), "\r\x1b[Kstep 1/400  0:01  loss 0.5000  lr 0.1  1234 images/s");
+}
+
+TEST(Terminal, ShowsHowFarAnEvaluationIs) {
+  const Output output;
+  Terminal terminal(output.descriptor(), {.live = true, .colour = false, .columns = 80}, length);
+  terminal.step(record(0, 1));
+  terminal.step(record(199, 200));
+  (void)output.text();
+  terminal.evaluating({.step = 200, .done = 0, .samples = 360, .seconds = 200});
+  EXPECT_EQ(output.text(), "");
+  terminal.evaluating({.step = 200, .done = 90, .samples = 360, .seconds = 210});
+  // 200 steps of a second, 30 s of this evaluation and another one of 40 s.
+  EXPECT_EQ(output.text(), "\r\x1b[Kstep 200/400  3:30, 4:30 left  evaluating 90 of 360");
+  terminal.evaluating({.step = 200, .done = 91, .samples = 360, .seconds = 210.05});
+  EXPECT_EQ(output.text(), "");
+  terminal.evaluating({.step = 200, .done = 359, .samples = 360, .seconds = 250});
+  EXPECT_THAT(output.text(), HasSubstr("4:10, 4:10 left  evaluating 359 of 360"));
+  terminal.evaluation({.step = 200, .epoch = 10, .loss = 0.1, .accuracy = 0.98});
+  EXPECT_THAT(output.text(), HasSubstr("\r\x1b[Kepoch 10/20"));
+}
+
+TEST(Terminal, TimeLeftHasTheEvaluationsToCome) {
+  const Output output;
+  Terminal terminal(output.descriptor(), {}, length);
+  terminal.step(record(0, 0));
+  // Two of 360 samples, three times as fast as training.
+  StepRecord slow = record(100, 100);
+  slow.images_per_second = 1;
+  terminal.step(slow);
+  EXPECT_THAT(output.text(), HasSubstr("1:40, 8:59 left"));  // 299 + 2 * 120 s
+  terminal.step(record(199, 199));
+  terminal.evaluating({.step = 200, .done = 0, .samples = 360, .seconds = 200});
+  terminal.evaluating({.step = 200, .done = 360, .samples = 360, .seconds = 230});
+  (void)output.text();
+  // From now on as the last one, whose time does not make steps slower.
+  terminal.step(record(200, 230));
+  EXPECT_THAT(output.text(), HasSubstr("3:50, 3:49 left"));  // 199 + 30 s
+  terminal.step(record(399, 429));
+  EXPECT_THAT(output.text(), HasSubstr("7:09, 0:30 left"));
+}
+
 TEST(Terminal, SurvivesStrangeNumbers) {
   const Output output;
   Terminal terminal(output.descriptor(), {}, length);
@@ -98,7 +148,7 @@ TEST(Terminal, SurvivesStrangeNumbers) {
   strange.loss = std::numeric_limits<double>::quiet_NaN();
   strange.images_per_second = std::numeric_limits<double>::infinity();
   terminal.step(strange);
-  EXPECT_THAT(output.text(), HasSubstr("loss nan  inf images/s"));
+  EXPECT_THAT(output.text(), HasSubstr("loss nan  lr 0.1  inf images/s"));
   strange.loss = 1e300;
   strange.step = 399;
   terminal.step(strange);

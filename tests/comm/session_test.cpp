@@ -65,6 +65,7 @@ TEST(MpiSession, HandsOutTheBytesOfRankZero) {
 TEST(MpiSession, CountsTheRanksOfItsNode) {
   EXPECT_GE(session().ranks_on_node(), 1);
   EXPECT_LE(session().ranks_on_node(), session().size());
+  EXPECT_GE(session().cores_on_node(), 1);
 }
 
 }  // namespace

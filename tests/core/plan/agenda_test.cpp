@@ -50,6 +50,20 @@ TEST(Agenda, SegmentsEndWhereACheckpointIsDue) {
               ElementsAre(10, 20, 25));
 }
 
+TEST(Agenda, EvaluationsToComeAreThoseThatCome) {
+  for (const std::int64_t epochs : {0, 1, 2, 3}) {
+    for (const std::int64_t total : {3, 20, 25, 30}) {
+      const Agenda agenda{.total_steps = total, .steps_per_epoch = 10, .evaluation_epochs = epochs};
+      EXPECT_EQ(agenda.epochs(), total < 10 ? 1 : total < 21 ? 2 : 3);
+      std::int64_t wanted = 0;
+      for (std::int64_t steps = total; steps >= 0; --steps) {
+        EXPECT_EQ(agenda.evaluations_beyond(steps), wanted) << epochs << " " << total;
+        wanted += agenda.evaluates_after(steps) && steps > 0 ? 1 : 0;
+      }
+    }
+  }
+}
+
 TEST(Agenda, OnlyTheEndIsCertain) {
   const Agenda agenda{.total_steps = 20, .steps_per_epoch = 10};
   EXPECT_THAT(ends(agenda, [&](auto t) { return agenda.saves_after(t); }), ElementsAre(20));

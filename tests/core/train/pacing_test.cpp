@@ -102,6 +102,37 @@ TEST_P(Pacing, SpeedsAreThoseOfStepsNotOfTheirReports) {
   }
 }
 
+TEST_P(Pacing, EvaluationsTellHowFarTheyAre) {
+  for (const SmallDeck& deck : decks_for(GetParam())) {
+    for (const SmallDeck& other : exact_placements(deck)) {
+      SCOPED_TRACE(name_of(other));
+      SmallRun run(ExecutionSpace(), dataset_, other);
+      std::vector<EvaluationProgress> told;
+      run.after_part = [&](const EvaluationProgress& progress) { told.push_back(progress); };
+      const std::int64_t samples = dataset_.test().samples();
+      std::int64_t evaluations = 0;
+      for (bool more = true; more;) {
+        more = run.trainer().advance();
+        if (std::ssize(run.story().evaluations) == evaluations) continue;
+        ++evaluations;
+        // A device with one batch of one stage has nothing to tell between begin and end.
+        const bool alone = other.parallel.placement == Placement::single;
+        ASSERT_GE(told.size(), alone ? 3U : 2U);
+        EXPECT_EQ(told.front().done, 0);
+        for (std::size_t k = 1; k < told.size(); ++k) {
+          EXPECT_GE(told[k].done, told[k - 1].done);
+          EXPECT_EQ(told[k].done == samples, k + 1 == told.size());
+          EXPECT_EQ(told[k].step, run.trainer().steps());
+          EXPECT_EQ(told[k].samples, samples);
+        }
+        told.clear();
+      }
+      EXPECT_GT(evaluations, 0);
+      EXPECT_TRUE(told.empty());
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(N, Pacing, ::testing::Values(2, 3, 4, 6, 8));
 
 }  // namespace

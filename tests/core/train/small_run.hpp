@@ -115,6 +115,7 @@ class SmallRun final : public TrainingObserver {
   std::function<void(const StepRecord&)> after_step = [](const StepRecord&) {};
   std::function<void(int, std::int64_t, int, const real*)> after_update = [](int, std::int64_t, int,
                                                                              const real*) {};
+  std::function<void(const EvaluationProgress&)> after_part = [](const EvaluationProgress&) {};
   std::function<void(int, const Recorder&)> after_segment = [](int, const Recorder&) {};
   /// Replaces the clock, which otherwise counts how often it was asked.
   std::function<double()> seconds = [this] { return static_cast<double>(++ticks_); };
@@ -127,6 +128,7 @@ class SmallRun final : public TrainingObserver {
                  std::int64_t /*size*/) override {
     after_update(device, step, stage, theta);
   }
+  void on_evaluating(const EvaluationProgress& progress) override { after_part(progress); }
   void on_evaluation(const EvaluationRecord& evaluation) override {
     story_.evaluations.push_back(evaluation);
   }

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a training says of itself before its first step, for people. It measures nothing: the engine
+// knows the machine, the plan everything else.
+
+#include <string>
+
+#include "app/run_config.hpp"
+#include "core/plan/agenda.hpp"
+#include "core/prepare/prepare.hpp"
+
+namespace carousel {
+
+/// How the processes of a run use the node that they share.
+struct NodeUse {
+  std::string space = {};  // where kernels run, as Kokkos names it
+  int ranks = 1;           // on the node
+  int threads = 1;         // of each, that compute
+  int cores = 0;           // that all of them together may use; 0: unknown
+};
+
+/// Model, data, rule, devices, memory, steps and run folder, a line each. `processes` are those of
+/// the whole run, which may hold several devices each.
+[[nodiscard]] std::string describe_start(const RunConfig& config, const PreparedRun& run,
+                                         const Agenda& agenda, const NodeUse& node, int processes);
+
+/// A warning, with the number to use, where threads outnumber the cores of the node; else nothing.
+[[nodiscard]] std::string crowding(const NodeUse& node);
+
+}  // namespace carousel

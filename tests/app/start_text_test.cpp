@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// When a run warns that its threads outnumber the cores; what else it says is tested with real
+// runs.
+
+#include "app/start_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/base/text.hpp"
+
+namespace carousel {
+namespace {
+
+TEST(Crowding, IsNoneWhereThreadsHaveCores) {
+  EXPECT_EQ(crowding({.ranks = 1, .threads = 2, .cores = 2}), "");
+  EXPECT_EQ(crowding({.ranks = 4, .threads = 2, .cores = 8}), "");
+  EXPECT_EQ(crowding({.ranks = 4, .threads = 2, .cores = 0}), "");  // unknown
+}
+
+TEST(Crowding, NamesTheNumberToUse) {
+  EXPECT_EQ(crowding({.ranks = 1, .threads = 8, .cores = 2}),
+            "warning: 8 threads share 2 cores; use engine.threads=2");
+  EXPECT_EQ(crowding({.ranks = 1, .threads = 2, .cores = 1}),
+            "warning: 2 threads share 1 core; use engine.threads=1");
+  EXPECT_EQ(crowding({.ranks = 3, .threads = 4, .cores = 8}),
+            "warning: 3 ranks of 4 threads share 8 cores; use engine.threads=2");
+}
+
+TEST(Crowding, SaysWhereRanksTakeTurns) {
+  EXPECT_EQ(crowding({.ranks = 4, .threads = 1, .cores = 2}),
+            "warning: 4 ranks of 1 thread take turns on 2 cores; 2 ranks would not");
+  EXPECT_EQ(crowding({.ranks = 4, .threads = 2, .cores = 1}),
+            "warning: 4 ranks of 2 threads take turns on 1 core; use engine.threads=1");
+}
+
+TEST(Text, CountsHaveTheirThousandsApart) {
+  EXPECT_EQ(human_count(0), "0");
+  EXPECT_EQ(human_count(999), "999");
+  EXPECT_EQ(human_count(1000), "1,000");
+  EXPECT_EQ(human_count(25557032), "25,557,032");
+}
+
+}  // namespace
+}  // namespace carousel
