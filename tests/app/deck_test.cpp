@@ -29,7 +29,7 @@ std::string refusal(std::string_view text, const std::vector<std::string>& overr
     parse(text, overrides);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::usage);
-    const std::string message = error.what();
+    std::string message = error.what();
     EXPECT_EQ(message.find('\n'), std::string::npos);
     return message;
   }
