@@ -203,7 +203,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       check_batch_norm(config, *run);
       check_processes(*run, session, local);
       if (ranks.first()) check_run_folder(config.run.output, overwrite);
-      fingerprint = dataset->fingerprint();
+      fingerprint = std::to_string(dataset->fingerprint());
     });
     ranks.check_same(fingerprint, 0);
 
