@@ -40,7 +40,8 @@ class SingleLayer {
         layer_(make_layer(spec, n, {})),
         parameters_(to_device(parameters)),
         buffers_(to_device(buffers)),
-        saved_(marked(spec.saved_bytes(n) / std::int64_t{sizeof(real)})),
+        saved_(marked(
+            spec.saved.empty() ? 0 : spec.saved.front().bytes.of(n) / std::int64_t{sizeof(real)})),
         d_parameters_(marked(spec.parameter_size())),
         statistics_(marked(spec.buffer_size())) {}
 

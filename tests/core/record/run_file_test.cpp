@@ -42,7 +42,7 @@ TEST(RunFile, ReadsAsOneFileThroughItsLinks) {
   EXPECT_THAT(file.read_strings("/ranks/0000/actions/kind"), ElementsAre("forward", "forward"));
   EXPECT_THAT(file.read<std::int64_t>("/ranks/0000/actions/version"), ElementsAre(-1, 0));
   EXPECT_THAT(file.read_strings("/ranks/0000/messages/direction"), ElementsAre("send", "send"));
-  EXPECT_THAT(file.read<std::int64_t>("/ranks/0000/memory/data"), ElementsAre(9, 9));
+  EXPECT_THAT(file.read<std::int64_t>("/ranks/0000/memory/data"), ElementsAre(10, 10));
   EXPECT_THAT(file.read<std::int64_t>("/ranks/0001/memory/data"), ElementsAre());
   EXPECT_THAT(file.read<std::uint64_t>("/receipts/0"), ElementsAre(100, 101));
   EXPECT_THAT(file.read<std::uint64_t>("/receipts/1"), ElementsAre(200, 7));
