@@ -14,4 +14,8 @@ void complain(std::string_view text) {
   fmt::print(stderr, "carousel: {}\n", printable(text));
 }
 
+void note(std::string_view text) {
+  fmt::print(stderr, "note: {}\n", printable(text));
+}
+
 }  // namespace carousel

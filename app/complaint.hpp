@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one line that front end and engine print when they fail. They decide what it says, and which
-// rank prints it.
+// The one line that front end and engine print when they fail, and remarks of those that go on. They
+// decide what it says, and which rank prints it.
 
 #include <string_view>
 
@@ -11,5 +11,7 @@ namespace carousel {
 
 /// Prints "carousel: TEXT" on standard error, on one line whatever a user's file made of the text.
 void complain(std::string_view text);
+/// The same, "note: TEXT", where nothing fails.
+void note(std::string_view text);
 
 }  // namespace carousel

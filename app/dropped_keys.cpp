@@ -31,8 +31,8 @@ void say_what_is_dropped(const std::string& deck, const Overrides& overrides,
   if (!launcher.first()) return;
   std::set<std::string> said;
   for (const Overrides& each : with_each_value(overrides, sweep))
-    for (const std::string& note : load_run_config(deck, each).notes)
-      if (said.insert(note).second) complain(note);
+    for (const std::string& text : load_run_config(deck, each).notes)
+      if (said.insert(text).second) note(text);
 }
 
 }  // namespace carousel

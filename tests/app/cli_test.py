@@ -258,7 +258,7 @@ class CommandLine(unittest.TestCase):
         slack = deck.replace("stages = 4 ", "slack = 1\nstages = 4 ").replace("digits.h5", str(data))
         (self.folder / "slack.toml").write_text(slack)
         line = slack[:slack.index("slack = 1")].count("\n") + 1
-        dropped = (f"carousel: slack.toml:{line}:1: parallel.slack is dropped: it has no effect "
+        dropped = (f"note: slack.toml:{line}:1: parallel.slack is dropped: it has no effect "
                    "with parallel.rule = \"dp\" from the command line\n")
         ways = (["plan", "slack.toml", "parallel.rule=dp"],
                 ["train", "slack.toml", "parallel.rule=dp", "--validate"],

@@ -231,7 +231,7 @@ class Faults(unittest.TestCase):
         process = subprocess.Popen(
             [MPIEXEC, "-disable-auto-cleanup", "-n", str(RANKS), *shlex.split(SHELL), CAROUSEL,
              "train", PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
-             "train.steps=1000000", f"run.watchdog_seconds={watchdog}", *words],
+             "train.epochs=", "train.steps=1000000", f"run.watchdog_seconds={watchdog}", *words],
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, **environment})
         self.addCleanup(self.clean_up, process)
@@ -351,7 +351,7 @@ class Faults(unittest.TestCase):
         begin = time.monotonic()
         result = subprocess.run(
             [MPIEXEC, "-n", str(RANKS), *shell, CAROUSEL, "train", PROJECT / "inputs/digits.toml",
-             "parallel.transport=mpi", "run.output=run", "train.steps=40",
+             "parallel.transport=mpi", "run.output=run", "train.epochs=", "train.steps=40",
              f"run.watchdog_seconds={watchdog}", *words],
             cwd=self.folder, capture_output=True, text=True, timeout=60,
             env={**os.environ, "LD_PRELOAD": str(self.slow_calls()), **environment})
