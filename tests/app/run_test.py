@@ -230,7 +230,8 @@ class Training(Run):
 class Start(Run):
     def said(self, name, *words, **keywords):
         """What comes before the first step, which one rank alone says."""
-        lines = self.train(name, *words, "train.steps=30", **keywords).stderr.splitlines()
+        words = (*words, "train.epochs=", "train.steps=30")
+        lines = self.train(name, *words, **keywords).stderr.splitlines()
         self.assertEqual(sum(line.startswith("digits: ") for line in lines), 1)
         first_step = next(k for k, line in enumerate(lines) if line.startswith("step 1/30  "))
         self.assertLessEqual(max(map(len, lines)), 80)
@@ -357,7 +358,7 @@ class Refusals(Run):
             self.assertEqual((status["state"], status["step"]), ("diverged", 1))
             with h5py.File(self.folder / name / "run.h5") as run:
                 self.assertFalse(numpy.isfinite(run["evaluations/loss"][0]))
-            self.assertIn("All as it must be", self.carousel("verify", name).stdout)
+            self.assertIn("passed all checks", self.carousel("verify", name, code=4).stdout)
 
     def test_a_closed_terminal_does_not_end_a_run(self):
         script = f"{CAROUSEL} train {DECK} run.output=run train.epochs=3 2>&1 | true; echo $PIPESTATUS"
@@ -485,7 +486,7 @@ class Refusals(Run):
                 told = [line["step"] for line in map(json.loads, lines)]
             self.assertEqual(told, list(range(len(told))))
             self.assertIn("ended without a word", self.carousel("inspect", name).stdout)
-            self.assertIn("All as it must be", self.carousel("verify", name).stdout)
+            self.assertIn("passed all checks", self.carousel("verify", name, code=4).stdout)
 
     def test_status_moves_within_a_segment(self):
         process = subprocess.Popen([CAROUSEL, "train", DECK, "run.output=run",
