@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The one line that front end and engine print when they fail, and remarks of those that go on. They
-// decide what it says, and which rank prints it.
+// The one line that front end and engine print when they fail, and remarks of those that go on.
+// They decide what it says, and which rank prints it.
 
 #include <string_view>
 
