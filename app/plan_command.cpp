@@ -162,7 +162,8 @@ void print_advice(const RunConfig& config) {
          config.deck.path());
   const PreparedRun own = prepare_run(config, Dataset(config.data_file), config.transport);
   check_batch_norm(config, own);
-  const PlanRequest request = request_of(config, config.transport);
+  // The devices of an advised plan are ranks, whatever runs this deck.
+  const PlanRequest request = request_of(config, TransportKind::mpi);
   const AdviceQuestion question = advice_question(request, own);
   const Advice advice = advise(own.model, question);
   fmt::print("{}", to_string(advice, question));
