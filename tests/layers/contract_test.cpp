@@ -9,7 +9,7 @@
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
 #include "core/model/builder.hpp"
-#include "tests/layers/network.hpp"
+#include "tests/layers/central_differences.hpp"
 
 namespace carousel {
 namespace {
@@ -115,33 +115,10 @@ std::unique_ptr<Layer> make_scaled(const LayerSpec& spec, int samples, const Eng
 }
 
 TEST(Contract, TakesInputsOfDifferentShapes) {
-  const ExecutionSpace exec;
-  const Model model = scaled_network();
-  test::Network network(model, n, make_scaled);
-  const auto images = test::random_numbers(n * model.input.size(), "images");
-  const auto labels = test::random_labels(n, model.classes);
-  const auto theta = test::random_numbers(model.parameter_size(), "theta");
-  const auto loss_at = [&](const std::vector<real>& parameters) {
-    Kokkos::deep_copy(network.parameters(), test::to_device(parameters));
-    network.set_batch(images, labels);
-    network.forward(exec);
-    return network.metrics().loss;
-  };
-  loss_at(theta);
-  network.backward(exec);
-  const auto gradient = test::to_host(network.gradient());
-  // Central differences; in single precision rounding of the loss parts them.
+  // In single precision rounding of the loss parts the two.
   const bool is_double = sizeof(real) == 8;
-  const double step = is_double ? 1e-6 : 1e-2;
-  std::vector<double> differences;
-  for (std::size_t k = 0; k < theta.size(); ++k) {
-    auto moved = theta;
-    moved[k] = static_cast<real>(theta[k] + step);
-    const double above = loss_at(moved);
-    moved[k] = static_cast<real>(theta[k] - step);
-    differences.push_back((above - loss_at(moved)) / (2 * step));
-  }
-  EXPECT_LE(test::relative_difference(gradient, differences), is_double ? 1e-8 : 2e-3);
+  EXPECT_LE(test::difference(scaled_network(), n, is_double ? 1e-6 : 1e-2, make_scaled),
+            is_double ? 1e-8 : 2e-3);
 }
 
 TEST(Contract, PlansSavedBytesAndWorkspaceForTheSamples) {
