@@ -78,6 +78,12 @@ std::int64_t Descriptor::size() const {
   return status.st_size;
 }
 
+FileIdentity Descriptor::identity() const {
+  struct stat status = {};
+  if (::fstat(fd_, &status) != 0) failed("stat", errno);
+  return {status.st_dev, status.st_ino};
+}
+
 void Descriptor::read_at(std::int64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
     const ssize_t got = ::pread(fd_, bytes.data(), bytes.size(), offset);

@@ -13,6 +13,13 @@
 
 namespace carousel {
 
+/// What tells a file from another one of its name.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t number = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
 /// Move-only. All errors are Error(input_output) and name the path.
 class Descriptor {
  public:
@@ -35,6 +42,7 @@ class Descriptor {
   ~Descriptor();
 
   [[nodiscard]] std::int64_t size() const;
+  [[nodiscard]] FileIdentity identity() const;
   /// Reads exactly `bytes.size()` bytes at `offset`; does not move a file position, so that threads
   /// may share the descriptor.
   void read_at(std::int64_t offset, std::span<std::byte> bytes) const;

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/base/check.hpp"
-#include "core/base/descriptor.hpp"
 #include "core/base/hdf5_medium.hpp"
 #include "core/base/hdf5_types.hpp"
 
@@ -173,6 +172,7 @@ void RowFile::append_raw(const std::string& dataset, Handle type, std::span<cons
 }
 
 void RowFile::publish(const WriteRest& write_rest) {
+  check_own();
   if (!fits() || !add(write_rest)) move(write_rest);
   for (Column& column : columns_) {
     column.bytes = column.all_bytes();
@@ -180,8 +180,16 @@ void RowFile::publish(const WriteRest& write_rest) {
   }
 }
 
+void RowFile::check_own() const {
+  if (identity_ && Descriptor::open(path_).identity() != identity_)
+    fail(ExitCode::input_output,
+         "{}: is another file than this process made; its folder was moved or replaced while it "
+         "was in use",
+         path_);
+}
+
 bool RowFile::fits() const {
-  if (!exists_ || places_.size() != columns_.size()) return false;
+  if (!identity_ || places_.size() != columns_.size()) return false;
   for (std::size_t k = 0; k < columns_.size(); ++k) {
     if (columns_[k].all_bytes() > places_[k].room) return false;
   }
@@ -257,6 +265,7 @@ void RowFile::move(const WriteRest& write_rest) {
   Snapshot snapshot(end, length);
   take(snapshot, places, write_rest);
   const std::string partial = path_ + ".partial";
+  FileIdentity identity;
   writing(partial, [&] {
     Descriptor::create(partial).close();
     Descriptor file = Descriptor::update(partial);
@@ -269,10 +278,11 @@ void RowFile::move(const WriteRest& write_rest) {
     file.write_at(end, snapshot.bytes);
     file.write_at(0, snapshot.superblock);
     file.resize(length);  // zeros at its end take no room
+    identity = file.identity();
     file.close();
     rename_file(partial, path_);
   });
-  exists_ = true;
+  identity_ = identity;
   places_ = places;
   slots_ = std::move(slots);
   length_ = length;
@@ -294,6 +304,7 @@ void RowFile::read_rows(std::size_t k, const TakeRows& take_rows) const {
 }
 
 void RowFile::finish(const WriteRest& write_rest) {
+  check_own();
   const std::string partial = path_ + ".partial";
   writing(partial, [&] {
     Disk disk(partial);

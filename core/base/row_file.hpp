@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
 
 namespace carousel::hdf5 {
@@ -43,7 +44,7 @@ class RowFile {
   void append_strings(const std::string& dataset, std::span<const char* const> values);
 
   /// Brings all rows to the file. Error(input_output), for example on a full disk, leaves it as it
-  /// was.
+  /// was. So does a file of that name that another process has put in its place: it is not touched.
   void publish(const WriteRest& write_rest);
   /// Replaces the file by one without spare room, whose rows have checksums. Nothing is added
   /// afterwards.
@@ -76,6 +77,8 @@ class RowFile {
 
   void append_raw(const std::string& dataset, Handle type, std::span<const std::byte> values,
                   const Shape& row);
+  /// Throws Error(input_output) unless the file of that name is this one, if there is one yet.
+  void check_own() const;
   [[nodiscard]] bool fits() const;
   /// Publishes into the room that there is; false where the metadata need more.
   bool add(const WriteRest& write_rest);
@@ -88,8 +91,8 @@ class RowFile {
   void read_rows(std::size_t k, const TakeRows& take_rows) const;
 
   std::string path_;
-  bool exists_ = false;
-  std::int64_t length_ = 0;  // bytes of the file
+  std::optional<FileIdentity> identity_;  // none before there is a file
+  std::int64_t length_ = 0;               // bytes of the file
   std::vector<Column> columns_;
   std::vector<Place> places_;  // [column]
   std::vector<Slot> slots_;

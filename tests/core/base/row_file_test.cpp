@@ -117,6 +117,26 @@ TEST(RowFile, AFinishedOneIsCompactAndChecked) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.h5.partial"));
 }
 
+// A run folder was moved, and another run has begun in its place.
+TEST(RowFile, TouchesNoFileThatIsNotItsOwn) {
+  const TemporaryFolder folder;
+  Numbers moved(folder / "a.h5");
+  moved.add(10);
+  moved.publish();
+  std::filesystem::rename(folder / "a.h5", folder / "b.h5");
+  Numbers numbers(folder / "a.h5");
+  numbers.add(20);
+  numbers.publish();
+  for (const int rows : {1, 100000}) {
+    moved.add(rows);
+    EXPECT_THAT(failure(ExitCode::input_output, [&] { moved.publish(); }),
+                HasSubstr("a.h5: is another file than this process made"));
+  }
+  EXPECT_THAT(failure(ExitCode::input_output, [&] { moved.finish(); }), HasSubstr("another file"));
+  expect_rows(hdf5::File::open(folder / "a.h5"), 20);
+  expect_rows(hdf5::File::open(folder / "b.h5"), 10);
+}
+
 TEST(RowFile, AFullDiskLeavesWhatWasPublished) {
   const TemporaryFolder folder;
   Numbers numbers(folder / "a.h5");
