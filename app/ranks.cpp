@@ -91,6 +91,12 @@ void Witness::expect_folder(const std::string& writer) {
   writer_ = writer;
 }
 
+void Witness::owns_folder() {
+  const std::lock_guard lock(mutex_);
+  status_.expect(writer_);
+  owns_folder_ = true;
+}
+
 std::uint64_t Witness::count() const {
   const std::lock_guard lock(mutex_);
   return activity_ == nullptr ? 0 : activity_->count();

@@ -64,7 +64,7 @@ class Witness {
   /// status. Set before ranks wait for the folder.
   void expect_folder(const std::string& writer);
   /// From now on the run folder belongs to this run.
-  void owns_folder() { owns_folder_ = true; }
+  void owns_folder();
 
   /// Changes with every action of the device.
   [[nodiscard]] std::uint64_t count() const;

@@ -205,6 +205,8 @@ void check_place(const fs::path& folder) {
       place = place.parent_path();
     if (!fs::is_directory(place))
       throw fs::filesystem_error("", place, std::make_error_code(std::errc::not_a_directory));
+    if (::access(place.c_str(), W_OK | X_OK) != 0)
+      throw fs::filesystem_error("", place, {errno, std::generic_category()});
   });
 }
 
@@ -340,7 +342,7 @@ const char* to_string(RunState state) {
 
 void StatusFile::write(RunStatus status) {
   const std::lock_guard lock(mutex_);
-  if (closed_ || is_told(folder_)) return;
+  if (closed_ || is_told(folder_) || (!process_.empty() && !is_of(process_))) return;
   closed_ = status.state != RunState::running;
   std::string text = status_text(std::move(status));
   const std::string path = (folder_ / "status.json").string();
@@ -353,6 +355,11 @@ void StatusFile::write(RunStatus status) {
     text.resize(std::max(text.size(), static_cast<std::size_t>(former.size())), '\n');
     former.write(std::as_bytes(std::span(text)));
   }
+}
+
+void StatusFile::expect(std::string process) {
+  const std::lock_guard lock(mutex_);
+  process_ = std::move(process);
 }
 
 bool StatusFile::is_of(const std::string& process) const {

@@ -68,12 +68,16 @@ class StatusFile {
   /// `running`, by whichever process, nothing more is written. If there is no room for a new file,
   /// the end of the run is written over the former one.
   void write(RunStatus status);
+  /// From now on nothing is written over a file that another process has written than the one that
+  /// this_process() names so: the folder was moved, and another run has begun in its place.
+  void expect(std::string process);
   /// Whether a process, as this_process() gives it, has written the file.
   [[nodiscard]] bool is_of(const std::string& process) const;
 
  private:
   std::filesystem::path folder_;
   std::mutex mutex_;
+  std::string process_;  // empty: any
   bool closed_ = false;
 };
 

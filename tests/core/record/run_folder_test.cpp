@@ -276,6 +276,19 @@ TEST(RunFolder, AProcessThatHasEndedWritesNoMore) {
   ::waitpid(child, nullptr, 0);
 }
 
+TEST(RunFolder, StatusOfAnotherProcessIsNotReplaced) {
+  const TemporaryFolder temporary;
+  StatusFile(temporary.path()).write({.step = 3});  // of this process
+  StatusFile moved(temporary.path());
+  moved.expect("another process");
+  moved.write({.step = 4});
+  moved.write({.state = RunState::failed, .exit_code = 74});
+  EXPECT_EQ(read_status(temporary.path()).step, 3);
+  moved.expect(this_process());
+  moved.write({.step = 5});
+  EXPECT_EQ(read_status(temporary.path()).step, 5);
+}
+
 TEST(RunFolder, StatusComesBack) {
   const TemporaryFolder temporary;
   StatusFile file(temporary.path());
