@@ -201,8 +201,10 @@ std::int64_t recorded_steps(const JudgedFile& file, const RunSummary& run,
   std::int64_t steps = run.steps;
   const std::int64_t messages = file.hdf5().integer("/measured", "messages_sent");
   std::int64_t counted = 0;
-  for (const Segment& segment : segments_until(expected, expected.agenda.total_steps)) {
-    if (counted == messages) break;  // who sends nothing has no count to go by
+  const std::int64_t total = expected.agenda.total_steps;
+  // Who sends nothing has no count to go by.
+  for (std::int64_t t = 0; counted != messages && t <= run.steps && t < total; t = steps) {
+    const Segment segment = expected.agenda.segment_at(t);
     counted += sent_in(expected.schedule, device, segment).messages;
     steps = segment.last;
   }
