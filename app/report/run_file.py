@@ -83,6 +83,9 @@ def read_file(file, main):
               evaluations=columns(file["evaluations"], "step", "loss", "accuracy"),
               devices=[read_device(main.parent, d) for d in range(plan["devices"])],
               state=read_state(main.parent / "status.json"))
+    if not len(run.steps["step"]):
+        raise Refusal(USAGE, f"{main}: the run has not come to its first pause; metrics.jsonl has "
+                             "the steps that it made")
     if not any(len(device.actions["step"]) for device in run.devices):
         raise Refusal(USAGE, f"{main}: no step was profiled; train again with, for example, "
                              "profile.steps=\"0:20\"")
