@@ -4,7 +4,7 @@
 
 #include <climits>
 
-#include "core/base/real.hpp"
+#include "core/base/vectors.hpp"
 #include "core/base/version.hpp"
 
 namespace carousel {
@@ -15,6 +15,8 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
           .micro_batch_size = config.train.micro_batch_size,
           .label_smoothing = config.train.label_smoothing,
           .momentum = config.train.optimizer.momentum != 0,
+          .winograd = config.engine.winograd,
+          .recompute = config.engine.recompute,
           .largest_message = transport == TransportKind::local ? 0 : INT_MAX,  // counts of MPI
           .machine = config.machine};
 }
@@ -26,6 +28,7 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
                         .train_samples = dataset.train().samples(),
                         .test_samples = dataset.test().samples(),
                         .real_bytes = sizeof(real),
+                        .block = vector_block,
                         .staged_messages = staged};
   return with_locations(config, [&] { return prepare_run(request_of(config, transport), basis); });
 }

@@ -13,6 +13,7 @@
 
 #include "app/deck_keys.hpp"
 #include "core/base/check.hpp"
+#include "core/model/kernels.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/machine.hpp"
 #include "core/plan/rule.hpp"
@@ -33,7 +34,9 @@ struct RunTable {
 
 /// `[engine]`.
 struct EngineConfig {
-  int threads = 0;  // 0: what the environment gives
+  int threads = 0;       // 0: what the environment gives
+  bool winograd = true;  // where it is faster
+  Recompute recompute = Recompute::cheap;
 };
 
 struct RunConfig {

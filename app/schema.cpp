@@ -235,10 +235,21 @@ std::vector<KeySpec> schedule_keys() {
 }
 
 std::vector<KeySpec> engine_keys() {
+  const KeyTraits resnet = {.only_with = {{"model.name", {"resnet"}}}};
   return {
       key("threads", engine, &EngineConfig::threads, within(0, most_threads),
           "Threads of one process. 0 takes KOKKOS_NUM_THREADS or OMP_NUM_THREADS, or shares the "
           "cores among the ranks of a node."),
+      key("winograd", engine, &EngineConfig::winograd, anything,
+          "Whether 3x3 convolutions may use Winograd's algorithm, about twice as fast and a little "
+          "less precise than direct sums.",
+          resnet),
+      key("recompute", engine, &EngineConfig::recompute,
+          one_of({Recompute::none, Recompute::cheap, Recompute::stage}),
+          "What backward computes again instead of keeping it. cheap: batch norms and ReLUs in "
+          "front of convolutions and poolings. stage: also the whole forward of each stage, so "
+          "that "
+          "only what leaves the stage is kept. No choice changes bits."),
   };
 }
 

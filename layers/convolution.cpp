@@ -99,7 +99,7 @@ void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& 
   static const std::string weight_label = "carousel::layers::convolution_backward_weight";
   static const std::string input_label = "carousel::layers::convolution_backward_input";
   const ConstTensor& x = arguments.input;
-  const ConstTensor& d_y = arguments.d_output;
+  const ConstTensor d_y = arguments.d_output;
   const int taps = in_.channels * taps_;
   gemm(exec, weight_label, {out_.channels, taps, x.n * out_pixels_},
        Vectors{d_y.data, out_pixels_, 1, out_pixels_, out_.size()},

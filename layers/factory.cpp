@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/factory.hpp"
 
+#include <algorithm>
+
 #include "core/base/check.hpp"
+#include "core/base/vectors.hpp"
 #include "layers/add.hpp"
 #include "layers/batch_norm.hpp"
+#include "layers/blocked/factory.hpp"
 #include "layers/convolution.hpp"
 #include "layers/dropout.hpp"
 #include "layers/flatten.hpp"
@@ -36,17 +40,37 @@ struct Maker {
   }
 };
 
+/// Whether some tensor of the layer is in blocks of channels.
+bool is_blocked(const LayerSpec& spec) {
+  const auto blocked = [](const LayerInput& input) { return input.format.block > 1; };
+  return spec.output_format.block > 1 || std::ranges::any_of(spec.inputs, blocked);
+}
+
+/// Kernels that work number by number do it in any order.
+bool works_by_number(const LayerSpec& spec) {
+  return spec.is<kind::Relu>() || spec.is<kind::Add>() || spec.is<kind::Dropout>();
+}
+
 }  // namespace
 
 std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engine& engine) {
-  CAROUSEL_CHECK(std::ssize(engine.workspace) >= spec.workspace.of(samples),
+  CAROUSEL_CHECK(std::ssize(engine.workspace) >= spec.workspace_bytes(samples),
                  "{}: a workspace of {} bytes", spec.label(), engine.workspace.size());
   const auto check = [&](const TensorFormat& format) {
-    CAROUSEL_CHECK(format == TensorFormat{}, "{}: no kernels for {}", spec.label(),
+    const bool known = format.block == 1 || format.block == vector_block;
+    CAROUSEL_CHECK(format.type == DataType::full && known, "{}: no kernels for {}", spec.label(),
                    to_string(format));
   };
   for (const LayerInput& input : spec.inputs) check(input.format);
   check(spec.output_format);
+  if constexpr (runs_on_host) {
+    if (is_blocked(spec)) {
+      if (auto layer = blocked::make_layer(spec, samples, engine)) return layer;
+      CAROUSEL_CHECK(works_by_number(spec), "{}: no kernels for blocks of channels", spec.label());
+    }
+  } else {
+    CAROUSEL_CHECK(!is_blocked(spec), "{}: no kernels for blocks of channels", spec.label());
+  }
   return std::visit(Maker{spec}, spec.kind);
 }
 

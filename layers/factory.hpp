@@ -8,7 +8,8 @@
 
 namespace carousel {
 
-/// A LayerFactory. The kernels of today read and write contiguous NCHW in `real`.
+/// A LayerFactory. Images in blocks of channels have kernels of their own on hosts; all others read
+/// and write contiguous NCHW in `real`.
 [[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples,
                                                 const Engine& engine);
 

@@ -26,6 +26,9 @@ struct BasicTensor {
   SampleShape shape;
 
   [[nodiscard]] std::int64_t size() const { return n * shape.size(); }
+  operator BasicTensor<const Real>() const {  // NOLINT(google-explicit-constructor)
+    return {data, n, shape};
+  }
 };
 using Tensor = BasicTensor<real>;
 using ConstTensor = BasicTensor<const real>;
@@ -57,15 +60,17 @@ struct ForwardArguments {
   std::byte* saved = nullptr;        // for backward, spec.saved_offset() says where each tensor is
   const real* buffers = nullptr;     // running statistics, in spec order; evaluation only
   bool training = true;              // not so in evaluation
+  bool again = false;                // for backward: `saved` is as forward has left it
   Draw draw = {};                    // dropout, in training
 };
 
 struct BackwardArguments {
-  ConstTensor input;     // as forward read it, when the spec says saves_input
-  ConstTensor output;    // as forward wrote it, when the spec says saves_output
-  ConstTensor d_output;  // absent for the loss
-  Tensor d_input;        // absent where nothing learns that the input was made of; may equal
-                         // d_output for layers in place
+  ConstTensor input;   // as forward read it, when the spec says saves_input
+  ConstTensor output;  // as forward wrote it, when the spec says saves_output
+  Tensor d_output;     // absent for the loss; not changed, unless the spec says that the layer
+                       // hands the gradient on
+  Tensor d_input;      // absent where nothing learns that the input was made of; may equal
+                       // d_output for layers in place
   const real* parameters = nullptr;
   real* d_parameters = nullptr;      // overwritten, in the order of `parameters`
   const int* labels = nullptr;       // [n], loss only
@@ -75,7 +80,6 @@ struct BackwardArguments {
   const std::byte* saved = nullptr;  // by forward
   real* statistics = nullptr;  // of the micro-batch itself, overwritten, in the order of `buffers`
   Draw draw = {};              // as in forward
-  ConstTensor second = {};     // like `input`
 };
 
 /// Kernels of one layer. Both functions only enqueue work on `exec` and never allocate.

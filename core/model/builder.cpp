@@ -135,6 +135,7 @@ void ModelBuilder::add(const std::string& name, int shortcut) {
   CAROUSEL_CHECK(model_.layers[shortcut].output == layer.input(), "{}: {} is added to {}", name,
                  to_string(model_.layers[shortcut].output), to_string(layer.input()));
   layer.inputs.push_back(input_from(shortcut));
+  layer.hands_gradient_on = true;
   layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input().size());
   layer.output_recomputable = true;
   layer.in_place = true;

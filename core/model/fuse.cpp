@@ -27,6 +27,8 @@ bool matches(const Fusion& fusion, const Model& model, const std::vector<int>& r
              std::size_t first) {
   const std::size_t length = fusion.matches.size();
   if (length == 0 || first + length > model.layers.size()) return false;
+  const int read = model.layers[first].inputs.front().layer;
+  if (fusion.is_sole_reader && (read < 0 || readers[read] != 1)) return false;
   for (std::size_t k = 0; k < length; ++k) {
     const LayerSpec& layer = model.layers[first + k];
     if (!fusion.matches[k](layer)) return false;
@@ -58,7 +60,8 @@ LayerSpec fused(const Fusion& fusion, std::span<const LayerSpec> run, int first)
 
 Model fuse(const Model& model, std::span<const Fusion> fusions) {
   const std::vector<int> readers = readers_of(model);
-  Model result{.name = model.name, .input = model.input, .classes = model.classes, .layers = {}};
+  Model result = model;
+  result.layers.clear();
   std::vector<int> becomes(model.layers.size());  // [layer] its number in the result
   for (std::size_t l = 0; l < model.layers.size();) {
     const auto found = std::ranges::find_if(
@@ -76,10 +79,6 @@ Model fuse(const Model& model, std::span<const Fusion> fusions) {
     l += length;
   }
   return result;
-}
-
-std::span<const Fusion> known_fusions() {
-  return {};
 }
 
 }  // namespace carousel

@@ -3,7 +3,7 @@
 #pragma once
 
 // Replaces runs of layers by single layers that do the same in fewer passes over memory, before the
-// model is cut. It renames no parameter and has no kernels.
+// model is cut. It renames no parameter; which fusions there are core/model/kernels.hpp says.
 
 #include <functional>
 #include <span>
@@ -21,13 +21,11 @@ struct Fusion {
   /// are what follows from the run: the name of the first layer, inputs from outside the run and
   /// parameters and buffers in their order, the output of the last one, and the sum of the FLOPs.
   std::function<void(std::span<const LayerSpec> run, LayerSpec& fused)> complete;
+  bool is_sole_reader = false;  // nobody but the run may read its first input
 };
 
 /// Of several fusions that match at a layer the first one is taken. A run whose intermediate
 /// tensors are read by others stays as it is.
 [[nodiscard]] Model fuse(const Model& model, std::span<const Fusion> fusions);
-
-/// The fusions that layers/ has kernels for. Today there are none.
-[[nodiscard]] std::span<const Fusion> known_fusions();
 
 }  // namespace carousel

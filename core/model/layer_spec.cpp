@@ -42,8 +42,37 @@ std::int64_t LayerSpec::saved_offset(std::size_t index, int n) const {
   return bytes;
 }
 
+std::int64_t LayerSpec::workspace_bytes(int n) const {
+  std::int64_t bytes = 0;
+  for (const SampleBytes& part : workspace) bytes = std::max(bytes, part.of(n));
+  return bytes;
+}
+
+namespace {
+
+/// The name of a kind with what is fused into it.
+struct Described {
+  std::string operator()(const kind::Convolution& kind) const {
+    return fmt::format("{}{}", kind.normalises ? "norm+relu+" : "",
+                       kind.winograd ? "winograd" : "convolution");
+  }
+  std::string operator()(const kind::BatchNorm& kind) const {
+    return fmt::format("batch_norm{}{}", kind.adds ? "+add" : "", kind.rectifies ? "+relu" : "");
+  }
+  std::string operator()(const kind::MaxPool& kind) const {
+    return kind.normalises ? "norm+relu+max_pool" : "max_pool";
+  }
+  template <class Kind>
+  std::string operator()(const Kind& kind) const {
+    return to_string(LayerKind(kind));
+  }
+};
+
+}  // namespace
+
 std::string LayerSpec::label() const {
-  return name.empty() ? to_string(kind) : fmt::format("{} {}", to_string(kind), name);
+  const std::string what = std::visit(Described{}, kind);
+  return name.empty() ? what : fmt::format("{} {}", what, name);
 }
 
 const char* to_string(const LayerKind& kind) {

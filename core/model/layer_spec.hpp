@@ -5,7 +5,9 @@
 // What a layer is and what it needs: its kind, shapes, named parameters, costs and memory. This is
 // the half of the layer contract that plans read; core/engine/layer.hpp is the half with kernels.
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,10 +58,16 @@ struct Dropout {
 };
 struct Convolution {
   Window window;
+  bool normalises = false;  // batch norm and ReLU of its input, which are never kept
+  bool winograd = false;    // sums by Winograd's F(4x4, 3x3)
 };
-struct BatchNorm {};
+struct BatchNorm {
+  bool adds = false;       // the second input, to what is normalised
+  bool rectifies = false;  // what comes out
+};
 struct MaxPool {
   Window window;
+  bool normalises = false;  // as a convolution
 };
 struct AveragePool {
   Window window;  // kernel 0: the whole image
@@ -80,8 +88,9 @@ using LayerKind = std::variant<kind::Flatten, kind::Linear, kind::Relu, kind::Dr
 struct SampleBytes {
   std::int64_t fixed = 0;
   std::int64_t per_sample = 0;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();  // of all samples together
 
-  [[nodiscard]] std::int64_t of(int n) const { return fixed + n * per_sample; }
+  [[nodiscard]] std::int64_t of(int n) const { return fixed + std::min(n * per_sample, most); }
 };
 
 /// What forward leaves to backward beside inputs and output.
@@ -110,12 +119,14 @@ struct LayerSpec {
   double forward_flops = 0;
   double backward_flops = 0;
   bool in_place = false;      // the output takes the place of the first input
-  bool saves_input = false;   // backward reads the layer's inputs
+  bool saves_input = false;   // backward reads the layer's first input
   bool saves_output = false;  // backward reads the layer's output
   bool output_recomputable =
       false;  // from inputs, parameters and what is saved, element by element
   std::vector<SavedTensor> saved = {};
-  SampleBytes workspace = {};  // for the time of one call of forward or backward
+  bool hands_gradient_on = false;  // what backward leaves in d_output is the gradient of the second
+                                   // input, too
+  std::vector<SampleBytes> workspace = {};  // one after the other, each for a part of a call
 
   template <class Kind>
   [[nodiscard]] bool is() const {
@@ -131,6 +142,8 @@ struct LayerSpec {
   [[nodiscard]] std::int64_t buffer_size() const;
   /// Bytes of everything in `saved` for micro-batches of n samples; each tensor is aligned.
   [[nodiscard]] std::int64_t saved_bytes(int n) const;
+  /// Bytes of the largest `workspace` for micro-batches of n samples.
+  [[nodiscard]] std::int64_t workspace_bytes(int n) const;
   /// Where tensor `index` of `saved` begins among them.
   [[nodiscard]] std::int64_t saved_offset(std::size_t index, int n) const;
   /// Kind and name, for people.

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/model.hpp"
 
+#include <numeric>
+
 #include "core/base/check.hpp"
+#include "core/base/text.hpp"
 
 namespace carousel {
 
@@ -44,18 +47,62 @@ std::vector<int> tensors_of_layers(const Model& model) {
   return tensors;
 }
 
-std::vector<bool> tensors_kept(const Model& model) {
+namespace {
+
+/// [layer] whether some backward reads the tensor that the layer made.
+std::vector<bool> tensors_read_again(const Model& model) {
   const std::vector<int> tensors = tensors_of_layers(model);
   std::vector<bool> kept(tensors.size(), false);
   for (int l = 0; l < static_cast<int>(tensors.size()); ++l) {
     const LayerSpec& layer = model.layers[l];
     if (layer.saves_output && tensors[l] >= 0) kept[tensors[l]] = true;
-    for (const LayerInput& input : layer.inputs) {
-      const int tensor = input.layer < 0 ? -1 : tensors[input.layer];
-      if (layer.saves_input && tensor >= 0) kept[tensor] = true;
-    }
+    const int input = layer.inputs.front().layer;
+    if (layer.saves_input && input >= 0 && tensors[input] >= 0) kept[tensors[input]] = true;
   }
   return kept;
+}
+
+}  // namespace
+
+std::vector<bool> tensors_made_again(const Model& model) {
+  std::vector<bool> again(model.layers.size(), false);
+  if (!model.makes_outputs_again) return again;
+  const std::vector<bool> read = tensors_read_again(model);
+  const std::vector<int> tensors = tensors_of_layers(model);
+  for (std::size_t l = 0; l < again.size(); ++l) {
+    const LayerSpec& layer = model.layers[l];
+    again[l] = read[l] && layer.output_recomputable && layer.saves_input && !layer.saves_output &&
+               !layer.in_place && layer.inputs.size() == 1;
+  }
+  // What others change in place is more than what the layer made.
+  for (std::size_t l = 0; l < again.size(); ++l) {
+    if (model.layers[l].in_place && tensors[l] >= 0) again[tensors[l]] = false;
+  }
+  // Nor from what is made again itself, so that one layer runs, not a chain of them.
+  for (std::size_t l = 0; l < again.size(); ++l) {
+    const int input = model.layers[l].inputs.front().layer;
+    const int tensor = input < 0 ? -1 : tensors[input];
+    if (again[l] && tensor >= 0 && again[tensor]) again[l] = false;
+  }
+  return again;
+}
+
+std::vector<bool> tensors_kept(const Model& model) {
+  std::vector<bool> kept = tensors_read_again(model);
+  const std::vector<bool> again = tensors_made_again(model);
+  for (std::size_t l = 0; l < kept.size(); ++l) kept[l] = kept[l] && !again[l];
+  return kept;
+}
+
+std::vector<std::int64_t> saved_per_sample(const Model& model) {
+  const std::vector<bool> kept = tensors_kept(model);
+  std::vector<std::int64_t> bytes;
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    const LayerSpec& layer = model.layers[l];
+    bytes.push_back(kept[l] ? tensor_bytes(layer.output, layer.output_format, 1) : 0);
+    for (const SavedTensor& saved : layer.saved) bytes.back() += saved.bytes.per_sample;
+  }
+  return bytes;
 }
 
 void check_model(const ModelConfig& config) {
@@ -76,14 +123,19 @@ const char* to_string(Stem stem) {
 }
 
 std::string to_string(const Model& model) {
-  std::string text = fmt::format("{:<34} {:>10} {:>10} {:>10} {:>12}\n", "layer", "input", "output",
-                                 "parameters", "FLOP/sample");
-  for (const LayerSpec& layer : model.layers) {
-    text += fmt::format("{:<34} {:>10} {:>10} {:>10} {:>12.0f}\n", layer.label(),
-                        to_string(layer.input()), to_string(layer.output), layer.parameter_size(),
-                        layer.forward_flops + layer.backward_flops);
+  const std::vector<std::int64_t> saved = saved_per_sample(model);
+  std::string text = fmt::format("{:<34} {:>10} {:>10} {:>11} {:>10}\n", "layer", "output",
+                                 "parameters", "FLOP/sample", "saved");
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    const LayerSpec& layer = model.layers[l];
+    text += fmt::format("{:<34} {:>10} {:>10} {:>11.0f} {:>10}\n", layer.label(),
+                        to_string(layer.output), layer.parameter_size(),
+                        layer.forward_flops + layer.backward_flops, human_bytes(saved[l]));
   }
-  return text;
+  return text +
+         fmt::format("{:<34} {:>10} {:>10} {:>11} {:>10}\n", "in all, of a sample", "",
+                     model.parameter_size(), "",
+                     human_bytes(std::accumulate(saved.begin(), saved.end(), std::int64_t{0})));
 }
 
 }  // namespace carousel

@@ -19,6 +19,10 @@ struct Model {
   SampleShape input;
   int classes = 0;
   std::vector<LayerSpec> layers;
+  bool makes_outputs_again = false;  // see tensors_made_again()
+  bool recomputes_stages = false;    // backward runs the forward of its stage again, whose
+                                   // activations are not kept; but for what leaves the stage (Chen
+                                   // et al. 2016, arXiv 1604.06174)
 
   [[nodiscard]] std::int64_t parameter_size() const;
   [[nodiscard]] std::int64_t buffer_size() const;
@@ -32,8 +36,17 @@ void check_tensors(const Model& model);
 /// leaves that of its first input, and -1 stands for the images.
 [[nodiscard]] std::vector<int> tensors_of_layers(const Model& model);
 
-/// [layer] whether some backward reads the tensor that the layer made.
+/// [layer] whether some backward reads the tensor that the layer made, though it need not be kept:
+/// element by element it can be made again from the layer's input, which is kept anyway. None where
+/// the model does not ask for it.
+[[nodiscard]] std::vector<bool> tensors_made_again(const Model& model);
+
+/// [layer] whether some backward reads the tensor that the layer made, and it is kept for that.
 [[nodiscard]] std::vector<bool> tensors_kept(const Model& model);
+
+/// [layer] bytes that forward leaves to backward for each sample: the tensor that the layer made,
+/// if some backward reads it, and what the layer saves besides.
+[[nodiscard]] std::vector<std::int64_t> saved_per_sample(const Model& model);
 
 /// What a residual network begins with. ImageNet's: a 7x7 convolution of stride 2 and a max pooling
 /// of stride 2. CIFAR's: a 3x3 convolution, for small images.

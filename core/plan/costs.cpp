@@ -24,7 +24,10 @@ Work forward_of(const Model& model, int l, int batch) {
 }
 
 Work backward_of(const Model& model, int l, int batch) {
-  return {batch * model.layers[l].backward_flops, 2 * forward_of(model, l, batch).bytes};
+  const Work forward = forward_of(model, l, batch);
+  const int again = model.recomputes_stages ? 1 : 0;
+  return {batch * model.layers[l].backward_flops + again * forward.flops,
+          (2 + again) * forward.bytes};
 }
 
 double sum_of_rooflines(std::span<const Work> layers, const Machine& machine) {

@@ -35,7 +35,7 @@ struct StageCosts {
 /// Counts for micro-batches of `batch` samples, with w = sizeof(real):
 ///   forward    batch * flops of the layer; bytes = w (batch * (inputs + output) + parameters)
 ///   backward   likewise with its own flops; twice the bytes: for the gradient of the input and for
-///              that of the parameters
+///              that of the parameters; and all of forward once more where stages are recomputed
 ///   load       2 w batch * image: read and write
 ///   accumulate 3 w * (parameters + buffers): read two, write one
 ///   update     w * parameters * (3 + 2 states): read gradient and parameters, write parameters,

@@ -61,7 +61,7 @@ double layer_load(const Model& model, int layer, Balance balance) {
   const LayerSpec& spec = model.layers[layer];
   switch (balance) {
     case Balance::flops:
-      return spec.forward_flops + spec.backward_flops;
+      return (model.recomputes_stages ? 2 : 1) * spec.forward_flops + spec.backward_flops;
     case Balance::activations:
       // What layers in place leave is counted with the one that made it.
       return tensors_kept(model)[layer]

@@ -54,7 +54,8 @@ class Tensors {
         partition_(partition),
         batch_(batch),
         tensor_(tensors_of_layers(model)),
-        kept_(tensors_kept(model)) {
+        kept_(tensors_kept(model)),
+        again_(tensors_made_again(model)) {
     check_tensors(model);
     for (int l = 0; l < layers(); ++l) {
       const LayerSpec& layer = model_.layers[l];
@@ -82,6 +83,10 @@ class Tensors {
   [[nodiscard]] int last_use(int tensor) const { return last_use_.at(tensor); }
   [[nodiscard]] bool kept(int tensor) const {
     return kept_[tensor] || crosses(tensor, stage_of(tensor));
+  }
+  /// Whether backward makes it again; not so what leaves its stage, which is kept.
+  [[nodiscard]] bool made_again(int tensor) const {
+    return tensor != images && again_[tensor] && !crosses(tensor, stage_of(tensor));
   }
   [[nodiscard]] int stage_of(int tensor) const {
     int j = 0;
@@ -139,6 +144,7 @@ class Tensors {
   int batch_;
   std::vector<int> tensor_;      // [layer]
   std::vector<bool> kept_;       // [tensor] that some backward reads
+  std::vector<bool> again_;      // [tensor] that need not be kept for that
   std::vector<bool> learns_;     // [layer]
   std::map<int, int> last_use_;  // [tensor], a layer
 };
@@ -196,7 +202,7 @@ void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors&
       next += layer.saved_bytes(tensors.batch());
     }
     stage.workspace_bytes =
-        std::max(stage.workspace_bytes, align_up(layer.workspace.of(tensors.batch())));
+        std::max(stage.workspace_bytes, align_up(layer.workspace_bytes(tensors.batch())));
     for (int l_before = stage.first; l_before <= l; ++l_before) {
       if (tensors.of(l_before) == l_before && tensors.last_use(l_before) == l)
         scratch.release(outputs.at(l_before));
@@ -259,6 +265,7 @@ class GradientPlaces {
     const bool is_loss = l + 1 == tensors_.layers();
     if (!tensors_.learns(l)) return;
     if (!is_loss) places.d_output = gradient_.at(output);
+    find_input_again(k);
     for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
       const int tensor = tensors_.of(layer.inputs[i].layer);
       if (!tensors_.learns(tensor)) continue;
@@ -272,19 +279,40 @@ class GradientPlaces {
         places.d_inputs[i] = gradient_of(tensor);
       }
     }
+    if (const auto done = again_.find(l); done != again_.end()) {
+      scratch_.release(done->second);
+      again_.erase(done);
+    }
     if (const auto done = gradient_.find(l); done != gradient_.end()) {  // unless l works in place
       scratch_.release(done->second);
       gradient_.erase(done);
     }
   }
 
-  /// The sum's gradient is that of its second term as well. It may stand for both if nobody changes
-  /// it before the layer that made the first term has read it.
+  /// An input that was not kept stays from the last of its readers to the layer that makes it.
+  void find_input_again(int k) {
+    const LayerSpec& layer = model_.layers[stage_.first + k];
+    const int tensor = tensors_.of(layer.inputs[0].layer);
+    if (!layer.saves_input || !tensors_.made_again(tensor)) return;
+    const auto [found, is_new] = again_.try_emplace(tensor);
+    if (is_new) {
+      found->second = scratch_.take(tensors_.bytes(tensor));
+      stage_.places[k].makes_again = tensor - stage_.first;
+    }
+    stage_.places[k].again = found->second;
+  }
+
+  /// What is left in the gradient of the output may be that of the second input as well. If it is
+  /// also that of the first one, nobody may change it before the layer that made that has read it.
   [[nodiscard]] bool shares_gradient(int l, int tensor) const {
-    const int first_term = model_.layers[l].inputs[0].layer;
-    return model_.layers[l].is<kind::Add>() && tensors_.of(first_term) == first_term &&
-           !gradient_.contains(tensor) && !leaving_.contains(tensor) &&
-           !tensors_.used_between(tensor, first_term, l);
+    const LayerSpec& layer = model_.layers[l];
+    if (!layer.hands_gradient_on || gradient_.contains(tensor) || leaving_.contains(tensor))
+      return false;
+    if (!layer.in_place) return true;
+    const int first = layer.inputs[0].layer;
+    const bool second_changes_it = tensor > first && model_.layers[tensor].hands_gradient_on;
+    return tensors_.of(first) == first && !model_.layers[first].hands_gradient_on &&
+           !second_changes_it && !tensors_.used_between(tensor, first, l);
   }
 
   const Place& gradient_of(int tensor) {
@@ -302,8 +330,38 @@ class GradientPlaces {
   const Tensors& tensors_;
   std::map<int, std::int64_t> leaving_;  // tensors of earlier stages, offsets in d_input
   std::map<int, Place> gradient_;        // [tensor] that has one
+  std::map<int, Place> again_;           // [tensor] that was not kept and is there
   Scratch scratch_;
 };
+
+/// Keeps of a frame only what leaves the stage. The rest lies in scratch, in front of what layers
+/// hand on, and is made again before backward.
+void keep_leaving(std::vector<StageMemory>& stages) {
+  std::vector<std::int64_t> dropped;  // [stage] bytes at the begin of its frame
+  const auto move = [&](Place& place, std::int64_t before_scratch) {
+    if (place.region == Region::scratch) place.offset += before_scratch;
+    if (place.region != Region::frame) return;
+    if (place.offset < dropped[place.stage])
+      place = {Region::scratch, place.offset};
+    else
+      place.offset -= dropped[place.stage];
+  };
+  for (StageMemory& stage : stages) {
+    const std::int64_t bytes = stage.leaving_offset;
+    dropped.push_back(bytes);
+    for (LayerPlaces& places : stage.places) {
+      for (Place* place :
+           {&places.inputs[0], &places.inputs[1], &places.output, &places.saved, &places.d_output,
+            &places.d_inputs[0], &places.d_inputs[1], &places.again})
+        move(*place, bytes);
+    }
+    for (CrossingTensor& tensor : stage.arriving) move(tensor.made, bytes);
+    stage.frame_bytes -= bytes;
+    stage.leaving_offset = 0;
+    stage.scratch_bytes += bytes;
+    stage.recomputes = true;
+  }
+}
 
 }  // namespace
 
@@ -328,6 +386,7 @@ std::vector<StageMemory> plan_stages(const Model& model, const Partition& partit
     place_parameters(stage, model);
     stages.push_back(std::move(stage));
   }
+  if (model.recomputes_stages) keep_leaving(stages);
   return stages;
 }
 

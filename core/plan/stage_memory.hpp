@@ -44,6 +44,8 @@ struct LayerPlaces {
   Place d_output;                 // absent for the loss
   std::array<Place, 2> d_inputs;  // absent where nobody learns, or where d_output serves as well
   std::array<bool, 2> adds = {};  // the gradient is added to what other layers left there
+  Place again;                    // where backward finds the first input if that is made again
+  int makes_again = -1;  // layer of the stage that makes it just before; -1: it is there already
 };
 
 /// A tensor, or its gradient, that passes the stage by: its layers did not make it, or not alone
@@ -90,6 +92,7 @@ struct StageMemory {
   std::int64_t workspace_bytes = 0;  // of the layer that needs most
   std::int64_t input_bytes = 0;      // of all tensors that arrive
   std::int64_t output_bytes = 0;     // of all gradients that cross the cut behind the stage
+  bool recomputes = false;           // backward makes again what is not kept in the frame
 
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
 };

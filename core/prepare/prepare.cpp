@@ -9,7 +9,6 @@
 #include "core/base/real.hpp"
 #include "core/data/prefetcher.hpp"
 #include "core/data/sampler.hpp"
-#include "core/model/fuse.hpp"
 #include "core/plan/costs.hpp"
 #include "core/proof/checker.hpp"
 
@@ -26,11 +25,11 @@ const LayerSpec* too_many_pixels(const Model& model, int batch) {
   return nullptr;
 }
 
-/// The first batch norm that has a single value per channel.
+/// The first layer whose batch norm has a single value per channel.
 const LayerSpec* single_values(const Model& model, int batch) {
   for (const LayerSpec& layer : model.layers) {
     const bool single = std::int64_t{batch} * layer.input().height * layer.input().width == 1;
-    if (layer.is<kind::BatchNorm>() && single) return &layer;
+    if (!layer.buffers.empty() && single) return &layer;
   }
   return nullptr;
 }
@@ -69,7 +68,8 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
   const int batch = request.micro_batch_size;
-  Model model = fuse(build_model(request.model, basis.sample, basis.classes), known_fusions());
+  Model model = choose_kernels(build_model(request.model, basis.sample, basis.classes),
+                               {basis.block, request.winograd, request.recompute});
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,
          "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "

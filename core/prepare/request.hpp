@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/model/kernels.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/machine.hpp"
 #include "core/plan/rule.hpp"
@@ -22,6 +23,7 @@ struct PlanBasis {
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
   int real_bytes = 0;            // of one number, by the build
+  int block = 1;                 // channels side by side in images, by the build
   bool staged_messages = false;  // messages pass through host memory
 
   bool operator==(const PlanBasis&) const = default;
@@ -32,7 +34,9 @@ struct PlanRequest {
   ParallelConfig parallel;
   int micro_batch_size = 1;
   double label_smoothing = 0;
-  bool momentum = false;             // one optimizer state per parameter
+  bool momentum = false;  // one optimizer state per parameter
+  bool winograd = true;   // where it is faster
+  Recompute recompute = Recompute::cheap;
   std::int64_t largest_message = 0;  // bytes that one message may have; 0: any number
   std::optional<Machine> machine = {};
 };

@@ -21,6 +21,7 @@ void write_basis(hdf5::File& file, const PlanBasis& basis) {
   file.set(group, "train_samples", basis.train_samples);
   file.set(group, "test_samples", basis.test_samples);
   file.set(group, "real_bytes", std::int64_t{basis.real_bytes});
+  file.set(group, "block", std::int64_t{basis.block});
   file.set(group, "staged_messages", std::int64_t{basis.staged_messages});
 }
 

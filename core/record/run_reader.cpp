@@ -37,6 +37,7 @@ PlanBasis read_basis(const hdf5::File& file) {
       .train_samples = number("train_samples"),
       .test_samples = number("test_samples"),
       .real_bytes = small("real_bytes"),
+      .block = file.has("/plan/basis", "block") ? small("block") : 1,  // files before there was one
       .staged_messages = number("staged_messages") != 0};
 }
 

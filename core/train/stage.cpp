@@ -69,27 +69,36 @@ real* Stage::resolve(const Place& place, const StageArguments& arguments) {
 }
 
 void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments) {
-  const int n = arguments.samples;
-  const auto at = [&](const Place& place) { return resolve(place, arguments); };
-  const auto bytes = [&](const Place& place) { return reinterpret_cast<std::byte*>(at(place)); };
   for (const PassedTensor& passed : passing_) {
-    copy<MemorySpace, MemorySpace>(exec, at(passed.to), at(passed.from),
+    copy<MemorySpace, MemorySpace>(exec, resolve(passed.to, arguments),
+                                   resolve(passed.from, arguments),
                                    static_cast<std::size_t>(passed.bytes));
   }
-  for (int k = 0; k < memory_.layers; ++k) {
-    const LayerPlaces& places = memory_.places[k];
-    const LayerSpec& spec = specs_[k];
-    layers_[k]->forward(exec, {.input = {at(places.inputs[0]), n, spec.input()},
-                               .output = {at(places.output), n, spec.output},
-                               .parameters = arguments.parameters + memory_.parameter_offset[k],
-                               .labels = arguments.labels,
-                               .metrics = arguments.metrics,
-                               .second = {at(places.inputs[1]), n, spec.inputs.back().shape},
-                               .saved = bytes(places.saved),
-                               .buffers = arguments.parameters + memory_.buffer_offset[k],
-                               .training = arguments.training,
-                               .draw = arguments.draw});
-  }
+  run_layers(exec, arguments);
+}
+
+void Stage::run_layers(const ExecutionSpace& exec, const StageArguments& arguments) {
+  for (int k = 0; k < memory_.layers; ++k)
+    run_layer(exec, k, memory_.places[k].output, false, arguments);
+}
+
+void Stage::run_layer(const ExecutionSpace& exec, int k, const Place& output, bool again,
+                      const StageArguments& arguments) {
+  const int n = arguments.samples;
+  const auto at = [&](const Place& place) { return resolve(place, arguments); };
+  const LayerPlaces& places = memory_.places[k];
+  const LayerSpec& spec = specs_[k];
+  layers_[k]->forward(exec, {.input = {at(places.inputs[0]), n, spec.input()},
+                             .output = {at(output), n, spec.output},
+                             .parameters = arguments.parameters + memory_.parameter_offset[k],
+                             .labels = arguments.labels,
+                             .metrics = arguments.metrics,
+                             .second = {at(places.inputs[1]), n, spec.inputs.back().shape},
+                             .saved = reinterpret_cast<std::byte*>(at(places.saved)),
+                             .buffers = arguments.parameters + memory_.buffer_offset[k],
+                             .training = arguments.training,
+                             .again = again,
+                             .draw = arguments.draw});
 }
 
 void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments) {
@@ -100,14 +109,19 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
     copy<MemorySpace, MemorySpace>(exec, at(passed.to), at(passed.from),
                                    static_cast<std::size_t>(passed.bytes));
   }
+  // What leaves the stage and what is reported get the same bits again.
+  if (memory_.recomputes) run_layers(exec, arguments);
   for (int k = memory_.layers - 1; k >= 0; --k) {
     const LayerPlaces& places = memory_.places[k];
     const LayerSpec& spec = specs_[k];
     // Where nothing learns, at the model's beginning, nobody needs gradients.
     const bool is_loss = spec.is<kind::SoftmaxCrossEntropy>();
     if (places.d_output.region != Region::absent || is_loss) {
+      const Place& input = places.again.region != Region::absent ? places.again : places.inputs[0];
+      if (places.makes_again >= 0)
+        run_layer(exec, places.makes_again, places.again, true, arguments);
       layers_[k]->backward(exec,
-                           {.input = {at(places.inputs[0]), n, spec.input()},
+                           {.input = {at(input), n, spec.input()},
                             .output = {at(places.output), n, spec.output},
                             .d_output = {at(places.d_output), n, spec.output},
                             .d_input = {at(places.d_inputs[0]), n, spec.input()},
@@ -119,8 +133,7 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
                             .adds_second = places.adds[1],
                             .saved = bytes(places.saved),
                             .statistics = arguments.d_parameters + memory_.buffer_offset[k],
-                            .draw = arguments.draw,
-                            .second = {at(places.inputs[1]), n, spec.inputs.back().shape}});
+                            .draw = arguments.draw});
     }
   }
 }

@@ -46,6 +46,10 @@ class Stage {
   [[nodiscard]] const StageMemory& memory() const { return memory_; }
 
  private:
+  void run_layers(const ExecutionSpace& exec, const StageArguments& arguments);
+  /// Forward of layer k, `again` if it has run and left what it saves.
+  void run_layer(const ExecutionSpace& exec, int k, const Place& output, bool again,
+                 const StageArguments& arguments);
   [[nodiscard]] static real* resolve(const Place& place, const StageArguments& arguments);
 
   void find_landings(const StageMemory& first, int first_stage);

@@ -93,7 +93,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("0 .. 1", self.run_carousel("plan", deck, *slots).stdout)
 
     def test_plans_fit_a_page(self):
-        deck, table = f"{INPUTS}/digits.toml", re.compile(r"^layer +input +output", re.M)
+        deck, table = f"{INPUTS}/digits.toml", re.compile(r"^layer +output +parameters", re.M)
         for words in (["plan", deck], ["train", "--validate", deck]):
             text = self.run_carousel(*words, "parallel.placement=replicated").stdout
             self.assertLessEqual(text.count("\n"), 50)
@@ -371,8 +371,8 @@ class CommandLine(unittest.TestCase):
             "plan", deck, small, "model.depth=21"))
         self.assertIn("command line: model.stem = \"imagenet\"", self.refused(
             "plan", deck, small, "model.stem=imagenet"))
-        self.assertIn("at most 44", self.refused("plan", deck, small, "parallel.stages=99"))
-        self.assertIn("leaves batch_norm bn1 a single value per channel",
+        self.assertIn("at most 35", self.refused("plan", deck, small, "parallel.stages=99"))
+        self.assertIn("leaves batch_norm+relu bn1 a single value per channel",
                       self.refused("plan", deck, point, "train.micro_batch_size=1"))
 
     def test_inspect_and_version(self):

@@ -22,6 +22,8 @@ import unittest
 import h5py
 import numpy
 
+from dataset import write_dataset
+
 CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 DECK = PROJECT / "inputs/digits.toml"
 # Threads of small kernels that wait for each other are slow on a busy machine.
@@ -109,6 +111,26 @@ class Training(Run):
                 for key, value in self.parameters(name).items():
                     numpy.testing.assert_array_equal(one[key], value, f"{name} {key}")
                 self.assertIn("All checks passed", self.carousel("verify", name).stdout)
+
+    # Sums do not depend on who computes them, nor on what backward makes again.
+    def test_threads_and_recomputation_change_no_bits(self):
+        write_dataset(self.folder / "images.h5", (3, 17, 14))
+        with h5py.File(self.folder / "images.h5", "r+") as file:
+            images = file["train/images"]
+            images[...] = numpy.random.default_rng(1).integers(0, 256, images.shape)
+        words = ["model.name=resnet", "model.depth=8", "model.stem=cifar", "model.widths=",
+                 f"data.file={self.folder}/images.h5", "train.epochs=", "train.steps=3"]
+        for winograd in ("true", "false"):
+            runs = [(threads, recompute) for recompute in ("none", "cheap", "stage")
+                    for threads in (1, 2, 4)]
+            for threads, recompute in runs:
+                self.train(f"{winograd} {recompute} {threads}", *words, "parallel.stages=1",
+                           f"engine.winograd={winograd}", f"engine.recompute={recompute}",
+                           f"engine.threads={threads}", OMP_PROC_BIND="false")
+            for threads, recompute in runs[1:]:
+                self.carousel("diff", f"{winograd} none 1", f"{winograd} {recompute} {threads}")
+        self.carousel("diff", "true none 1", "false none 1", code=3)
+        self.assertIn("All checks passed", self.carousel("verify", "true stage 1").stdout)
 
     def test_sums_of_collectives_agree_to_rounding(self):
         self.train("exact", "train.epochs=1", "parallel.stages=2", **ONE)

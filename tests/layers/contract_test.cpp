@@ -25,7 +25,7 @@ class Scale final : public Layer {
       : shape_(spec.input()),
         saved_bytes_(spec.saved_bytes(samples)),
         workspace_(engine.workspace),
-        wanted_(spec.workspace.of(samples)) {
+        wanted_(spec.workspace_bytes(samples)) {
     CAROUSEL_CHECK(spec.inputs[1].shape == SampleShape{shape_.channels}, "other shapes");
   }
 
@@ -93,7 +93,7 @@ Model scaled_network() {
   scale.output = image;
   scale.saves_input = true;
   scale.saved = {{"factors", {0, image.channels * std::int64_t{sizeof(real)}}, true}};
-  scale.workspace = {64, 8};
+  scale.workspace = {{64, 8}};
   model.layers.push_back(scale);
   LayerSpec pool = model.layers[1];
   pool.name = "pool";
@@ -161,7 +161,7 @@ TEST(Contract, RefusesAFormatWithoutKernels) {
   spec.output_format = {DataType::bfloat16, 16};
   EXPECT_THROW(make_layer(spec, n, {}), Error);
   spec.output_format = {};
-  spec.workspace = {64, 0};
+  spec.workspace = {{64, 0}};
   EXPECT_THROW(make_layer(spec, n, {}), Error);  // the engine has none
 }
 

@@ -5,6 +5,7 @@
 // A residual network trained step by step as tests/reference/make_resnet_fixtures.py does it in
 // PyTorch, from the same weights, images and labels. It compares nothing.
 
+#include "core/model/kernels.hpp"
 #include "core/train/optimizer.hpp"
 #include "tests/layers/network.hpp"
 #include "tests/reference/fixtures.hpp"
@@ -28,7 +29,7 @@ void for_each_tensor(const Model& model, std::vector<ParameterSpec> LayerSpec::*
 
 class ResnetTraining {
  public:
-  explicit ResnetTraining(const nlohmann::json& fixture)
+  explicit ResnetTraining(const nlohmann::json& fixture, const KernelChoice& kernels = {})
       : n_(fixture.at("samples")),
         stream_(fixture.at("stream")),
         step_{.learning_rate = fixture.at("lr"),
@@ -38,7 +39,8 @@ class ResnetTraining {
         model_(build_resnet(fixture.at("depth"),
                             fixture.at("stem") == "cifar" ? Stem::cifar : Stem::imagenet,
                             {3, fixture.at("image"), fixture.at("image")}, fixture.at("classes"))),
-        network_(model_, n_),
+        computed_(choose_kernels(model_, kernels)),
+        network_(computed_, n_),
         momentum_("carousel::test::momentum", model_.parameter_size()),
         digest_("carousel::test::digest", 1) {
     reference::State initial = reference::initial_state(model_, fixture.at("seed"));
@@ -49,7 +51,7 @@ class ResnetTraining {
 
   /// The logits of the first micro-batch; nothing is learned.
   [[nodiscard]] Numbers first_logits() {
-    Network logits(without_loss(model_), n_);
+    Network logits(without_loss(computed_), n_);
     Kokkos::deep_copy(logits.parameters(), network_.parameters());
     set_batch(logits, 0);
     logits.forward(exec_);
@@ -74,6 +76,7 @@ class ResnetTraining {
     step_.first = false;
   }
 
+  /// As it is described, whatever kernels compute it.
   [[nodiscard]] const Model& model() const { return model_; }
   [[nodiscard]] double loss() const { return network_.metrics().loss; }
   [[nodiscard]] Numbers gradient() const { return to_host(network_.gradient()); }
@@ -103,6 +106,7 @@ class ResnetTraining {
   std::uint64_t stream_;
   SgdStep step_;
   Model model_;
+  Model computed_;
   Network network_;
   Device<real> momentum_;
   Device<std::uint64_t> digest_;

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One layer on one micro-batch, from and to plain vectors, for tests of kernels. What a backward
-// must overwrite or must not touch holds marks before; what is right is known elsewhere.
+// One layer on one micro-batch, from and to plain vectors in PyTorch's order, for tests of kernels.
+// What a backward must overwrite or must not touch holds marks before, the workspace always; what
+// is right is known elsewhere.
 
 #include <optional>
 #include <utility>
 
 #include "layers/factory.hpp"
+#include "tests/layers/blocks.hpp"
 #include "tests/layers/device.hpp"
 
 namespace carousel::test {
@@ -37,31 +39,42 @@ class SingleLayer {
               const Numbers& buffers = {})
       : spec_(spec),
         n_(n),
-        layer_(make_layer(spec, n, {})),
+        workspace_(marked(spec.workspace_bytes(n) / std::int64_t{sizeof(real)})),
+        layer_(make_layer(spec, n, engine())),
         parameters_(to_device(parameters)),
         buffers_(to_device(buffers)),
-        saved_(marked(
-            spec.saved.empty() ? 0 : spec.saved.front().bytes.of(n) / std::int64_t{sizeof(real)})),
+        saved_(marked(spec.saved_bytes(n) / std::int64_t{sizeof(real)})),
         d_parameters_(marked(spec.parameter_size())),
         statistics_(marked(spec.buffer_size())) {}
 
-  Numbers forward(const Numbers& x, bool training = true) {
-    x_ = to_device(x);
+  Numbers forward(const Numbers& x, bool training = true) { return forward(x, {}, training); }
+  /// Of a layer with two inputs.
+  Numbers forward(const Numbers& x, const Numbers& second, bool training = true) {
+    x_ = to_device(in_blocks(x, spec_.input(), spec_.inputs[0].format, n_));
+    second_ = to_device(in_blocks(second, second_shape(), spec_.inputs.back().format, n_));
     y_ = marked(n_ * spec_.output.size());
+    Kokkos::deep_copy(workspace_, mark);
     layer_->forward(ExecutionSpace(), {.input = {x_.data(), n_, spec_.input()},
                                        .output = {y_.data(), n_, spec_.output},
                                        .parameters = parameters_.data(),
+                                       .second = {second_.data(), n_, second_shape()},
                                        .saved = reinterpret_cast<std::byte*>(saved_.data()),
                                        .buffers = buffers_.data(),
                                        .training = training});
-    return to_host(y_);
+    return from_blocks(to_host(y_), spec_.output, spec_.output_format, n_);
   }
 
   /// The gradient of the input, added to `others` where there are such.
   Numbers backward(const Numbers& d_y, const std::optional<Numbers>& others = {}) {
-    const Device<real> d_x = others ? to_device(*others) : marked(n_ * spec_.input().size());
+    const TensorFormat& format = spec_.inputs[0].format;
+    const Device<real> d_x = others ? to_device(in_blocks(*others, spec_.input(), format, n_))
+                                    : marked(n_ * spec_.input().size());
     run_backward(d_y, d_x.data(), others.has_value());
-    return to_host(d_x);
+    return from_blocks(to_host(d_x), spec_.input(), format, n_);
+  }
+  /// After backward: what is left of the gradient of the output.
+  [[nodiscard]] Numbers d_output() const {
+    return from_blocks(to_host(d_output_), spec_.output, spec_.output_format, n_);
   }
   /// As the first layer of a model, where nobody wants the gradient of the input.
   void backward_without_input(const Numbers& d_y) { run_backward(d_y, nullptr, false); }
@@ -78,12 +91,13 @@ class SingleLayer {
   }
 
   void run_backward(const Numbers& d_y, real* d_x, bool adds) {
-    const auto d_output = to_device(d_y);
+    d_output_ = to_device(in_blocks(d_y, spec_.output, spec_.output_format, n_));
+    Kokkos::deep_copy(workspace_, mark);
     Kokkos::deep_copy(d_parameters_, mark);
     Kokkos::deep_copy(statistics_, mark);
     layer_->backward(ExecutionSpace(), {.input = {x_.data(), n_, spec_.input()},
                                         .output = {y_.data(), n_, spec_.output},
-                                        .d_output = {d_output.data(), n_, spec_.output},
+                                        .d_output = {d_output_.data(), n_, spec_.output},
                                         .d_input = {d_x, n_, spec_.input()},
                                         .parameters = parameters_.data(),
                                         .d_parameters = d_parameters_.data(),
@@ -93,10 +107,20 @@ class SingleLayer {
     Kokkos::fence("carousel::test::backward");
   }
 
+  [[nodiscard]] SampleShape second_shape() const {
+    return spec_.inputs.size() == 2 ? spec_.inputs[1].shape : SampleShape{};
+  }
+  [[nodiscard]] Engine engine() const {
+    auto* bytes = reinterpret_cast<std::byte*>(workspace_.data());
+    return {.exec = {}, .workspace = {bytes, workspace_.size() * sizeof(real)}};
+  }
+
   LayerSpec spec_;
   int n_;
+  Device<real> workspace_;
   std::unique_ptr<Layer> layer_;
-  Device<real> x_, y_, parameters_, buffers_, saved_, d_parameters_, statistics_;
+  Device<real> x_, second_, y_, d_output_, parameters_, buffers_, saved_, d_parameters_,
+      statistics_;
 };
 
 /// What stood there with a gradient added to it.

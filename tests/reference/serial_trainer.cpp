@@ -114,6 +114,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
     count(statistics, rule.micro_batches, current.buffers);
     result.states.push_back(current);
     result.losses.push_back(loss);
+    if (!training.given.empty()) current = training.given.at(t);
   }
   return result;
 }

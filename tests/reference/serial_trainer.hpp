@@ -26,6 +26,12 @@ struct CyclicRule {
   [[nodiscard]] bool reads_new(int i, int j) const;
 };
 
+/// All that a model has learned or counted, in layer order.
+struct State {
+  Numbers parameters;  // theta
+  Numbers buffers;     // running statistics
+};
+
 struct SerialTraining {
   Model model;
   std::vector<int> stage_begin;  // first layer of every stage, S numbers
@@ -33,12 +39,7 @@ struct SerialTraining {
   OptimizerConfig optimizer;
   std::function<double(std::int64_t t)> learning_rate;
   std::function<MicroBatch(std::int64_t t, int i)> micro_batch;
-};
-
-/// All that a model has learned or counted, in layer order.
-struct State {
-  Numbers parameters;  // theta
-  Numbers buffers;     // running statistics
+  std::vector<State> given = {};  // [t] what step t + 1 starts from; empty: what step t has made
 };
 
 struct SerialResult {

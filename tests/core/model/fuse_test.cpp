@@ -51,7 +51,7 @@ double flops(const Model& model) {
 
 TEST(Fuse, ChangesNothingWithoutKernels) {
   const Model model = small_resnet();
-  const Model same = fuse(model, known_fusions());
+  const Model same = fuse(model, {});
   ASSERT_EQ(same.layers.size(), model.layers.size());
   EXPECT_EQ(to_string(same), to_string(model));
 }

@@ -299,8 +299,8 @@ TEST(MemoryPlan, StagesEveryMessageWhereTheTransportMust) {
 TEST(MemoryPlan, GivesEveryComputeQueueTheLargestWorkspace) {
   std::mt19937 random(14);
   Model model = perceptron(4, random);
-  model.layers[1].workspace = {100, 0};
-  model.layers[3].workspace = {10, 50};
+  model.layers[1].workspace = {{100, 0}};
+  model.layers[3].workspace = {{10, 50}};
   MemorySpec spec{.input = {1, 8, 8}, .micro_batch_size = 2};
   for (const int queues : {1, 2}) {
     spec.compute_queues = queues;

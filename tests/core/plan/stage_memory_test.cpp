@@ -15,6 +15,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/real.hpp"
+#include "core/model/kernels.hpp"
 
 namespace carousel {
 namespace {
@@ -132,6 +133,7 @@ TEST(StageMemory, LetsASumsGradientServeBothTerms) {
   // x = 0; 1 and 2 make the first term, 3 adds x to it, 4 goes on.
   Model model = chain({reads_nothing, reads_input, reads_nothing, in_place, reads_nothing}, 8);
   model.layers[3] = layer_of(in_place, 8, {2, 0});
+  model.layers[3].hands_gradient_on = true;
   const StageMemory stage = plan(model, {0, 5})[0];
   const LayerPlaces& sum = stage.places[3];
   EXPECT_EQ(sum.inputs[0], stage.places[2].output);
@@ -194,12 +196,16 @@ class Walk {
     }
     for (std::size_t j = stages_.size(); j-- > 0;) {
       scratch_ = {};
+      for (int k = 0; k < stages_[j].layers && stages_[j].recomputes; ++k) forward(j, k);
       for (const PassedTensor& passed : stages_[j].passed)
         memory(j, passed.to)
             .write(passed.to.offset, passed.bytes, memory(j, passed.from).read(passed.from.offset));
       for (int k = stages_[j].layers; k-- > 0;) backward(j, k);
     }
   }
+
+  /// Inputs that backward found made again.
+  [[nodiscard]] int made_again() const { return made_again_; }
 
  private:
   Memory& memory(std::size_t j, const Place& place) {
@@ -231,7 +237,8 @@ class Walk {
     }
     if (places.output.region != Region::images)
       memory(j, places.output).write(places.output.offset, bytes(l), {l});
-    if (model_.layers[l].saves_output) {
+    const bool is_kept = !stages_[j].recomputes && places.output.region != Region::images;
+    if (model_.layers[l].saves_output && is_kept) {
       EXPECT_EQ(places.output.region, Region::frame);
     }
   }
@@ -242,8 +249,14 @@ class Walk {
     const LayerSpec& layer = model_.layers[l];
     const std::vector<LayerInput>& inputs = layer.inputs;
     if (layer.saves_input && inputs[0].layer >= 0) {
-      EXPECT_EQ(frames_[places.inputs[0].stage].read(places.inputs[0].offset),
-                std::set{inputs[0].layer});
+      if (places.makes_again >= 0) make_again(j, places.makes_again, places.again);
+      const bool again = places.again.region != Region::absent;
+      const Place& input = again ? places.again : places.inputs[0];
+      if (!stages_[j].recomputes && !again) {
+        EXPECT_EQ(input.region, Region::frame);
+      }
+      EXPECT_EQ(memory(j, input).read(input.offset), std::set{inputs[0].layer});
+      made_again_ += again ? 1 : 0;
     }
     std::set<int> users;
     for (int user = l + 1; user < static_cast<int>(model_.layers.size()); ++user) {
@@ -261,6 +274,20 @@ class Walk {
       if (places.adds[i]) parts.merge(memory(j, place).read(place.offset));
       memory(j, place).write(place.offset, bytes(inputs[i].layer), parts);
     }
+    // What is left in the gradient of the output.
+    if (layer.hands_gradient_on && places.d_output.region != Region::absent)
+      memory(j, places.d_output).write(places.d_output.offset, bytes(l), {l});
+  }
+
+  /// Layer k runs once more, from an input that is there.
+  void make_again(std::size_t j, int k, const Place& output) {
+    const int l = stages_[j].first + k;
+    const Place& input = stages_[j].places[k].inputs[0];
+    const int maker = model_.layers[l].inputs[0].layer;
+    if (maker >= 0) {
+      EXPECT_EQ(memory(j, input).read(input.offset), std::set{maker});
+    }
+    memory(j, output).write(output.offset, bytes(l), {l});
   }
 
   const Model& model_;
@@ -268,6 +295,7 @@ class Walk {
   std::vector<Memory> frames_;
   std::vector<Memory> boundaries_;  // [j] before stage j
   Memory scratch_;
+  int made_again_ = 0;
 };
 
 /// Layers one after the other; some work in place, some add what another one made. Now and then a
@@ -287,6 +315,11 @@ Model random_network(std::mt19937& random) {
     const bool plain = !may_overwrite || chance(2);
     const Kind reading{chance(2), chance(2), false, static_cast<int>(random() % 2)};
     LayerSpec layer = layer_of(reading, 8, {before});
+    layer.output_recomputable = chance(2);
+    if (!finished.empty() && chance(4)) {
+      layer = layer_of(reading, 8, {before, any_of(finished)});
+      layer.hands_gradient_on = chance(2);
+    }
     if (plain && may_overwrite && aside < 0 && !finished.empty() && chance(3)) {
       aside = before;
       layer = layer_of(reading, 8, {any_of(finished)});
@@ -303,6 +336,7 @@ Model random_network(std::mt19937& random) {
         inputs.push_back(any_of(finished));
       }
       layer = layer_of(overwriting, 8, inputs);
+      layer.hands_gradient_on = inputs.size() > 1 && chance(2);
     }
     may_overwrite = !layer.saves_output;
     before = l;
@@ -319,8 +353,11 @@ TEST(StageMemory, BringsEveryTensorAndGradientToItsReaders) {
   std::mt19937 random(3);
   int stages_seen = 0;
   int passed = 0;
+  int made_again = 0;
   for (int trial = 0; trial < 2000; ++trial) {
-    const Model model = random_network(random);
+    Model model = random_network(random);
+    model.makes_outputs_again = trial % 2 == 1;
+    model.recomputes_stages = trial % 3 == 2;
     const int most = 1 + static_cast<int>(random() % 5);
     for (int stages = 1; stages <= most; ++stages) {
       Partition partition;
@@ -330,7 +367,9 @@ TEST(StageMemory, BringsEveryTensorAndGradientToItsReaders) {
         break;  // fewer pieces than stages
       }
       const std::vector<StageMemory> planned = plan_stages(model, partition, batch);
-      Walk(model, planned).run();
+      Walk walk(model, planned);
+      walk.run();
+      made_again += walk.made_again();
       ASSERT_FALSE(::testing::Test::HasFailure()) << "network " << trial << ", S = " << stages;
       stages_seen += stages;
       for (const StageMemory& stage : planned) passed += static_cast<int>(stage.passed.size());
@@ -338,12 +377,16 @@ TEST(StageMemory, BringsEveryTensorAndGradientToItsReaders) {
   }
   EXPECT_GT(stages_seen, 4000);
   EXPECT_GT(passed, 100);
+  EXPECT_GT(made_again, 100);
 }
 
 TEST(StageMemory, BringsThemThroughAResidualNetwork) {
-  for (const Model& model : {build_resnet(8, Stem::cifar, {3, 32, 32}, 10),
-                             build_resnet(50, Stem::imagenet, {3, 64, 64}, 10)}) {
-    for (const int stages : {1, 2, 3, 4, 7, 12, 20}) {
+  const Model small = build_resnet(8, Stem::cifar, {3, 32, 32}, 10);
+  const Model large = build_resnet(50, Stem::imagenet, {3, 64, 64}, 10);
+  for (const Model& model :
+       {small, large, choose_kernels(small, {.block = 16}), choose_kernels(large, {.block = 16}),
+        choose_kernels(small, {.block = 16, .recompute = Recompute::stage})}) {
+    for (const int stages : {1, 2, 3, 4, 7, 12, std::min(20, most_stages(model))}) {
       for (const Balance balance : {Balance::flops, Balance::activations, Balance::layers}) {
         const Partition partition = partition_model(model, stages, balance);
         Walk(model, plan_stages(model, partition, batch)).run();

@@ -45,6 +45,7 @@ inline PlanRecord sample_plan() {
                 .train_samples = 8,
                 .test_samples = 5,
                 .real_bytes = sizeof(real),
+                .block = 16,
                 .staged_messages = true};
   return plan;
 }

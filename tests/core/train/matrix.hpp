@@ -65,6 +65,7 @@ namespace carousel::test {
       const ParallelConfig parallel{
           .rule = rule, .micro_batches = micro_batches, .stages = stages, .slack = slack};
       decks.push_back(deck_of(parallel, nesterov));
+      if (decks.size() % 3 == 0) decks.back().kernels.recompute = Recompute::stage;
       nesterov = !nesterov;
       if (full_matrix()) decks.push_back(deck_of(parallel, nesterov));
     }
@@ -83,6 +84,10 @@ namespace carousel::test {
       if (!full_matrix() && stages != (rule == RuleKind::cdp_v1 ? 2 : 4)) continue;
       const ParallelConfig parallel{.rule = rule, .micro_batches = micro_batches, .stages = stages};
       decks.push_back(deck_of(parallel, nesterov, true));
+      // With every kind of kernels, and all that backward may make again.
+      const std::size_t number = decks.size();
+      decks.back().kernels.winograd = number % 2 == 0;
+      decks.back().kernels.recompute = static_cast<Recompute>(number % 3);
     }
   }
   return decks;

@@ -9,7 +9,9 @@
 #include <numeric>
 
 #include "comm/local_transport.hpp"
+#include "core/base/vectors.hpp"
 #include "core/data/prefetcher.hpp"
+#include "core/model/kernels.hpp"
 #include "core/proof/checker.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
@@ -24,6 +26,7 @@ struct SmallDeck {
   CheckpointConfig checkpoint = {};
   ProfileConfig profile = {.steps = ""};
   ModelConfig model = {.name = "mlp", .widths = {64, 20, 17, 13, 10}};
+  KernelChoice kernels = {.block = vector_block};
 };
 
 /// A named copy of a tensor.
@@ -87,7 +90,8 @@ class SmallRun final : public TrainingObserver {
            const Process* process = nullptr)
       : first_here_(process == nullptr ? 0 : process->device),
         deck_(deck),
-        model_(model_of(deck, dataset)),
+        description_(model_of(deck, dataset)),
+        model_(choose_kernels(description_, deck.kernels)),
         partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
         stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
         schedule_(schedule_spec(deck.parallel, stages_)),
@@ -99,6 +103,8 @@ class SmallRun final : public TrainingObserver {
                            std::vector<std::vector<std::uint64_t>>(stages_.size()));
   }
 
+  /// The network of the deck, and the layers that compute it.
+  [[nodiscard]] const Model& description() const { return description_; }
   [[nodiscard]] const Model& model() const { return model_; }
   [[nodiscard]] const Partition& partition() const { return partition_; }
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
@@ -187,6 +193,7 @@ class SmallRun final : public TrainingObserver {
   std::atomic<std::int64_t> ticks_ = 0;  // transports ask from threads of their own
   int first_here_;
   SmallDeck deck_;
+  Model description_;
   Model model_;
   Partition partition_;
   std::vector<StageMemory> stages_;

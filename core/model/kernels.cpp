@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/model/fuse.hpp"
+#include "core/model/workspace.hpp"
+
+namespace carousel {
+namespace {
+
+template <class Kind>
+bool is(const LayerSpec& layer) {
+  return layer.is<Kind>();
+}
+
+/// Batch norm and ReLU in front of a layer that makes them on the way.
+template <class Kind>
+void read_normalised(std::span<const LayerSpec> run, LayerSpec& fused) {
+  Kind kind = run.back().as<Kind>();
+  kind.normalises = true;
+  fused.kind = kind;
+  fused.name = run.back().name;
+}
+
+/// Batch norm with what follows it.
+void extend_norm(std::span<const LayerSpec> run, LayerSpec& fused) {
+  fused.kind = kind::BatchNorm{.adds = run.size() == 3, .rectifies = true};
+}
+
+/// Of two that match a run the first one counts.
+std::vector<Fusion> fusions(Recompute recompute) {
+  std::vector<Fusion> all;
+  if (recompute != Recompute::none) {
+    all.push_back({.matches = {is<kind::BatchNorm>, is<kind::Relu>, is<kind::Convolution>},
+                   .complete = read_normalised<kind::Convolution>,
+                   .is_sole_reader = true});
+    all.push_back({.matches = {is<kind::BatchNorm>, is<kind::Relu>, is<kind::MaxPool>},
+                   .complete = read_normalised<kind::MaxPool>,
+                   .is_sole_reader = true});
+  }
+  all.push_back(
+      {.matches = {is<kind::BatchNorm>, is<kind::Add>, is<kind::Relu>}, .complete = extend_norm});
+  all.push_back({.matches = {is<kind::BatchNorm>, is<kind::Relu>}, .complete = extend_norm});
+  return all;
+}
+
+void complete(kind::Convolution& kind, LayerSpec& layer, const KernelChoice& choice) {
+  const bool reads_images = layer.inputs.front().format.block == 1;
+  kind.winograd = choice.winograd && kind.window == Window{3, 1, 1} && !reads_images;
+  layer.saves_input = true;
+}
+
+void complete(kind::BatchNorm& kind, LayerSpec& layer, const KernelChoice& /*choice*/) {
+  layer.saves_input = true;
+  layer.saves_output = kind.adds && kind.rectifies;
+  layer.hands_gradient_on = kind.adds;
+  layer.output_recomputable = true;
+}
+
+void complete(kind::MaxPool& kind, LayerSpec& layer, const KernelChoice& /*choice*/) {
+  layer.saves_input = layer.saves_output = kind.normalises;
+  layer.saved.push_back({"indices", {0, layer.output.size()}, true});
+}
+
+template <class Kind>
+void complete(Kind& /*kind*/, LayerSpec& /*layer*/, const KernelChoice& /*choice*/) {}
+
+/// The pooled numbers of whole images lie in the same order with blocks and without.
+bool ends_blocks(const LayerSpec& layer) {
+  return layer.is<kind::AveragePool>() && layer.output.height * layer.output.width == 1;
+}
+
+bool has_blocked_kernels(const LayerSpec& layer, int block) {
+  if (layer.is<kind::Convolution>())
+    return layer.output.channels % block == 0 && layer.parameters.back().shape.size() == 4;
+  return layer.is<kind::BatchNorm>() || layer.is<kind::MaxPool>() || ends_blocks(layer);
+}
+
+}  // namespace
+
+const char* to_string(Recompute recompute) {
+  constexpr std::array<const char*, 3> names = {"none", "cheap", "stage"};
+  return names[static_cast<std::size_t>(recompute)];
+}
+
+LayerSpec blocked(LayerSpec layer, const KernelChoice& choice) {
+  if (!ends_blocks(layer)) layer.output_format.block = choice.block;
+  layer.saved.clear();
+  if (!layer.buffers.empty()) {
+    const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
+    layer.saved.push_back({"statistics", {channel * layer.input().channels, 0}, true});
+  }
+  std::visit([&](auto& kind) { complete(kind, layer, choice); }, layer.kind);
+  layer.workspace = blocked_workspace(layer, choice.block);
+  return layer;
+}
+
+Model choose_kernels(Model model, const KernelChoice& choice) {
+  model.makes_outputs_again = choice.recompute != Recompute::none;
+  model.recomputes_stages = choice.recompute == Recompute::stage;
+  if (choice.block == 1 || std::ranges::none_of(model.layers, is<kind::Convolution>)) return model;
+  Model result = fuse(model, fusions(choice.recompute));
+  for (LayerSpec& layer : result.layers) {
+    for (LayerInput& input : layer.inputs) {
+      if (input.layer >= 0) input.format = result.layers[input.layer].output_format;
+    }
+    const bool has_blocks = layer.inputs.front().format.block > 1;
+    if (!has_blocks && !layer.is<kind::Convolution>()) continue;  // behind the last pooling
+    if (!has_blocked_kernels(layer, choice.block)) return model;
+    layer = blocked(std::move(layer), choice);
+  }
+  return result;
+}
+
+}  // namespace carousel

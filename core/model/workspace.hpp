@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What memory the blocked kernels of layers/blocked work with for the time of a call, in numbers
+// that plans and kernels share. All of it follows from shapes; threads have no part in it.
+
+#include <vector>
+
+#include "core/model/layer_spec.hpp"
+
+namespace carousel {
+
+/// Numbers of a transformed tile of Winograd's F(4x4, 3x3), and outputs of a tile along an axis.
+inline constexpr int winograd_products = 36;
+inline constexpr int winograd_tile = 4;
+
+[[nodiscard]] constexpr int winograd_tiles(const SampleShape& image) {
+  return ((image.height + winograd_tile - 1) / winograd_tile) *
+         ((image.width + winograd_tile - 1) / winograd_tile);
+}
+
+/// Rows of transformed tiles are a block longer than their numbers, so that rows that are powers of
+/// two do not share the sets of a cache.
+[[nodiscard]] constexpr std::int64_t winograd_pitch(int channels, int block) {
+  return std::int64_t{channels} + block;
+}
+
+/// Of `tiles`, those that the gradient of the weights transforms before it multiplies.
+[[nodiscard]] int winograd_tiles_at_once(int tiles, int channels_in, int channels_out, int block);
+
+/// Parts of a micro-batch whose gradients of weights are added up apart, then in order, so that
+/// cores have work where the channels, in `blocks`, are few.
+[[nodiscard]] int weight_chunks(int images, int blocks);
+
+/// Of a blocked convolution, batch norm or pooling.
+[[nodiscard]] std::vector<SampleBytes> blocked_workspace(const LayerSpec& spec, int block);
+
+}  // namespace carousel

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/blocked/convolution.hpp"
+
+#include "core/base/check.hpp"
+#include "layers/blocked/direct_weights.hpp"
+#include "layers/blocked/norm_kernels.hpp"
+#include "layers/blocked/winograd.hpp"
+#include "layers/blocked/winograd_weights.hpp"
+
+namespace carousel::blocked {
+namespace {
+
+/// A plane in few long rows, if one pixel meets one pixel: short rows fill no register tile.
+bool is_flat(const Window& window, const SampleShape& shape) {
+  constexpr int largest = 256;
+  return window == Window{} && shape.height * shape.width <= largest;
+}
+
+template <class Real>
+Planes<Real> planes_of(const BasicTensor<Real>& tensor, const Window& window) {
+  Planes<Real> planes(tensor);
+  if (is_flat(window, tensor.shape)) {
+    planes.w *= planes.h;
+    planes.h = 1;
+  }
+  return planes;
+}
+
+Windows output_windows(const Window& window, const SampleShape& out, bool reads_images,
+                       int channels) {
+  Windows windows;
+  windows.step = window.stride;
+  const bool flat = is_flat(window, out);
+  windows.h = flat ? 1 : out.height;
+  windows.w = flat ? out.height * out.width : out.width;
+  if (reads_images) {  // a row of the window is one tap
+    windows.pixel = channels;
+    windows.depth = window.kernel * channels;
+    for (int r = 0; r < window.kernel; ++r)
+      windows.taps.push_back({r - window.padding, -window.padding, r});
+    return windows;
+  }
+  for (int r = 0; r < window.kernel; ++r) {
+    for (int s = 0; s < window.kernel; ++s)
+      windows.taps.push_back({r - window.padding, s - window.padding, r * window.kernel + s});
+  }
+  return windows;
+}
+
+/// Along one axis, what inputs first, first + stride, ... get: output number o meets input
+/// o * stride + tap - padding.
+std::vector<Tap> taps_of(const Window& window, int first_y, int first_x) {
+  std::vector<Tap> taps;
+  for (int r = 0; r < window.kernel; ++r) {
+    for (int s = 0; s < window.kernel; ++s) {
+      const int y = first_y + window.padding - r;
+      const int x = first_x + window.padding - s;
+      if (y % window.stride == 0 && x % window.stride == 0)
+        taps.push_back({y / window.stride, x / window.stride, r * window.kernel + s});
+    }
+  }
+  return taps;
+}
+
+std::vector<Windows> input_grids(const Window& window, const SampleShape& in) {
+  std::vector<Windows> grids;
+  for (int y = 0; y < std::min(window.stride, in.height); ++y) {
+    for (int x = 0; x < std::min(window.stride, in.width); ++x) {
+      Windows grid;
+      grid.taps = taps_of(window, y, x);
+      grid.h = (in.height - y + window.stride - 1) / window.stride;
+      grid.w = (in.width - x + window.stride - 1) / window.stride;
+      grid.out_step = window.stride;
+      grid.out_y = y;
+      grid.out_x = x;
+      if (is_flat(window, in)) {
+        grid.w *= grid.h;
+        grid.h = 1;
+      }
+      grids.push_back(std::move(grid));
+    }
+  }
+  return grids;
+}
+
+}  // namespace
+
+Convolution::Convolution(const LayerSpec& spec, const Engine& engine)
+    : in_(spec.input()),
+      out_(spec.output),
+      kind_(spec.as<kind::Convolution>()),
+      reads_images_(spec.inputs.front().format.block == 1),
+      norm_size_(kind_.normalises ? 2 * std::int64_t{in_.channels} : 0),
+      workspace_(engine.workspace) {
+  const Window& window = kind_.window;
+  const int taps = window.kernel * window.kernel;
+  const std::int64_t weights = std::int64_t{out_.channels} * in_.channels * taps;
+  CAROUSEL_CHECK(spec.parameter_size() == norm_size_ + weights, "convolution {} has {} parameters",
+                 spec.name, spec.parameter_size());
+  CAROUSEL_CHECK(out_.channels % lanes == 0 && (reads_images_ || in_.channels % lanes == 0),
+                 "convolution {}: {} and {} channels are not in blocks of {}", spec.name,
+                 in_.channels, out_.channels, lanes);
+  CAROUSEL_CHECK(!kind_.winograd || (window == Window{3, 1, 1} && !reads_images_),
+                 "convolution {} is none for Winograd", spec.name);
+  CAROUSEL_CHECK(!(reads_images_ && kind_.normalises), "convolution {} normalises images",
+                 spec.name);
+  strides_ = {.result = std::int64_t{in_.channels} * taps, .sum = taps, .taps = taps};
+  if (reads_images_) {
+    strides_.taps = strides_.tap = window.kernel;
+    strides_.channels = in_.channels;
+  }
+  windows_ = output_windows(window, out_, reads_images_, in_.channels);
+  if (!reads_images_) grids_ = input_grids(window, in_);
+}
+
+template <class Source>
+void Convolution::convolve(const ExecutionSpace& exec, const ForwardArguments& arguments,
+                           const Source& source) {
+  static const std::string label = "carousel::layers::convolution_forward";
+  static const std::string pack_label = "carousel::layers::convolution_pack";
+  const real* weights = arguments.parameters + norm_size_;
+  const auto x = planes_of(arguments.input, kind_.window);
+  const auto y = planes_of(arguments.output, kind_.window);
+  if (kind_.winograd) {
+    winograd::transform_weights(exec, pack_label, winograd::Direction::output, in_.channels,
+                                out_.channels, weights, workspace());
+    winograd::convolve(exec, label, x, source, workspace(), y, false);
+    return;
+  }
+  const int blocks = reads_images_ ? 1 : x.blocks;
+  pack_weights(exec, pack_label, strides_, weights, y.blocks, blocks, windows_.depth, workspace());
+  if constexpr (!Source::changes) {
+    if (reads_images_) {
+      blocked::convolve(exec, label, windows_, ImageInput{arguments.input}, workspace(),
+                        strides_.taps, y, false);
+      return;
+    }
+  }
+  blocked::convolve(exec, label, windows_, BlockedInput<Source>{x, source}, workspace(),
+                    strides_.taps, y, false);
+}
+
+void Convolution::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  if (!kind_.normalises) return convolve(exec, arguments, Plain{});
+  const NormStatistics statistics = find_statistics(exec, arguments, workspace_);
+  convolve(exec, arguments, NormRelu{statistics.scale, statistics.shift});
+}
+
+template <class Source>
+void Convolution::weight_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments,
+                                  const Source& source) {
+  static const std::string label = "carousel::layers::convolution_backward_weight";
+  real* d_weights = arguments.d_parameters + norm_size_;
+  const auto x = planes_of(arguments.input, kind_.window);
+  const auto d_y = planes_of(ConstTensor(arguments.d_output), kind_.window);
+  if (kind_.winograd)
+    return winograd::weight_gradient(exec, label, x, source, d_y, workspace(), d_weights);
+  if constexpr (!Source::changes) {
+    if (reads_images_)
+      return blocked::weight_gradient(exec, label, windows_, ImageInput{arguments.input}, d_y,
+                                      strides_, workspace(), d_weights);
+  }
+  blocked::weight_gradient(exec, label, windows_, BlockedInput<Source>{x, source}, d_y, strides_,
+                           workspace(), d_weights);
+}
+
+void Convolution::input_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::convolution_backward_input";
+  static const std::string pack_label = "carousel::layers::convolution_backward_pack";
+  const real* weights = arguments.parameters + norm_size_;
+  const auto d_y = planes_of(ConstTensor(arguments.d_output), kind_.window);
+  const auto d_x = planes_of(arguments.d_input, kind_.window);
+  const bool adds = arguments.adds_input;
+  if (kind_.winograd) {
+    winograd::transform_weights(exec, pack_label, winograd::Direction::d_input, in_.channels,
+                                out_.channels, weights, workspace());
+    return winograd::convolve(exec, label, d_y, Plain{}, workspace(), d_x, adds);
+  }
+  const WeightStrides strides = {
+      .result = strides_.sum, .sum = strides_.result, .taps = strides_.taps};
+  pack_weights(exec, pack_label, strides, weights, d_x.blocks, d_y.blocks, lanes, workspace());
+  for (const Windows& grid : grids_) {
+    if (!grid.taps.empty())
+      blocked::convolve(exec, label, grid, BlockedInput<Plain>{d_y, {}}, workspace(), strides.taps,
+                        d_x, adds);
+    else if (!adds)
+      clear_grid(exec, label, grid, d_x);
+  }
+}
+
+void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  if (!kind_.normalises) {
+    weight_gradient(exec, arguments, Plain{});
+    if (arguments.d_input.data != nullptr) input_gradient(exec, arguments);
+    return;
+  }
+  const NormStatistics saved(const_cast<std::byte*>(arguments.saved), in_.channels);
+  weight_gradient(exec, arguments, NormRelu{saved.scale, saved.shift});
+  CAROUSEL_CHECK(arguments.d_input.data != nullptr && !arguments.adds_input,
+                 "what is normalised has one reader, and its batch norm learns");
+  input_gradient(exec, arguments);
+  const Planes<real> d_x(arguments.d_input);
+  norm_gradient(
+      exec, Mask::input, {.x = Planes<const real>(arguments.input), .d_y = d_x, .d_x = d_x}, saved,
+      reinterpret_cast<double*>(workspace_.data()), arguments.d_parameters, arguments.statistics);
+}
+
+}  // namespace carousel::blocked

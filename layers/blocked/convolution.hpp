@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Convolution of blocked activations on the host, alone or behind a batch norm and a ReLU whose
+// result is made on the way and never kept. By which algorithm its spec says.
+
+#include <span>
+#include <vector>
+
+#include "core/engine/layer.hpp"
+#include "layers/blocked/direct.hpp"
+
+namespace carousel::blocked {
+
+/// Parameters: those of the batch norm, scale [in] and shift [in], where there is one; then weights
+/// [out, in, kernel, kernel].
+class Convolution final : public Layer {
+ public:
+  Convolution(const LayerSpec& spec, const Engine& engine);
+
+  void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
+  void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  /// Forward with an input that is read as `source` says.
+  template <class Source>
+  void convolve(const ExecutionSpace& exec, const ForwardArguments& arguments,
+                const Source& source);
+  template <class Source>
+  void weight_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments,
+                       const Source& source);
+  void input_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments);
+
+  [[nodiscard]] real* workspace() const { return reinterpret_cast<real*>(workspace_.data()); }
+
+  SampleShape in_;
+  SampleShape out_;
+  kind::Convolution kind_;
+  bool reads_images_;       // [n, c, h, w] of files
+  std::int64_t norm_size_;  // parameters of the batch norm
+  std::span<std::byte> workspace_;
+  WeightStrides strides_;  // of the outputs' sums
+  Windows windows_;
+  std::vector<Windows> grids_;  // of the inputs' gradients
+};
+
+}  // namespace carousel::blocked

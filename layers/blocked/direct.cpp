@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/blocked/direct.hpp"
+
+#include "core/base/range.hpp"
+#include "layers/blocked/register_tile.hpp"
+#include "layers/blocked/tasks.hpp"
+
+namespace carousel::blocked {
+namespace {
+
+int vectors_of(int blocks) {
+  return blocks % tile_vectors == 0 ? tile_vectors : 1;
+}
+
+/// Rows of one image, or several whole images: what a task computes.
+struct Work {
+  int images;
+  int rows;
+};
+
+/// So much that the weights are read for many pixels, and so little that copies fit a cache and
+/// all threads have work.
+Work work_of_task(const Windows& windows, int images, int blocks, int threads) {
+  constexpr std::int64_t cache = std::int64_t{384} << 10;
+  constexpr int pixels = 128;
+  const auto fits = [&](int rows) {
+    const Region region(windows, 0, rows);
+    return region.pixels() * blocks * windows.pixel * std::int64_t{sizeof(real)} <= cache;
+  };
+  Work work = {1, windows.h};
+  const auto tasks = [&] { return segments(images, work.images) * segments(windows.h, work.rows); };
+  while (work.rows > 1 && (!fits(work.rows) || tasks() < 4 * threads))
+    work.rows = (work.rows + 1) / 2;
+  if (work.rows < windows.h) return work;
+  while (work.images * windows.h * windows.w < pixels && 2 * work.images <= images &&
+         segments(images, 2 * work.images) >= 4 * threads)
+    work.images *= 2;
+  return work;
+}
+
+/// The sums of one row of the grid for all channels of a group of registers.
+template <int Vectors>
+void sum_row(const Windows& windows, const WindowSource& source, int y, int blocks,
+             const real* packed, int taps, real* to, std::int64_t to_pixel, std::int64_t to_plane,
+             bool adds) {
+  const int parts = segments(windows.w, tile_rows);
+  for (int p = 0; p < parts; ++p) {
+    const Segment columns = segment(windows.w, parts, p);
+    real* first = to + columns.first * to_pixel;
+    with_rows<tile_rows>(columns.size, [&](auto count) {
+      RegisterTile<count, Vectors> sums;
+      if (adds)
+        sums.fetch(first, to_pixel, to_plane);
+      else
+        sums.clear();
+      for (int b = 0; b < blocks; ++b) {
+        for (const Tap& tap : windows.taps) {
+          const std::int64_t panel = std::int64_t{b} * taps + tap.number;
+          sums.add_rows(windows.depth, source.at(windows, y, columns.first, b, tap),
+                        std::int64_t{windows.step} * windows.pixel,
+                        packed + panel * windows.depth * Vectors * lanes, Vectors * lanes);
+        }
+      }
+      sums.put(first, to_pixel, to_plane);
+    });
+  }
+}
+
+template <int Vectors, class Input>
+void run_task(const Windows& windows, const Input& input, const real* packed, int taps,
+              const Planes<real>& y, bool adds, const Segment& images, const Segment& rows,
+              real* scratch) {
+  const bool copies = input.copies(windows);
+  const Region region(windows, rows.first, rows.size);
+  const std::int64_t copy = region.pixels() * input.blocks() * windows.pixel;
+  const std::int64_t panels = std::int64_t{input.blocks()} * taps * windows.depth * Vectors * lanes;
+  WindowSource source = {};
+  for (int i = 0; i < images.size && copies; ++i)
+    source = input.copy(region, images.first + i, 0, input.blocks(), scratch + i * copy);
+  for (int b = 0; b < y.blocks; b += Vectors, packed += panels) {
+    for (int i = 0; i < images.size; ++i) {
+      const int image = images.first + i;
+      if (copies)
+        source.data = scratch + i * copy;
+      else
+        source = input.direct(image, 0);
+      for (int r = rows.first; r < rows.first + rows.size; ++r) {
+        sum_row<Vectors>(windows, source, r, input.blocks(), packed, taps,
+                         y.pixel(image, b, r * windows.out_step + windows.out_y, windows.out_x),
+                         std::int64_t{windows.out_step} * lanes, y.plane_size(), adds);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void pack_weights(const ExecutionSpace& exec, const std::string& label,
+                  const WeightStrides& strides, const real* weights, int result_blocks,
+                  int sum_blocks, int depth, real* packed) {
+  const int vectors = vectors_of(result_blocks);
+  for_each_task(exec, label, result_blocks * sum_blocks, [=](int task) {
+    const int b = task % sum_blocks;
+    const int block = task / sum_blocks;
+    const real* from = weights + std::int64_t{block} * lanes * strides.result +
+                       std::int64_t{b} * lanes * strides.sum;
+    real* to =
+        packed +
+        (std::int64_t{block / vectors} * sum_blocks + b) * strides.taps * depth * vectors * lanes +
+        block % vectors * lanes;
+    for (int t = 0; t < strides.taps; ++t) {
+      for (int d = 0; d < depth; ++d, to += std::int64_t{vectors} * lanes) {
+        const real* first = from + offset_of(strides, t, d);
+        for (int l = 0; l < lanes; ++l) to[l] = first[l * strides.result];
+      }
+    }
+  });
+}
+
+template <class Input>
+void convolve(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
+              const Input& input, const real* packed, int taps, const Planes<real>& y, bool adds) {
+  const Work work = work_of_task(windows, input.images(), input.blocks(), concurrency(exec));
+  const int parts = segments(windows.h, work.rows);
+  const int groups = segments(input.images(), work.images);
+  const std::int64_t copy =
+      Region(windows, 0, work.rows).pixels() * input.blocks() * windows.pixel * work.images;
+  // Tasks read `windows` where it is: a copy would take from the heap.
+  const Windows* at = &windows;
+  for_each_task(
+      exec, label, groups * parts, input.copies(windows) ? copy : 0, [=](int task, real* scratch) {
+        const Segment images = segment(input.images(), groups, task / parts);
+        const Segment rows = segment(at->h, parts, task % parts);
+        if (vectors_of(y.blocks) == tile_vectors)
+          run_task<tile_vectors>(*at, input, packed, taps, y, adds, images, rows, scratch);
+        else
+          run_task<1>(*at, input, packed, taps, y, adds, images, rows, scratch);
+      });
+}
+
+void clear_grid(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
+                const Planes<real>& y) {
+  const Windows* at = &windows;
+  for_each_task(exec, label, y.images * y.blocks, [=](int task) {
+    for (int r = 0; r < at->h; ++r) {
+      real* to = y.pixel(task / y.blocks, task % y.blocks, r * at->out_step + at->out_y, at->out_x);
+      for (int c = 0; c < at->w; ++c) store(to + std::int64_t{c} * at->out_step * lanes, Lanes{});
+    }
+  });
+}
+
+template void convolve(const ExecutionSpace&, const std::string&, const Windows&,
+                       const BlockedInput<Plain>&, const real*, int, const Planes<real>&, bool);
+template void convolve(const ExecutionSpace&, const std::string&, const Windows&,
+                       const BlockedInput<NormRelu>&, const real*, int, const Planes<real>&, bool);
+template void convolve(const ExecutionSpace&, const std::string&, const Windows&, const ImageInput&,
+                       const real*, int, const Planes<real>&, bool);
+
+}  // namespace carousel::blocked

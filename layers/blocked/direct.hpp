@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Convolutions as they are defined, for every kernel and stride: outputs, and the gradients of
+// inputs as dense sums, one for each pixel of a stride by stride square. Every sum runs over
+// channels and taps in one order, so neither threads nor n change bits.
+
+#include <string>
+
+#include "core/base/view.hpp"
+#include "layers/blocked/windows.hpp"
+
+namespace carousel::blocked {
+
+/// Where weights [out, in, kernel, kernel] are: distances of neighbours in memory.
+struct WeightStrides {
+  std::int64_t result;   // channels of the result
+  std::int64_t sum;      // channels of the sum
+  int taps;              // of a block
+  int tap = 1;           // taps
+  int channels = lanes;  // of a pixel; a longer depth goes on with the next column
+};
+
+/// Of a weight, from the first one of its channel of the result and block on.
+[[nodiscard]] constexpr std::int64_t offset_of(const WeightStrides& strides, int tap, int depth) {
+  return depth % strides.channels * strides.sum + depth / strides.channels +
+         std::int64_t{tap} * strides.tap;
+}
+
+/// Packs weights as [result / v lanes][blocks][taps][depth][v lanes], with v registers.
+void pack_weights(const ExecutionSpace& exec, const std::string& label,
+                  const WeightStrides& strides, const real* weights, int result_blocks,
+                  int sum_blocks, int depth, real* packed);
+
+/// y = or += sums of the windows with packed weights, of which there are `taps` in a block.
+template <class Input>
+void convolve(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
+              const Input& input, const real* packed, int taps, const Planes<real>& y, bool adds);
+
+/// Sets the pixels of a grid without taps to zero.
+void clear_grid(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
+                const Planes<real>& y);
+
+}  // namespace carousel::blocked

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/blocked/direct_weights.hpp"
+
+#include "core/model/workspace.hpp"
+#include "layers/blocked/register_tile.hpp"
+#include "layers/blocked/tasks.hpp"
+
+namespace carousel::blocked {
+namespace {
+
+/// Numbers of a pixel that meet a register of gradients at once.
+constexpr int depth_rows = registers == 32 ? 8 : 4;
+
+/// Rows of the grid whose copy fits a cache.
+int rows_at_once(const Windows& windows) {
+  constexpr std::int64_t cache = std::int64_t{256} << 10;
+  int rows = windows.h;
+  while (rows > 1 &&
+         Region(windows, 0, rows).pixels() * windows.pixel * std::int64_t{sizeof(real)} > cache)
+    rows = (rows + 1) / 2;
+  return rows;
+}
+
+/// sums [depth][results] += the products of some rows of one image at one tap.
+template <int Vectors>
+void add_tap(const Windows& windows, const WindowSource& source, const Tap& tap,
+             const Segment& rows, const Planes<const real>& d_y, int image, int block,
+             bool is_first, real* sums, int results) {
+  const int parts = segments(windows.depth, depth_rows);
+  for (int p = 0; p < parts; ++p) {
+    const Segment depth = segment(windows.depth, parts, p);
+    real* to = sums + std::int64_t{depth.first} * results;
+    with_rows<depth_rows>(depth.size, [&](auto count) {
+      RegisterTile<count, Vectors> tile;
+      if (is_first)
+        tile.clear();
+      else
+        tile.fetch(to, results, lanes);
+      for (int y = rows.first; y < rows.first + rows.size; ++y)
+        tile.add_columns(windows.w, source.at(windows, y, 0, 0, tap) + depth.first,
+                         std::int64_t{windows.step} * windows.pixel, d_y.pixel(image, block, y, 0),
+                         lanes, d_y.plane_size());
+      tile.put(to, results, lanes);
+    });
+  }
+}
+
+template <int Vectors, class Input>
+void run_chunk(const Windows& windows, const Input& input, const Planes<const real>& d_y,
+               const Segment& images, int block, real* sums, real* scratch) {
+  const int results = d_y.blocks * lanes;
+  const bool copies = input.copies(windows);
+  const int parts = segments(windows.h, rows_at_once(windows));
+  for (int i = 0; i < images.size * parts; ++i) {
+    const int image = images.first + i / parts;
+    const Segment rows = segment(windows.h, parts, i % parts);
+    const WindowSource source =
+        copies ? input.copy(Region(windows, rows.first, rows.size), image, block, 1, scratch)
+               : input.direct(image, block);
+    for (int k = 0; k < d_y.blocks; k += Vectors) {
+      real* to = sums + k * lanes;
+      for (const Tap& tap : windows.taps) {
+        add_tap<Vectors>(windows, source, tap, rows, d_y, image, k, i == 0, to, results);
+        to += std::int64_t{windows.depth} * results;
+      }
+    }
+  }
+}
+
+/// Adds the chunks, in order, and puts the sums where PyTorch has them.
+void add_chunks(const ExecutionSpace& exec, const std::string& label, int chunks, std::int64_t size,
+                const real* partial, int sum_blocks, int depth, int result_blocks,
+                const WeightStrides& strides, real* d_weights) {
+  const int results = result_blocks * lanes;
+  for_each_task(exec, label, result_blocks * sum_blocks, [=](int task) {
+    const int block = task / sum_blocks;
+    const int b = task % sum_blocks;
+    const real* from = partial + std::int64_t{b} * strides.taps * depth * results + block * lanes;
+    real* to = d_weights + std::int64_t{block} * lanes * strides.result +
+               std::int64_t{b} * lanes * strides.sum;
+    for (int d = 0; d < depth; ++d) {
+      for (int t = 0; t < strides.taps; ++t) {
+        const real* numbers = from + (std::int64_t{t} * depth + d) * results;
+        Lanes sum = load(numbers);
+        for (int c = 1; c < chunks; ++c) sum += load(numbers + c * size);
+        real* first = to + offset_of(strides, t, d);
+        for (int l = 0; l < lanes; ++l) first[l * strides.result] = sum[l];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+template <class Input>
+void weight_gradient(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
+                     const Input& input, const Planes<const real>& d_y,
+                     const WeightStrides& strides, real* partial, real* d_weights) {
+  const int blocks = input.blocks();
+  const int chunks = weight_chunks(input.images(), blocks);
+  const auto taps = static_cast<int>(windows.taps.size());
+  const int results = d_y.blocks * lanes;
+  const std::int64_t panel = std::int64_t{taps} * windows.depth * results;
+  const std::int64_t copy = Region(windows, 0, rows_at_once(windows)).pixels() * windows.pixel;
+  const Windows* at = &windows;  // a copy would take from the heap
+  for_each_task(exec, label, chunks * blocks, input.copies(windows) ? copy : 0,
+                [=](int task, real* scratch) {
+                  const Segment images = segment(input.images(), chunks, task / blocks);
+                  real* sums = partial + task * panel;
+                  if (d_y.blocks % tile_vectors == 0)
+                    run_chunk<tile_vectors>(*at, input, d_y, images, task % blocks, sums, scratch);
+                  else
+                    run_chunk<1>(*at, input, d_y, images, task % blocks, sums, scratch);
+                });
+  add_chunks(exec, label, chunks, blocks * panel, partial, blocks, windows.depth, d_y.blocks,
+             strides, d_weights);
+}
+
+template void weight_gradient(const ExecutionSpace&, const std::string&, const Windows&,
+                              const BlockedInput<Plain>&, const Planes<const real>&,
+                              const WeightStrides&, real*, real*);
+template void weight_gradient(const ExecutionSpace&, const std::string&, const Windows&,
+                              const BlockedInput<NormRelu>&, const Planes<const real>&,
+                              const WeightStrides&, real*, real*);
+template void weight_gradient(const ExecutionSpace&, const std::string&, const Windows&,
+                              const ImageInput&, const Planes<const real>&, const WeightStrides&,
+                              real*, real*);
+
+}  // namespace carousel::blocked

@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/blocked/norm_kernels.hpp"
+
+#include "layers/blocked/tasks.hpp"
+
+namespace carousel::blocked {
+namespace {
+
+/// A register's numbers in double.
+using Wide = double __attribute__((vector_size(lanes * sizeof(double)), aligned(alignof(double))));
+
+[[gnu::always_inline]] inline Wide widened(const Lanes& x) {
+  return __builtin_convertvector(x, Wide);
+}
+
+/// Two sums of one block of channels.
+struct Sums {
+  Wide first = {};
+  Wide second = {};
+};
+
+[[gnu::always_inline]] inline Sums& at(double* partial, std::int64_t number) {
+  return reinterpret_cast<Sums*>(partial)[number];
+}
+
+/// Adds the images, in order; the sums of the first one become those of all.
+Sums total(double* partial, const Planes<const real>& x, int block) {
+  Sums& sums = at(partial, block);
+  for (int i = 1; i < x.images; ++i) {
+    const Sums& image = at(partial, std::int64_t{i} * x.blocks + block);
+    sums.first += image.first;
+    sums.second += image.second;
+  }
+  return sums;
+}
+
+double values_of(const Planes<const real>& x) {
+  return static_cast<double>(x.images) * x.h * x.w;
+}
+
+/// What is 0 in one branch and `d` in the other; both are read, so that nothing branches.
+[[gnu::always_inline]] inline Lanes where_positive(const Lanes& x, const Lanes& d) {
+  return x <= Lanes{} ? Lanes{} : d;
+}
+
+template <Mask mask>
+[[gnu::always_inline]] inline Lanes masked(const NormStatistics& saved, int block, const Lanes& x,
+                                           const Lanes& d) {
+  if constexpr (mask == Mask::input)
+    return where_positive(x * load(saved.scale + block * lanes) + load(saved.shift + block * lanes),
+                          d);
+  else
+    return d;
+}
+
+/// Sums of d and of d (x - mean); with Mask::output, d_y becomes d.
+template <Mask mask>
+void sum_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
+                   const NormStatistics& saved, double* partial) {
+  static const std::string label = "carousel::layers::norm_backward_sums";
+  for_each_task(exec, label, tensors.x.images * tensors.x.blocks, [=](int task) {
+    const int image = task / tensors.x.blocks;
+    const int block = task % tensors.x.blocks;
+    const real* x = tensors.x.plane(image, block);
+    const real* y = mask == Mask::output ? tensors.y.plane(image, block) : nullptr;
+    real* d_y = tensors.d_y.plane(image, block);
+    const Wide mean = widened(load(saved.mean + block * lanes));
+    Sums sums;
+    for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
+      const Lanes value = load(x + p);
+      Lanes d = masked<mask>(saved, block, value, load(d_y + p));
+      if constexpr (mask == Mask::output) {
+        d = where_positive(load(y + p), d);
+        store(d_y + p, d);
+      }
+      const Wide wide = widened(d);
+      sums.first += wide;
+      sums.second += wide * (widened(value) - mean);
+    }
+    at(partial, task) = sums;
+  });
+}
+
+/// After total(): d_x = (d - mean(d) - (x - mean) mean(d (x - mean)) inverse^2) inverse weight; the
+/// scale that forward left is inverse times weight.
+template <Mask mask>
+void spread_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
+                      const NormStatistics& saved, double* partial) {
+  static const std::string label = "carousel::layers::norm_backward";
+  const double count = values_of(tensors.x);
+  for_each_task(exec, label, tensors.x.images * tensors.x.blocks, [=](int task) {
+    const int image = task / tensors.x.blocks;
+    const int block = task % tensors.x.blocks;
+    const real* x = tensors.x.plane(image, block);
+    const real* d_y = tensors.d_y.plane(image, block);
+    real* d_x = tensors.d_x.plane(image, block);
+    const Sums sums = at(partial, block);
+    const Wide inverse = widened(load(saved.inverse + block * lanes));
+    const Lanes of_mean = __builtin_convertvector(sums.first / count, Lanes);
+    const Lanes of_variance =
+        __builtin_convertvector(sums.second * inverse * inverse / count, Lanes);
+    const Lanes mean = load(saved.mean + block * lanes);
+    const Lanes scale = load(saved.scale + block * lanes);
+    for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
+      const Lanes value = load(x + p);
+      const Lanes d = masked<mask>(saved, block, value, load(d_y + p));
+      const Lanes gradient = (d - of_mean - (value - mean) * of_variance) * scale;
+      store(d_x + p, tensors.adds ? load(d_x + p) + gradient : gradient);
+    }
+  });
+}
+
+template <Mask mask>
+void run_gradient(const ExecutionSpace& exec, const NormGradient& tensors,
+                  const NormStatistics& saved, double* partial, real* d_weight, real* statistics) {
+  static const std::string label = "carousel::layers::norm_backward_weight";
+  sum_gradients<mask>(exec, tensors, saved, partial);
+  const int channels = tensors.x.blocks * lanes;
+  for_each_task(exec, label, tensors.x.blocks, [=](int block) {
+    const int c = block * lanes;
+    const Sums sums = total(partial, tensors.x, block);
+    const Wide inverse = widened(load(saved.inverse + c));
+    store(d_weight + c, __builtin_convertvector(sums.second * inverse, Lanes));
+    store(d_weight + channels + c, __builtin_convertvector(sums.first, Lanes));
+    store(statistics + c, load(saved.mean + c));
+    store(statistics + channels + c, load(saved.variance + c));
+  });
+  if (tensors.d_x.data != nullptr) spread_gradients<mask>(exec, tensors, saved, partial);
+}
+
+void put_scale(const Wide& mean, const Wide& variance, const real* weight, int channels, int c,
+               const NormStatistics& to) {
+  for (int l = 0; l < lanes; ++l) {
+    const double inverse = 1 / Kokkos::sqrt(variance[l] + batch_norm_epsilon);
+    const auto scale = static_cast<real>(inverse * weight[c + l]);
+    to.inverse[c + l] = static_cast<real>(inverse);
+    to.scale[c + l] = scale;
+    to.shift[c + l] = static_cast<real>(weight[channels + c + l] - mean[l] * double{scale});
+  }
+}
+
+/// `weight`: scale [c], then shift [c].
+void batch_statistics(const ExecutionSpace& exec, const Planes<const real>& x, const real* weight,
+                      double* partial, const NormStatistics& to) {
+  static const std::string sum_label = "carousel::layers::norm_forward_sums";
+  static const std::string label = "carousel::layers::norm_forward_statistics";
+  // Sums of squares about some value of the channel lose nothing where its mean is large.
+  for_each_task(exec, sum_label, x.images * x.blocks, [=](int task) {
+    const real* plane = x.plane(task / x.blocks, task % x.blocks);
+    const Wide pivot = widened(load(x.plane(0, task % x.blocks)));
+    Sums sums;
+    for (std::int64_t p = 0; p < x.plane_size(); p += lanes) {
+      const Wide d = widened(load(plane + p)) - pivot;
+      sums.first += d;
+      sums.second += d * d;
+    }
+    at(partial, task) = sums;
+  });
+  const int channels = x.blocks * lanes;
+  const double count = values_of(x);
+  for_each_task(exec, label, x.blocks, [=](int block) {
+    const int c = block * lanes;
+    const Sums sums = total(partial, x, block);
+    const Wide from_pivot = sums.first / count;
+    const Wide mean = widened(load(x.plane(0, block))) + from_pivot;
+    const Wide spread = sums.second / count - from_pivot * from_pivot;
+    const Wide variance = spread < 0 ? Wide{} : spread;  // by rounding, where all are equal
+    store(to.mean + c, __builtin_convertvector(mean, Lanes));
+    store(to.variance + c, __builtin_convertvector(variance * (count / (count - 1)), Lanes));
+    put_scale(mean, variance, weight, channels, c, to);
+  });
+}
+
+/// Scale and shift alone, from running mean [c] and variance [c].
+void running_statistics(const ExecutionSpace& exec, int channels, const real* weight,
+                        const real* running, const NormStatistics& to) {
+  static const std::string label = "carousel::layers::norm_forward_running";
+  for_each_task(exec, label, channels / lanes, [=](int block) {
+    const int c = block * lanes;
+    put_scale(widened(load(running + c)), widened(load(running + channels + c)), weight, channels,
+              c, to);
+  });
+}
+
+}  // namespace
+
+NormStatistics find_statistics(const ExecutionSpace& exec, const ForwardArguments& arguments,
+                               std::span<std::byte> workspace) {
+  const Planes<const real> x(arguments.input);
+  const NormStatistics statistics(arguments.saved, x.blocks * lanes);
+  if (arguments.again) return statistics;
+  if (arguments.training)
+    batch_statistics(exec, x, arguments.parameters, reinterpret_cast<double*>(workspace.data()),
+                     statistics);
+  else
+    running_statistics(exec, x.blocks * lanes, arguments.parameters, arguments.buffers, statistics);
+  return statistics;
+}
+
+void norm_gradient(const ExecutionSpace& exec, Mask mask, const NormGradient& tensors,
+                   const NormStatistics& saved, double* partial, real* d_weight, real* statistics) {
+  if (mask == Mask::none)
+    run_gradient<Mask::none>(exec, tensors, saved, partial, d_weight, statistics);
+  else if (mask == Mask::input)
+    run_gradient<Mask::input>(exec, tensors, saved, partial, d_weight, statistics);
+  else
+    run_gradient<Mask::output>(exec, tensors, saved, partial, d_weight, statistics);
+}
+
+}  // namespace carousel::blocked

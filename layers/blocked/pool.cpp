@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/blocked/pool.hpp"
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+#include "layers/blocked/norm_kernels.hpp"
+#include "layers/blocked/tasks.hpp"
+
+namespace carousel::blocked {
+namespace {
+
+/// A whole number beside every number of a register, and such numbers as bytes.
+using Whole = decltype(Lanes{} < Lanes{});
+using Octets = std::int8_t __attribute__((vector_size(lanes), aligned(1), may_alias));
+
+/// The windows of a pooling, along either axis.
+struct Pooling {
+  Window window;
+
+  /// First tap of window o that is in the image.
+  [[nodiscard]] int begin(int o) const { return std::max(0, window.padding - o * window.stride); }
+  [[nodiscard]] int end(int o, int size) const {
+    return std::min(window.kernel, size + window.padding - o * window.stride);
+  }
+  [[nodiscard]] int pixel(int o, int tap) const { return o * window.stride + tap - window.padding; }
+  /// First window that has pixel i, and the one behind the last of `count`.
+  [[nodiscard]] int first_window(int i) const {
+    const int reach = i + window.padding - window.kernel;
+    return reach < 0 ? 0 : reach / window.stride + 1;
+  }
+  [[nodiscard]] int end_window(int i, int count) const {
+    return std::min((i + window.padding) / window.stride + 1, count);
+  }
+};
+
+template <class Source>
+void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Planes<const real>& x,
+                  const Source& source, const Planes<real>& y, std::int8_t* indices) {
+  static const std::string label = "carousel::layers::max_pool_forward";
+  for_each_task(exec, label, x.images * x.blocks, [=](int task) {
+    const int image = task / x.blocks;
+    const int block = task % x.blocks;
+    real* to = y.plane(image, block);
+    std::int8_t* index = indices + task * y.plane_size();
+    for (int oy = 0; oy < y.h; ++oy) {
+      for (int ox = 0; ox < y.w; ++ox, to += lanes, index += lanes) {
+        Lanes best = {};
+        Whole place = {};
+        bool is_first = true;
+        for (int r = pooling.begin(oy); r < pooling.end(oy, x.h); ++r) {
+          for (int s = pooling.begin(ox); s < pooling.end(ox, x.w); ++s) {
+            const Lanes value = source(
+                load(x.pixel(image, block, pooling.pixel(oy, r), pooling.pixel(ox, s))), block);
+            // Not a number is larger than all numbers, as in PyTorch.
+            Whole wins = (value > best) | ((value != value) & (best == best));
+            if (is_first) wins = Whole{} == Whole{};
+            best = wins ? value : best;
+            place = wins ? Whole{} + (r * pooling.window.kernel + s) : place;
+            is_first = false;
+          }
+        }
+        store(to, best);
+        *reinterpret_cast<Octets*>(index) = __builtin_convertvector(place, Octets);
+      }
+    }
+  });
+}
+
+/// d_x = or += what the windows that a pixel won hand back; where the output is not above zero,
+/// nothing if it was rectified.
+template <bool rectified>
+void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Planes<const real>& y,
+               const Planes<const real>& d_y, const std::int8_t* indices, const Planes<real>& d_x,
+               bool adds) {
+  static const std::string label = "carousel::layers::max_pool_backward";
+  for_each_task(exec, label, y.images * y.blocks, [=](int task) {
+    const int image = task / y.blocks;
+    const int block = task % y.blocks;
+    real* to = d_x.plane(image, block);
+    const std::int64_t first = task * y.plane_size();
+    for (int iy = 0; iy < d_x.h; ++iy) {
+      for (int ix = 0; ix < d_x.w; ++ix, to += lanes) {
+        Lanes sum = adds ? load(to) : Lanes{};
+        for (int oy = pooling.first_window(iy); oy < pooling.end_window(iy, y.h); ++oy) {
+          for (int ox = pooling.first_window(ix); ox < pooling.end_window(ix, y.w); ++ox) {
+            const std::int64_t o = first + (std::int64_t{oy} * y.w + ox) * lanes;
+            const int tap =
+                (iy - pooling.pixel(oy, 0)) * pooling.window.kernel + ix - pooling.pixel(ox, 0);
+            const Octets index = *reinterpret_cast<const Octets*>(indices + o);
+            Whole wins = __builtin_convertvector(index, Whole) == tap;
+            if constexpr (rectified) wins &= load(y.data + o) > Lanes{};
+            sum += wins ? load(d_y.data + o) : Lanes{};
+          }
+        }
+        store(to, sum);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+MaxPool::MaxPool(const LayerSpec& spec, int samples, const Engine& engine)
+    : channels_(spec.input().channels),
+      kind_(spec.as<kind::MaxPool>()),
+      indices_(spec.saved_offset(kind_.normalises ? 1 : 0, samples)),
+      workspace_(engine.workspace) {
+  const Window& window = kind_.window;
+  CAROUSEL_CHECK(window.kernel >= 1 && 2 * window.padding <= window.kernel && window.kernel <= 11,
+                 "pooling {} has windows of {} with a padding of {}", spec.name, window.kernel,
+                 window.padding);
+  CAROUSEL_CHECK(spec.input().channels % lanes == 0, "pooling {} of {} channels", spec.name,
+                 spec.input().channels);
+}
+
+void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  const Pooling pooling = {kind_.window};
+  const Planes<const real> x(arguments.input);
+  const Planes<real> y(arguments.output);
+  auto* indices = reinterpret_cast<std::int8_t*>(arguments.saved + indices_);
+  if (!kind_.normalises) return find_largest(exec, pooling, x, Plain{}, y, indices);
+  const NormStatistics statistics = find_statistics(exec, arguments, workspace_);
+  find_largest(exec, pooling, x, NormRelu{statistics.scale, statistics.shift}, y, indices);
+}
+
+void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  const Pooling pooling = {kind_.window};
+  const Planes<const real> y(arguments.output);
+  const Planes<const real> d_y((ConstTensor(arguments.d_output)));
+  const Planes<real> d_x(arguments.d_input);
+  const auto* indices = reinterpret_cast<const std::int8_t*>(arguments.saved + indices_);
+  if (!kind_.normalises) {
+    if (d_x.data != nullptr)
+      hand_back<false>(exec, pooling, y, d_y, indices, d_x, arguments.adds_input);
+    return;
+  }
+  CAROUSEL_CHECK(d_x.data != nullptr && !arguments.adds_input,
+                 "what is normalised has one reader, and its batch norm learns");
+  hand_back<true>(exec, pooling, y, d_y, indices, d_x, false);
+  norm_gradient(
+      exec, Mask::none, {.x = Planes<const real>(arguments.input), .d_y = d_x, .d_x = d_x},
+      NormStatistics(const_cast<std::byte*>(arguments.saved), channels_),
+      reinterpret_cast<double*>(workspace_.data()), arguments.d_parameters, arguments.statistics);
+}
+
+AveragePool::AveragePool(const LayerSpec& spec) {
+  CAROUSEL_CHECK(
+      spec.as<kind::AveragePool>().window.kernel == 0 && spec.input().channels % lanes == 0,
+      "average pooling {} is not one of whole images of blocks", spec.name);
+}
+
+void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  static const std::string label = "carousel::layers::average_pool_forward";
+  const Planes<const real> x(arguments.input);
+  real* y = arguments.output.data;
+  for_each_task(exec, label, x.images * x.blocks, [=](int task) {
+    const real* plane = x.plane(task / x.blocks, task % x.blocks);
+    Lanes sum = {};
+    for (std::int64_t p = 0; p < x.plane_size(); p += lanes) sum += load(plane + p);
+    store(y + std::int64_t{task} * lanes, sum / static_cast<real>(x.h * x.w));
+  });
+}
+
+void AveragePool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::average_pool_backward";
+  if (arguments.d_input.data == nullptr) return;
+  const Planes<real> d_x(arguments.d_input);
+  const real* d_y = arguments.d_output.data;
+  const bool adds = arguments.adds_input;
+  for_each_task(exec, label, d_x.images * d_x.blocks, [=](int task) {
+    real* plane = d_x.plane(task / d_x.blocks, task % d_x.blocks);
+    const Lanes d = load(d_y + std::int64_t{task} * lanes) / static_cast<real>(d_x.h * d_x.w);
+    for (std::int64_t p = 0; p < d_x.plane_size(); p += lanes)
+      store(plane + p, adds ? load(plane + p) + d : d);
+  });
+}
+
+}  // namespace carousel::blocked

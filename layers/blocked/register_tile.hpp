@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The sums that one thread holds in registers, which all products of the blocked kernels are made
+// of. Every sum is one chain of multiply-adds in the order of l, whatever the shape of the tile.
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "layers/blocked/lanes.hpp"
+
+namespace carousel::blocked {
+
+/// Registers side by side in a tile, where there are as many.
+inline constexpr int tile_vectors = 2;
+/// Most rows of a tile: sums, factors and one number take all registers.
+inline constexpr int tile_rows = (registers - tile_vectors - 1) / tile_vectors;
+
+/// Rows x Vectors registers of sums of products a(row, l) * b(l, column).
+template <int Rows, int Vectors>
+struct RegisterTile {
+  Lanes sum[Rows][Vectors];
+
+  [[gnu::always_inline]] void clear() {
+    CAROUSEL_UNROLL_ALL
+    for (int r = 0; r < Rows; ++r) {
+      CAROUSEL_UNROLL_ALL
+      for (int v = 0; v < Vectors; ++v) sum[r][v] = Lanes{};
+    }
+  }
+  /// Strides in numbers, between rows and between registers of a row.
+  [[gnu::always_inline]] void fetch(const real* from, std::int64_t row, std::int64_t vector) {
+    CAROUSEL_UNROLL_ALL
+    for (int r = 0; r < Rows; ++r) {
+      CAROUSEL_UNROLL_ALL
+      for (int v = 0; v < Vectors; ++v) sum[r][v] = load(from + r * row + v * vector);
+    }
+  }
+  [[gnu::always_inline]] void put(real* to, std::int64_t row, std::int64_t vector) const {
+    CAROUSEL_UNROLL_ALL
+    for (int r = 0; r < Rows; ++r) {
+      CAROUSEL_UNROLL_ALL
+      for (int v = 0; v < Vectors; ++v) store(to + r * row + v * vector, sum[r][v]);
+    }
+  }
+
+  /// Adds k products, with a(r, l) = a[r * a_row + l] and b(l, v) = b[l * b_step + v * lanes ...].
+  [[gnu::always_inline]] void add_rows(int k, const real* a, std::int64_t a_row, const real* b,
+                                       std::int64_t b_step) {
+    // Three rows share a pointer, so that all of them fit the processor's sixteen.
+    constexpr int pointers = (Rows + 2) / 3;
+    const real* at[pointers];
+    CAROUSEL_UNROLL_ALL
+    for (int p = 0; p < pointers; ++p) at[p] = a + 3 * p * a_row;
+    for (int l = 0; l < k; ++l, b += b_step) {
+      Lanes factor[Vectors];
+      CAROUSEL_UNROLL_ALL
+      for (int v = 0; v < Vectors; ++v) factor[v] = load(b + v * lanes);
+      CAROUSEL_UNROLL_ALL
+      for (int r = 0; r < Rows; ++r) {
+        const real number = at[r / 3][r % 3 * a_row];
+        CAROUSEL_UNROLL_ALL
+        for (int v = 0; v < Vectors; ++v) sum[r][v] += number * factor[v];
+      }
+      CAROUSEL_UNROLL_ALL
+      for (int p = 0; p < pointers; ++p) ++at[p];
+    }
+  }
+
+  /// Adds k products, with a(r, l) = a[l * a_step + r] and b(l, v) = b[l * b_step + v * b_vector].
+  [[gnu::always_inline]] void add_columns(int k, const real* a, std::int64_t a_step, const real* b,
+                                          std::int64_t b_step, std::int64_t b_vector) {
+    for (int l = 0; l < k; ++l, a += a_step, b += b_step) {
+      Lanes factor[Vectors];
+      CAROUSEL_UNROLL_ALL
+      for (int v = 0; v < Vectors; ++v) factor[v] = load(b + v * b_vector);
+      CAROUSEL_UNROLL_ALL
+      for (int r = 0; r < Rows; ++r) {
+        CAROUSEL_UNROLL_ALL
+        for (int v = 0; v < Vectors; ++v) sum[r][v] += a[r] * factor[v];
+      }
+    }
+  }
+};
+
+/// Calls function(std::integral_constant<int, rows>) for 1 <= rows <= Most.
+template <int Most, class Function>
+[[gnu::always_inline]] inline void with_rows(int rows, const Function& function) {
+  const auto call = [&]<int... R>(std::integer_sequence<int, R...>) {
+    static_cast<void>(
+        ((rows == R + 1 && (function(std::integral_constant<int, R + 1>()), true)) || ...));
+  };
+  call(std::make_integer_sequence<int, Most>());
+}
+
+/// Part `index` of `count` numbers in equal parts, as far as that goes, of at most `most`.
+struct Segment {
+  int first;
+  int size;
+};
+[[nodiscard]] constexpr int segments(int count, int most) {
+  return (count + most - 1) / most;
+}
+[[nodiscard]] constexpr Segment segment(int count, int parts, int index) {
+  const auto begin = [&](std::int64_t part) { return static_cast<int>(count * part / parts); };
+  return {begin(index), begin(index + 1) - begin(index)};
+}
+
+}  // namespace carousel::blocked

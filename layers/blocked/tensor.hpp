@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How the blocked kernels find numbers of an activation, and what they make of them on the way: as
+// they are, or normalised and rectified, so that such an activation need not be kept.
+
+#include <cstdint>
+
+#include "core/engine/layer.hpp"
+#include "layers/blocked/lanes.hpp"
+
+namespace carousel::blocked {
+
+/// A borrowed activation [n][c / lanes][h][w][lanes].
+template <class Real>
+struct Planes {
+  Real* data = nullptr;
+  int images = 0;
+  int blocks = 0;
+  int h = 0;
+  int w = 0;
+
+  Planes() = default;
+  explicit Planes(const BasicTensor<Real>& tensor)
+      : data(tensor.data),
+        images(tensor.n),
+        blocks(tensor.shape.channels / lanes),
+        h(tensor.shape.height),
+        w(tensor.shape.width) {}
+
+  [[nodiscard]] std::int64_t plane_size() const { return std::int64_t{h} * w * lanes; }
+  [[nodiscard]] Real* plane(int image, int block) const {
+    return data + (std::int64_t{image} * blocks + block) * plane_size();
+  }
+  [[nodiscard]] Real* pixel(int image, int block, int y, int x) const {
+    return plane(image, block) + (std::int64_t{y} * w + x) * lanes;
+  }
+};
+
+/// The numbers as they are.
+struct Plain {
+  static constexpr bool changes = false;
+  [[nodiscard]] Lanes operator()(const Lanes& x, int /*block*/) const { return x; }
+};
+
+/// max(0, scale x + shift), with a scale and a shift of each channel: batch norm and ReLU.
+struct NormRelu {
+  static constexpr bool changes = true;
+  const real* scale;
+  const real* shift;
+
+  [[nodiscard]] Lanes operator()(const Lanes& x, int block) const {
+    return rectified(x * load(scale + block * lanes) + load(shift + block * lanes));
+  }
+};
+
+}  // namespace carousel::blocked

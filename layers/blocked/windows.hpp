@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a direct convolution reads for its outputs: which taps, where they are, and a copy of the
+// rows that they meet, with zeros around the image.
+
+#include <algorithm>
+#include <vector>
+
+#include "layers/blocked/tensor.hpp"
+
+namespace carousel::blocked {
+
+/// Output pixel (y, x) of a grid meets, at this tap, input pixel (y step + tap.y, x step + tap.x).
+struct Tap {
+  int y;
+  int x;
+  int number;  // among the taps of the weights
+};
+
+/// For every pixel of a grid, the numbers that its sum runs over: taps, blocks of channels, and
+/// `depth` numbers that lie together. The grid may be every out_step-th pixel of the output.
+struct Windows {
+  std::vector<Tap> taps;
+  int step = 1;  // in the input, from one pixel of the grid to the next
+  int h = 0;     // of the grid
+  int w = 0;
+  int out_step = 1;
+  int out_y = 0;
+  int out_x = 0;
+  int pixel = lanes;  // numbers from one pixel of the input to the next
+  int depth = lanes;
+};
+
+/// Rows of an input with all columns that the taps meet; beyond the image are zeros.
+struct Region {
+  int top;   // first row, may be negative
+  int left;  // first column, may be negative
+  int rows;
+  int columns;
+
+  /// What rows first ... first + grid_rows - 1 of the grid meet.
+  Region(const Windows& windows, int first, int grid_rows) {
+    const auto [up, down] = std::ranges::minmax(windows.taps, {}, &Tap::y);
+    const auto [begin, end] = std::ranges::minmax(windows.taps, {}, &Tap::x);
+    const int span = (windows.depth + windows.pixel - 1) / windows.pixel;  // columns of a tap
+    top = first * windows.step + up.y;
+    left = begin.x;
+    rows = (grid_rows - 1) * windows.step + down.y - up.y + 1;
+    columns = (windows.w - 1) * windows.step + end.x - begin.x + span;
+  }
+  [[nodiscard]] std::int64_t pixels() const { return std::int64_t{rows} * columns; }
+  [[nodiscard]] bool inside(int h, int w) const {
+    return top >= 0 && left >= 0 && top + rows <= h && left + columns <= w;
+  }
+};
+
+/// Where a sum finds its numbers: in a tensor, or in a copy of a region of it.
+struct WindowSource {
+  const real* data;  // of row `top` and column `left`
+  int top;
+  int left;
+  std::int64_t row;    // numbers from one row to the next
+  std::int64_t block;  // numbers from one block of channels to the next
+
+  [[nodiscard]] const real* at(const Windows& windows, int y, int x, int b, const Tap& tap) const {
+    return data + b * block + (y * windows.step + tap.y - top) * row +
+           (x * windows.step + tap.x - left) * std::int64_t{windows.pixel};
+  }
+};
+
+/// An activation as the input of windows, read through a source.
+template <class Source>
+struct BlockedInput {
+  Planes<const real> x;
+  Source source;
+
+  [[nodiscard]] int images() const { return x.images; }
+  [[nodiscard]] int blocks() const { return x.blocks; }
+  [[nodiscard]] bool copies(const Windows& windows) const {
+    return Source::changes || !Region(windows, 0, windows.h).inside(x.h, x.w);
+  }
+  /// All blocks from `first` on as they lie.
+  [[nodiscard]] WindowSource direct(int image, int first) const {
+    return {x.plane(image, first), 0, 0, std::int64_t{x.w} * lanes, x.plane_size()};
+  }
+  /// Copies a region of `count` blocks: [block][rows][columns][lanes].
+  WindowSource copy(const Region& region, int image, int first, int count, real* to) const {
+    for (int b = 0; b < count; ++b)
+      copy_block(region, image, first + b, to + b * region.pixels() * lanes);
+    return {to, region.top, region.left, std::int64_t{region.columns} * lanes,
+            region.pixels() * lanes};
+  }
+
+ private:
+  void copy_block(const Region& region, int image, int block, real* to) const {
+    const int begin = std::clamp(-region.left, 0, region.columns);
+    const int end = std::clamp(x.w - region.left, begin, region.columns);
+    for (int r = 0; r < region.rows; ++r, to += std::int64_t{region.columns} * lanes) {
+      const int y = region.top + r;
+      if (y < 0 || y >= x.h) {
+        std::fill_n(to, std::int64_t{region.columns} * lanes, real(0));
+        continue;
+      }
+      const real* from = x.plane(image, block) + (std::int64_t{y} * x.w + region.left) * lanes;
+      std::fill_n(to, begin * lanes, real(0));
+      for (int c = begin; c < end; ++c)
+        store(to + c * lanes, source(load(from + c * lanes), block));
+      std::fill_n(to + end * lanes, (region.columns - end) * lanes, real(0));
+    }
+  }
+};
+
+/// Images [n, c, h, w] of files as the input of windows. Copies have the channels of a pixel side
+/// by side, so that a row of a window is one tap.
+struct ImageInput {
+  ConstTensor x;
+
+  [[nodiscard]] int images() const { return x.n; }
+  [[nodiscard]] static int blocks() { return 1; }
+  [[nodiscard]] static bool copies(const Windows& /*windows*/) { return true; }
+  [[nodiscard]] WindowSource direct(int /*image*/, int /*first*/) const { return {}; }
+  /// [rows][columns][c]
+  WindowSource copy(const Region& region, int image, int /*first*/, int /*count*/, real* to) const {
+    const SampleShape& shape = x.shape;
+    const real* from = x.data + image * shape.size();
+    real* next = to;
+    for (int r = 0; r < region.rows; ++r) {
+      const int y = region.top + r;
+      for (int c = 0; c < region.columns; ++c) {
+        const int column = region.left + c;
+        const bool exists = y >= 0 && y < shape.height && column >= 0 && column < shape.width;
+        for (int k = 0; k < shape.channels; ++k, ++next) {
+          const std::int64_t row = std::int64_t{k} * shape.height + y;
+          *next = exists ? from[row * shape.width + column] : real(0);
+        }
+      }
+    }
+    return {to, region.top, region.left, std::int64_t{region.columns} * shape.channels, 0};
+  }
+};
+
+}  // namespace carousel::blocked

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which layers of residual networks become one, how their activations lie, and how many bytes
+// backward finds of them. What the kernels compute is tested with the layers.
+
+#include "core/model/kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace carousel {
+namespace {
+
+constexpr int block = 16;
+const SampleShape cifar = {3, 32, 32};
+const SampleShape photograph = {3, 224, 224};
+
+std::vector<std::string> names(const Model& model, std::vector<ParameterSpec> LayerSpec::*tensors) {
+  std::vector<std::string> all;
+  for (const LayerSpec& layer : model.layers) {
+    for (const ParameterSpec& tensor : layer.*tensors) all.push_back(tensor.name);
+  }
+  return all;
+}
+
+double saved_megabytes(const Model& model, Recompute recompute) {
+  const auto saved = saved_per_sample(choose_kernels(model, {block, true, recompute}));
+  const auto bytes = std::accumulate(saved.begin(), saved.end(), std::int64_t{0});
+  return 1e-6 * static_cast<double>(bytes) * (4.0 / sizeof(real));
+}
+
+const LayerSpec& layer_of(const Model& model, const std::string& parameter) {
+  for (const LayerSpec& layer : model.layers) {
+    for (const ParameterSpec& tensor : layer.parameters) {
+      if (tensor.name == parameter) return layer;
+    }
+  }
+  ADD_FAILURE() << parameter;
+  return model.layers.front();
+}
+
+TEST(Kernels, ChangeNoParameter) {
+  for (const Model& model : {build_resnet(20, Stem::cifar, cifar, 10),
+                             build_resnet(50, Stem::imagenet, photograph, 1000)}) {
+    for (const Recompute recompute : {Recompute::none, Recompute::cheap, Recompute::stage}) {
+      const Model chosen = choose_kernels(model, {block, true, recompute});
+      EXPECT_LT(chosen.layers.size(), model.layers.size());
+      EXPECT_EQ(names(chosen, &LayerSpec::parameters), names(model, &LayerSpec::parameters));
+      EXPECT_EQ(names(chosen, &LayerSpec::buffers), names(model, &LayerSpec::buffers));
+      EXPECT_EQ(chosen.recomputes_stages, recompute == Recompute::stage);
+      check_tensors(chosen);
+    }
+  }
+}
+
+TEST(Kernels, FuseNormsWithTheirNeighbours) {
+  const Model model = choose_kernels(build_resnet(50, Stem::imagenet, photograph, 1000), {block});
+  EXPECT_EQ(layer_of(model, "bn1.weight").label(), "norm+relu+max_pool maxpool");
+  EXPECT_EQ(layer_of(model, "layer1.0.bn1.weight").label(), "norm+relu+winograd layer1.0.conv2");
+  EXPECT_EQ(layer_of(model, "layer2.0.bn1.weight").label(), "norm+relu+convolution layer2.0.conv2");
+  EXPECT_EQ(layer_of(model, "layer1.0.bn2.weight").label(), "norm+relu+convolution layer1.0.conv3");
+  EXPECT_EQ(layer_of(model, "layer1.0.bn3.weight").label(), "batch_norm+add+relu layer1.0.bn3");
+  EXPECT_EQ(layer_of(model, "layer1.0.downsample.1.weight").label(),
+            "batch_norm layer1.0.downsample.1");
+  EXPECT_EQ(layer_of(model, "conv1.weight").label(), "convolution conv1");
+  const Model direct = choose_kernels(build_resnet(50, Stem::imagenet, photograph, 1000),
+                                      {block, false, Recompute::none});
+  EXPECT_EQ(layer_of(direct, "layer1.0.conv2.weight").label(), "convolution layer1.0.conv2");
+  EXPECT_EQ(layer_of(direct, "layer1.0.bn1.weight").label(), "batch_norm+relu layer1.0.bn1");
+}
+
+// Images come as files have them, and the classifier reads plain features.
+TEST(Kernels, KeepBlocksBetweenImagesAndClassifier) {
+  const Model model = choose_kernels(build_resnet(18, Stem::cifar, cifar, 10), {block});
+  bool behind_pool = false;
+  for (const LayerSpec& layer : model.layers) {
+    behind_pool = behind_pool || layer.is<kind::AveragePool>();
+    EXPECT_EQ(layer.output_format.block, behind_pool ? 1 : block) << layer.label();
+  }
+  EXPECT_TRUE(behind_pool);
+}
+
+TEST(Kernels, AreThePortableOnesWhereBlocksDoNotFit) {
+  const Model resnet = build_resnet(20, Stem::cifar, cifar, 10);  // groups of 16, 32, 64 channels
+  for (const int none : {1, 24, 32})
+    EXPECT_EQ(to_string(choose_kernels(resnet, {none})), to_string(resnet));
+  const Model mlp = build_mlp({64, 32, 10}, {1, 8, 8}, 10);
+  EXPECT_EQ(to_string(choose_kernels(mlp, {block})), to_string(mlp));
+}
+
+// PyTorch's hooks find 4.71 and 86.0 MB, with a mask for each ReLU besides.
+TEST(Kernels, SaveLittle) {
+  const Model resnet18 = build_resnet(18, Stem::cifar, cifar, 10);
+  EXPECT_LE(saved_megabytes(resnet18, Recompute::cheap), 3.45);
+  EXPECT_LE(saved_megabytes(resnet18, Recompute::none), 4.72);
+  const Model resnet50 = build_resnet(50, Stem::imagenet, photograph, 1000);
+  EXPECT_LE(saved_megabytes(resnet50, Recompute::cheap), 68);
+  EXPECT_LE(saved_megabytes(resnet50, Recompute::none), 90);
+}
+
+}  // namespace
+}  // namespace carousel
