@@ -27,7 +27,9 @@ std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block) {
   const int in = spec.input().channels;
   const int out = spec.output.channels;
   const std::int64_t tile = tile_bytes(in, out, block);
-  return {{winograd_products * real_bytes * in * out, winograd_tiles(spec.input()) * tile,
+  const std::int64_t weights = winograd_matrix(std::int64_t{in} * out, block);
+  const std::int64_t gaps = 2 * winograd_matrix(0, block);  // of both tensors of tiles
+  return {{winograd_products * real_bytes * (weights + gaps), winograd_tiles(spec.input()) * tile,
            most_tiles(in, out, block) * tile}};
 }
 

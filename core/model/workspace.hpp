@@ -26,6 +26,12 @@ inline constexpr int winograd_tile = 4;
   return std::int64_t{channels} + block;
 }
 
+/// From one of the 36 matrices of a transformed tensor to the next, in numbers: a block more than
+/// they have, so that the same place of all of them is not in one set of a cache.
+[[nodiscard]] constexpr std::int64_t winograd_matrix(std::int64_t numbers, int block) {
+  return numbers + block;
+}
+
 /// Of `tiles`, those that the gradient of the weights transforms before it multiplies.
 [[nodiscard]] int winograd_tiles_at_once(int tiles, int channels_in, int channels_out, int block);
 

@@ -13,23 +13,27 @@
 
 namespace carousel::blocked {
 
+/// One thread each; whoever is done takes the next, since a core may be slower than another.
+using TaskPolicy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>>;
+using Task = TaskPolicy::member_type;
+
 /// Calls work(task, scratch) for 0 <= task < tasks, with `scratch` room for so many numbers.
 template <class Work>
 void for_each_task(const ExecutionSpace& exec, const std::string& label, int tasks,
                    std::int64_t scratch, const Work& work) {
   const std::int64_t bytes = align_up(scratch * std::int64_t{sizeof(real)});
-  TeamPolicy policy(exec, tasks, 1);
+  TaskPolicy policy(exec, tasks, 1);
   policy.set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(bytes + tensor_alignment)));
-  Kokkos::parallel_for(label, policy, [=](const Team& team) {
-    auto* memory = team.team_scratch(1).get_shmem_aligned(bytes, tensor_alignment);
-    work(team.league_rank(), static_cast<real*>(memory));
+  Kokkos::parallel_for(label, policy, [=](const Task& task) {
+    auto* memory = task.team_scratch(1).get_shmem_aligned(bytes, tensor_alignment);
+    work(task.league_rank(), static_cast<real*>(memory));
   });
 }
 template <class Work>
 void for_each_task(const ExecutionSpace& exec, const std::string& label, int tasks,
                    const Work& work) {
-  Kokkos::parallel_for(label, TeamPolicy(exec, tasks, 1),
-                       [=](const Team& team) { work(team.league_rank()); });
+  Kokkos::parallel_for(label, TaskPolicy(exec, tasks, 1),
+                       [=](const Task& task) { work(task.league_rank()); });
 }
 
 }  // namespace carousel::blocked

@@ -7,6 +7,7 @@
 #include "core/base/range.hpp"
 #include "layers/blocked/register_tile.hpp"
 #include "layers/blocked/tasks.hpp"
+#include "layers/blocked/weight_block.hpp"
 #include "layers/blocked/winograd_tiles.hpp"
 
 namespace carousel::blocked::winograd {
@@ -38,9 +39,10 @@ void multiply(int tiles, int blocks_in, int blocks_out, const real* v, const rea
               std::int64_t v_matrix, std::int64_t m_matrix) {
   const int channels = blocks_in * lanes;
   const int parts = segments(tiles, tile_rows);
-  const std::int64_t panel = std::int64_t{channels} * Vectors * lanes;
-  for (int k = 0; k < products; ++k, v += v_matrix, m += m_matrix) {
-    for (int b = 0; b < blocks_out; b += Vectors, u += panel) {
+  const std::int64_t panel = std::int64_t{channels} * lanes;
+  const std::int64_t u_matrix = winograd_matrix(panel * blocks_out, lanes);
+  for (int k = 0; k < products; ++k, v += v_matrix, u += u_matrix, m += m_matrix) {
+    for (int b = 0; b < blocks_out; b += Vectors) {
       for (int p = 0; p < parts; ++p) {
         const Segment rows = segment(tiles, parts, p);
         const real* from = v + rows.first * pitch(blocks_in);
@@ -48,7 +50,7 @@ void multiply(int tiles, int blocks_in, int blocks_out, const real* v, const rea
         with_rows<tile_rows>(rows.size, [&](auto count) {
           RegisterTile<count, Vectors> sums;
           sums.clear();
-          sums.add_rows(channels, from, pitch(blocks_in), u, Vectors * lanes);
+          sums.add_rows(channels, from, pitch(blocks_in), u + b * panel, Vectors * lanes);
           sums.put(to, pitch(blocks_out), lanes);
         });
       }
@@ -65,13 +67,17 @@ void transform_weights(const ExecutionSpace& exec, const std::string& label, Dir
   const int from = forward ? channels_in : channels_out;
   const int to = forward ? channels_out : channels_in;
   const int vectors = vectors_of(to);
-  const std::int64_t to_stride = forward ? std::int64_t{9} * channels_in : 9;
-  const std::int64_t from_stride = forward ? 9 : std::int64_t{9} * channels_in;
+  const std::int64_t matrix = winograd_matrix(std::int64_t{from} * to, lanes);
   for_each_task(exec, label, to / lanes * (from / lanes), [=](int task) {
     const int block = task / (from / lanes);
     const int first = task % (from / lanes) * lanes;
-    for (int c = first; c < first + lanes; ++c) {
-      const real* source = weights + std::int64_t{block} * lanes * to_stride + c * from_stride;
+    constexpr int taps = WeightBlock::taps;
+    WeightBlock weights_here;
+    weights_here.fetch(weights +
+                           std::int64_t{forward ? block * lanes : first} * channels_in * taps +
+                           std::int64_t{forward ? first : block * lanes} * taps,
+                       channels_in);
+    for (int c = 0; c < lanes; ++c) {
       Lanes half[patch][3];
       CAROUSEL_UNROLL_ALL
       for (int s = 0; s < 3; ++s) {
@@ -79,22 +85,22 @@ void transform_weights(const ExecutionSpace& exec, const std::string& label, Dir
         CAROUSEL_UNROLL_ALL
         for (int r = 0; r < 3; ++r) {
           // The gradient of the input meets the taps in the opposite order.
-          const int tap = forward ? r * 3 + s : 8 - (r * 3 + s);
-          g[r] = gathered(source + tap, to_stride);
+          g[r] = forward ? weights_here.of_input(c, r * 3 + s)
+                         : weights_here.of_output(c, 8 - (r * 3 + s));
         }
         Lanes column[patch];
         transform_weight(g, column);
         CAROUSEL_UNROLL_ALL
         for (int i = 0; i < patch; ++i) half[i][s] = column[i];
       }
-      real* target = transformed + (std::int64_t{block / vectors} * from + c) * vectors * lanes +
+      real* target = transformed +
+                     (std::int64_t{block / vectors} * from + first + c) * vectors * lanes +
                      block % vectors * lanes;
       for (int i = 0; i < patch; ++i) {
         Lanes row[patch];
         transform_weight(half[i], row);
         CAROUSEL_UNROLL_ALL
-        for (int j = 0; j < patch; ++j)
-          store(target + std::int64_t{i * patch + j} * from * to, row[j]);
+        for (int j = 0; j < patch; ++j) store(target + (i * patch + j) * matrix, row[j]);
       }
     }
   });
@@ -106,8 +112,8 @@ void convolve(const ExecutionSpace& exec, const std::string& label, const Planes
   const TileGrid grid(x.images, x.h, x.w);
   const int most = tiles_per_task(grid, x.blocks, y.blocks, concurrency(exec));
   const int tasks = segments(grid.size(), most);
-  const std::int64_t v_matrix = most * pitch(x.blocks);
-  const std::int64_t m_matrix = most * pitch(y.blocks);
+  const std::int64_t v_matrix = winograd_matrix(most * pitch(x.blocks), lanes);
+  const std::int64_t m_matrix = winograd_matrix(most * pitch(y.blocks), lanes);
   const int vectors = vectors_of(y.blocks * lanes);
   for_each_task(exec, label, tasks, products * (v_matrix + m_matrix), [=](int task, real* scratch) {
     const Segment part = segment(grid.size(), tasks, task);

@@ -6,6 +6,7 @@
 
 #include "layers/blocked/register_tile.hpp"
 #include "layers/blocked/tasks.hpp"
+#include "layers/blocked/weight_block.hpp"
 #include "layers/blocked/winograd_tiles.hpp"
 
 namespace carousel::blocked::winograd {
@@ -40,7 +41,8 @@ void add_products(int tiles, const real* v, std::int64_t v_row, const real* w, i
 /// d_g = G^T sum G, for one block of the output and one of the input.
 void put_gradients(const real* sum, std::int64_t matrix, std::int64_t row, int channels_in,
                    real* d_weights) {
-  for (int c = 0; c < lanes; ++c, sum += row, d_weights += 9) {
+  WeightBlock gradients;
+  for (int c = 0; c < lanes; ++c, sum += row) {
     Lanes half[3][patch];
     CAROUSEL_UNROLL_ALL
     for (int j = 0; j < patch; ++j) {
@@ -53,14 +55,12 @@ void put_gradients(const real* sum, std::int64_t matrix, std::int64_t row, int c
       for (int r = 0; r < 3; ++r) half[r][j] = column[r];
     }
     for (int r = 0; r < 3; ++r) {
-      Lanes taps[3];
-      transform_d_weight(half[r], taps);
-      for (int s = 0; s < 3; ++s) {
-        for (int l = 0; l < lanes; ++l)
-          d_weights[std::int64_t{l} * channels_in * 9 + r * 3 + s] = taps[s][l];
-      }
+      Lanes row_of_taps[3];
+      transform_d_weight(half[r], row_of_taps);
+      for (int s = 0; s < 3; ++s) gradients.set_of_input(c, r * 3 + s, row_of_taps[s]);
     }
   }
+  gradients.put(d_weights, channels_in);
 }
 
 }  // namespace
@@ -71,13 +71,13 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label,
                      const Planes<const real>& d_y, real* workspace, real* d_weights) {
   const TileGrid grid(x.images, x.h, x.w);
   const int most = winograd_tiles_at_once(grid.size(), x.blocks * lanes, d_y.blocks * lanes, lanes);
-  const std::int64_t v_matrix = most * pitch(x.blocks);
-  const std::int64_t w_matrix = most * pitch(d_y.blocks);
+  const std::int64_t v_matrix = winograd_matrix(most * pitch(x.blocks), lanes);
+  const std::int64_t w_matrix = winograd_matrix(most * pitch(d_y.blocks), lanes);
   real* v = workspace;
   real* w = v + products * v_matrix;
   real* sum = w + products * w_matrix;
   const std::int64_t row = std::int64_t{d_y.blocks} * lanes;
-  const std::int64_t matrix = x.blocks * lanes * row;
+  const std::int64_t matrix = winograd_matrix(x.blocks * lanes * row, lanes);
   const int parts = segments(grid.size(), most);
   for (int p = 0; p < parts; ++p) {
     const Segment part = segment(grid.size(), parts, p);
