@@ -140,6 +140,16 @@ bool is_told(const fs::path& folder) {
   }
 }
 
+/// Whether the folder holds the run of another process than the one named, if one is. Where that
+/// cannot be read it is not known.
+bool is_taken(const fs::path& folder, const std::string& process) {
+  try {
+    return !process.empty() && process_of(read_status(folder)) != process;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// What status.json says, now and of this process.
 std::string status_text(RunStatus status) {
   sign(status);
@@ -342,7 +352,7 @@ const char* to_string(RunState state) {
 
 void StatusFile::write(RunStatus status) {
   const std::lock_guard lock(mutex_);
-  if (closed_ || is_told(folder_) || (!process_.empty() && !is_of(process_))) return;
+  if (closed_ || is_told(folder_) || is_taken(folder_, process_)) return;
   closed_ = status.state != RunState::running;
   std::string text = status_text(std::move(status));
   const std::string path = (folder_ / "status.json").string();
