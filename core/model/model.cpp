@@ -124,8 +124,9 @@ const char* to_string(Stem stem) {
 
 std::string to_string(const Model& model) {
   const std::vector<std::int64_t> saved = saved_per_sample(model);
-  std::string text = fmt::format("{:<34} {:>10} {:>10} {:>11} {:>10}\n", "layer", "output",
-                                 "parameters", "FLOP/sample", "saved");
+  std::string text =
+      fmt::format("{:<34} {:>10} {:>10} {:>11} {:>10}\n", "layer", "output", "parameters",
+                  "FLOP/sample", model.recomputes_stages ? "made again" : "saved");
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const LayerSpec& layer = model.layers[l];
     text += fmt::format("{:<34} {:>10} {:>10} {:>11.0f} {:>10}\n", layer.label(),

@@ -350,9 +350,9 @@ void keep_leaving(std::vector<StageMemory>& stages) {
     const std::int64_t bytes = stage.leaving_offset;
     dropped.push_back(bytes);
     for (LayerPlaces& places : stage.places) {
-      for (Place* place :
-           {&places.inputs[0], &places.inputs[1], &places.output, &places.saved, &places.d_output,
-            &places.d_inputs[0], &places.d_inputs[1], &places.again})
+      for (Place& place : places.inputs) move(place, bytes);
+      for (Place& place : places.d_inputs) move(place, bytes);
+      for (Place* place : {&places.output, &places.saved, &places.d_output, &places.again})
         move(*place, bytes);
     }
     for (CrossingTensor& tensor : stage.arriving) move(tensor.made, bytes);
