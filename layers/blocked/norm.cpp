@@ -10,7 +10,7 @@
 namespace carousel::blocked {
 namespace {
 
-template <bool adds, bool rectifies>
+template <bool Adds, bool Rectifies>
 void apply(const ExecutionSpace& exec, const Planes<const real>& x,
            const Planes<const real>& second, const NormStatistics& statistics,
            const Planes<real>& y) {
@@ -19,14 +19,14 @@ void apply(const ExecutionSpace& exec, const Planes<const real>& x,
     const int image = task / x.blocks;
     const int block = task % x.blocks;
     const real* from = x.plane(image, block);
-    const real* other = adds ? second.plane(image, block) : nullptr;
+    const real* other = Adds ? second.plane(image, block) : nullptr;
     real* to = y.plane(image, block);
     const Lanes scale = load(statistics.scale + block * lanes);
     const Lanes shift = load(statistics.shift + block * lanes);
     for (std::int64_t p = 0; p < x.plane_size(); p += lanes) {
       Lanes value = load(from + p) * scale + shift;
-      if constexpr (adds) value += load(other + p);
-      store(to + p, rectifies ? rectified(value) : value);
+      if constexpr (Adds) value += load(other + p);
+      store(to + p, Rectifies ? rectified(value) : value);
     }
   });
 }

@@ -44,10 +44,10 @@ double values_of(const Planes<const real>& x) {
   return x <= Lanes{} ? Lanes{} : d;
 }
 
-template <Mask mask>
+template <Mask By>
 [[gnu::always_inline]] inline Lanes masked(const NormStatistics& saved, int block, const Lanes& x,
                                            const Lanes& d) {
-  if constexpr (mask == Mask::input)
+  if constexpr (By == Mask::input)
     return where_positive(x * load(saved.scale + block * lanes) + load(saved.shift + block * lanes),
                           d);
   else
@@ -55,7 +55,7 @@ template <Mask mask>
 }
 
 /// Sums of d and of d (x - mean); with Mask::output, d_y becomes d.
-template <Mask mask>
+template <Mask By>
 void sum_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
                    const NormStatistics& saved, double* partial) {
   static const std::string label = "carousel::layers::norm_backward_sums";
@@ -63,14 +63,14 @@ void sum_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
     const int image = task / tensors.x.blocks;
     const int block = task % tensors.x.blocks;
     const real* x = tensors.x.plane(image, block);
-    const real* y = mask == Mask::output ? tensors.y.plane(image, block) : nullptr;
+    const real* y = By == Mask::output ? tensors.y.plane(image, block) : nullptr;
     real* d_y = tensors.d_y.plane(image, block);
     const Wide mean = widened(load(saved.mean + block * lanes));
     Sums sums;
     for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
       const Lanes value = load(x + p);
-      Lanes d = masked<mask>(saved, block, value, load(d_y + p));
-      if constexpr (mask == Mask::output) {
+      Lanes d = masked<By>(saved, block, value, load(d_y + p));
+      if constexpr (By == Mask::output) {
         d = where_positive(load(y + p), d);
         store(d_y + p, d);
       }
@@ -84,7 +84,7 @@ void sum_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
 
 /// After total(): d_x = (d - mean(d) - (x - mean) mean(d (x - mean)) inverse^2) inverse weight; the
 /// scale that forward left is inverse times weight.
-template <Mask mask>
+template <Mask By>
 void spread_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
                       const NormStatistics& saved, double* partial) {
   static const std::string label = "carousel::layers::norm_backward";
@@ -104,18 +104,18 @@ void spread_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
     const Lanes scale = load(saved.scale + block * lanes);
     for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
       const Lanes value = load(x + p);
-      const Lanes d = masked<mask>(saved, block, value, load(d_y + p));
+      const Lanes d = masked<By>(saved, block, value, load(d_y + p));
       const Lanes gradient = (d - of_mean - (value - mean) * of_variance) * scale;
       store(d_x + p, tensors.adds ? load(d_x + p) + gradient : gradient);
     }
   });
 }
 
-template <Mask mask>
+template <Mask By>
 void run_gradient(const ExecutionSpace& exec, const NormGradient& tensors,
                   const NormStatistics& saved, double* partial, real* d_weight, real* statistics) {
   static const std::string label = "carousel::layers::norm_backward_weight";
-  sum_gradients<mask>(exec, tensors, saved, partial);
+  sum_gradients<By>(exec, tensors, saved, partial);
   const int channels = tensors.x.blocks * lanes;
   for_each_task(exec, label, tensors.x.blocks, [=](int block) {
     const int c = block * lanes;
@@ -126,7 +126,7 @@ void run_gradient(const ExecutionSpace& exec, const NormGradient& tensors,
     store(statistics + c, load(saved.mean + c));
     store(statistics + channels + c, load(saved.variance + c));
   });
-  if (tensors.d_x.data != nullptr) spread_gradients<mask>(exec, tensors, saved, partial);
+  if (tensors.d_x.data != nullptr) spread_gradients<By>(exec, tensors, saved, partial);
 }
 
 void put_scale(const Wide& mean, const Wide& variance, const real* weight, int channels, int c,

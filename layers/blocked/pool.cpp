@@ -54,6 +54,7 @@ void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Plan
             const Lanes value = source(
                 load(x.pixel(image, block, pooling.pixel(oy, r), pooling.pixel(ox, s))), block);
             // Not a number is larger than all numbers, as in PyTorch.
+            // NOLINTNEXTLINE(misc-redundant-expression)
             Whole wins = (value > best) | ((value != value) & (best == best));
             if (is_first) wins = Whole{} == Whole{};
             best = wins ? value : best;
@@ -70,7 +71,7 @@ void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Plan
 
 /// d_x = or += what the windows that a pixel won hand back; where the output is not above zero,
 /// nothing if it was rectified.
-template <bool rectified>
+template <bool Rectified>
 void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Planes<const real>& y,
                const Planes<const real>& d_y, const std::int8_t* indices, const Planes<real>& d_x,
                bool adds) {
@@ -90,7 +91,7 @@ void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Planes<
                 (iy - pooling.pixel(oy, 0)) * pooling.window.kernel + ix - pooling.pixel(ox, 0);
             const Octets index = *reinterpret_cast<const Octets*>(indices + o);
             Whole wins = __builtin_convertvector(index, Whole) == tap;
-            if constexpr (rectified) wins &= load(y.data + o) > Lanes{};
+            if constexpr (Rectified) wins &= load(y.data + o) > Lanes{};
             sum += wins ? load(d_y.data + o) : Lanes{};
           }
         }
