@@ -511,9 +511,10 @@ class Refusals(Run):
             self.assertIn("passed all checks", self.carousel("verify", name, code=4).stdout)
 
     def test_status_moves_within_a_segment(self):
+        # A minute for the segment, and a rate at which no processor reaches a loss that diverges.
         process = subprocess.Popen([CAROUSEL, "train", DECK, "run.output=run",
-                                    "train.micro_batch_size=1",
-                                    "model.widths=[64,3000,3000,3000,10]"], cwd=self.folder,
+                                    "train.micro_batch_size=1", "train.optimizer.learning_rate=1e-6",
+                                    "model.widths=[64,4000,4000,4000,10]"], cwd=self.folder,
                                    stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
