@@ -59,13 +59,14 @@ void sum_channels(const ExecutionSpace& exec, const ConstTensor& d_y, real* sums
 
 }  // namespace
 
-Convolution::Convolution(const LayerSpec& spec)
+Convolution::Convolution(const LayerSpec& spec, int before)
     : in_(spec.input()),
       out_(spec.output),
-      window_(spec.as<kind::Convolution>().window),
+      window_(spec.is<kind::Linear>() ? Window{} : spec.as<kind::Convolution>().window),
       taps_(window_.kernel * window_.kernel),
       in_pixels_(in_.height * in_.width),
       out_pixels_(out_.height * out_.width),
+      before_(before),
       has_bias_(spec.parameters.size() == 2) {
   const auto extent = [&](int size) {
     return (size + 2 * window_.padding - window_.kernel) / window_.stride + 1;
@@ -84,10 +85,11 @@ void Convolution::forward(const ExecutionSpace& exec, const ForwardArguments& ar
   const GemmShape shape = {out_.channels, x.n * out_pixels_, k};
   const Vectors weight = {arguments.parameters, k, 1};
   const detail::Windows windows = windows_of(x, out_, window_);
-  const Matrix y = {.data = arguments.output.data,
-                    .row_stride = out_pixels_,
+  const std::int64_t plane = out_pixels_ + before_;
+  const Matrix y = {.data = arguments.output.data + before_,
+                    .row_stride = plane,
                     .block = out_pixels_,
-                    .block_stride = out_.size()};
+                    .block_stride = out_.channels * plane};
   if (has_bias_)
     gemm(exec, label, shape, weight, windows, y,
          AddToRows{arguments.parameters + std::int64_t{out_.channels} * k});
@@ -101,12 +103,14 @@ void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& 
   const ConstTensor& x = arguments.input;
   const ConstTensor d_y = arguments.d_output;
   const int taps = in_.channels * taps_;
+  const std::int64_t plane = out_pixels_ + before_;
   gemm(exec, weight_label, {out_.channels, taps, x.n * out_pixels_},
-       Vectors{d_y.data, out_pixels_, 1, out_pixels_, out_.size()},
+       Vectors{d_y.data + before_, plane, 1, out_pixels_, out_.channels * plane},
        detail::WindowTaps{windows_of(x, out_, window_)}, {arguments.d_parameters, taps});
   if (has_bias_)
     sum_channels(exec, d_y, arguments.d_parameters + std::int64_t{out_.channels} * taps);
   if (arguments.d_input.data == nullptr) return;
+  CAROUSEL_CHECK(before_ == 0, "a convolution of {} before other pixels", to_string(in_));
   // With a stride, most taps meet the zeros between the outputs; networks have few such layers.
   const Vectors weight = {arguments.parameters, taps_, 1, taps_, taps};
   const Vectors pointwise = {arguments.parameters, 1, taps};

@@ -9,10 +9,12 @@
 
 namespace carousel {
 
-/// Parameters: weight [out, in, kernel, kernel], then, if the spec has one, bias [out].
+/// Parameters: weight [out, in, kernel, kernel], then, if the spec has one, bias [out]. A linear
+/// layer of tokens is a convolution of pixels.
 class Convolution final : public Layer {
  public:
-  explicit Convolution(const LayerSpec& spec);
+  /// The outputs of a channel lie behind `before` pixels that others write.
+  explicit Convolution(const LayerSpec& spec, int before = 0);
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
@@ -24,6 +26,7 @@ class Convolution final : public Layer {
   int taps_;  // of one channel
   int in_pixels_;
   int out_pixels_;
+  int before_;
   bool has_bias_;
 };
 

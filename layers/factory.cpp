@@ -7,12 +7,17 @@
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
 #include "layers/add.hpp"
+#include "layers/attention.hpp"
 #include "layers/batch_norm.hpp"
 #include "layers/blocked/factory.hpp"
 #include "layers/convolution.hpp"
 #include "layers/dropout.hpp"
+#include "layers/first_token.hpp"
 #include "layers/flatten.hpp"
+#include "layers/gelu.hpp"
+#include "layers/layer_norm.hpp"
 #include "layers/linear.hpp"
+#include "layers/patch_embedding.hpp"
 #include "layers/pool.hpp"
 #include "layers/relu.hpp"
 #include "layers/softmax_cross_entropy.hpp"
@@ -24,10 +29,14 @@ namespace {
 /// The kernels of each kind, by overload.
 struct Maker {
   const LayerSpec& spec;
+  const Engine& engine;
 
   using Made = std::unique_ptr<Layer>;
   Made operator()(const kind::Flatten&) const { return std::make_unique<Flatten>(); }
-  Made operator()(const kind::Linear&) const { return std::make_unique<Linear>(spec); }
+  Made operator()(const kind::Linear&) const {
+    if (spec.input().height > 1) return std::make_unique<Convolution>(spec);
+    return std::make_unique<Linear>(spec);
+  }
   Made operator()(const kind::Relu&) const { return std::make_unique<Relu>(); }
   Made operator()(const kind::Dropout&) const { return std::make_unique<Dropout>(spec); }
   Made operator()(const kind::Convolution&) const { return std::make_unique<Convolution>(spec); }
@@ -35,6 +44,16 @@ struct Maker {
   Made operator()(const kind::MaxPool&) const { return std::make_unique<MaxPool>(spec); }
   Made operator()(const kind::AveragePool&) const { return std::make_unique<AveragePool>(spec); }
   Made operator()(const kind::Add&) const { return std::make_unique<Add>(spec); }
+  Made operator()(const kind::PatchEmbedding&) const {
+    return std::make_unique<PatchEmbedding>(
+        spec, std::make_unique<Convolution>(convolution_of_patches(spec), 1));
+  }
+  Made operator()(const kind::LayerNorm&) const { return std::make_unique<LayerNorm>(spec); }
+  Made operator()(const kind::Gelu&) const { return std::make_unique<Gelu>(); }
+  Made operator()(const kind::Attention&) const {
+    return std::make_unique<Attention>(spec, engine);
+  }
+  Made operator()(const kind::FirstToken&) const { return std::make_unique<FirstToken>(spec); }
   Made operator()(const kind::SoftmaxCrossEntropy&) const {
     return std::make_unique<SoftmaxCrossEntropy>(spec);
   }
@@ -46,9 +65,10 @@ bool is_blocked(const LayerSpec& spec) {
   return spec.output_format.block > 1 || std::ranges::any_of(spec.inputs, blocked);
 }
 
-/// Kernels that work number by number do it in any order.
-bool works_by_number(const LayerSpec& spec) {
-  return spec.is<kind::Relu>() || spec.is<kind::Add>() || spec.is<kind::Dropout>();
+/// Kernels that work number by number do it in any order, and those of tokens in any blocks.
+bool takes_blocks(const LayerSpec& spec) {
+  return spec.is<kind::Relu>() || spec.is<kind::Add>() || spec.is<kind::Dropout>() ||
+         spec.is<kind::Gelu>() || spec.is<kind::LayerNorm>() || spec.is<kind::FirstToken>();
 }
 
 }  // namespace
@@ -66,12 +86,12 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engi
   if constexpr (runs_on_host) {
     if (is_blocked(spec)) {
       if (auto layer = blocked::make_layer(spec, samples, engine)) return layer;
-      CAROUSEL_CHECK(works_by_number(spec), "{}: no kernels for blocks of channels", spec.label());
+      CAROUSEL_CHECK(takes_blocks(spec), "{}: no kernels for blocks of channels", spec.label());
     }
   } else {
     CAROUSEL_CHECK(!is_blocked(spec), "{}: no kernels for blocks of channels", spec.label());
   }
-  return std::visit(Maker{spec}, spec.kind);
+  return std::visit(Maker{spec, engine}, spec.kind);
 }
 
 }  // namespace carousel

@@ -41,6 +41,11 @@ template <class Space>
   return range(exec, 0, size);
 }
 
+/// 0 ... size - 1 on `exec`, each of which is work enough for a thread of a host to take alone.
+[[nodiscard]] inline RangePolicy pieces(const ExecutionSpace& exec, std::int64_t size) {
+  return {exec, detail::Bound{0}, detail::Bound{size}, Kokkos::ChunkSize(runs_on_host ? 1 : 64)};
+}
+
 /// Threads that run at the same time.
 [[nodiscard]] inline int concurrency(const ExecutionSpace& exec) {
   return detail::concurrency(exec);

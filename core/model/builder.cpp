@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/builder.hpp"
 
+#include <cmath>
+
 #include "core/base/check.hpp"
 
 namespace carousel {
@@ -53,16 +55,20 @@ void ModelBuilder::flatten() {
   layer.in_place = true;
 }
 
-void ModelBuilder::linear(const std::string& name, int features, Initial weight, Initial bias) {
+void ModelBuilder::linear(const std::string& name, int features, const Initial& weight,
+                          const Initial& bias) {
   const int operands = gradients();
   LayerSpec& layer = append(kind::Linear{}, name);
   const int in = layer.input().channels;
-  layer.output = {features};
-  layer.parameters = {{name + ".weight", {features, in}, weight, in},
-                      {name + ".bias", {features}, bias, in}};
-  const double product = 2.0 * in * features;
-  layer.forward_flops = product + features;
-  layer.backward_flops = operands * product + features;
+  layer.output.channels = features;
+  // torch.nn.MultiheadAttention has a linear layer that is no module of its own.
+  const char* separator = name.ends_with("in_proj") ? "_" : ".";
+  layer.parameters = {{name + separator + "weight", {features, in}, weight},
+                      {name + separator + "bias", {features}, bias}};
+  const auto outputs = static_cast<double>(layer.output.size());
+  const double product = 2.0 * in * outputs;
+  layer.forward_flops = product + outputs;
+  layer.backward_flops = operands * product + outputs;
   layer.saves_input = true;
 }
 
@@ -91,8 +97,7 @@ void ModelBuilder::convolution(const std::string& name, int channels, const Wind
   layer.output = after(layer, channels, window);
   layer.parameters = {{name + ".weight",
                        {channels, in, window.kernel, window.kernel},
-                       Initial::kaiming_normal,
-                       channels * area}};
+                       kaiming_normal(channels * area)}};
   const double product = 2.0 * static_cast<double>(in * area * layer.output.size());
   layer.forward_flops = product;
   layer.backward_flops = operands * product;
@@ -102,10 +107,10 @@ void ModelBuilder::convolution(const std::string& name, int channels, const Wind
 void ModelBuilder::batch_norm(const std::string& name) {
   LayerSpec& layer = append(kind::BatchNorm{}, name);
   const std::int64_t channels = layer.input().channels;
-  layer.parameters = {{name + ".weight", {channels}, Initial::ones},
-                      {name + ".bias", {channels}, Initial::zeros}};
-  layer.buffers = {{name + ".running_mean", {channels}, Initial::zeros, 1, false},
-                   {name + ".running_var", {channels}, Initial::ones, 1, false}};
+  layer.parameters = {{name + ".weight", {channels}, ones()},
+                      {name + ".bias", {channels}, zeros()}};
+  layer.buffers = {{name + ".running_mean", {channels}, zeros(), false},
+                   {name + ".running_var", {channels}, ones(), false}};
   // Per pixel; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.
   const auto size = static_cast<double>(layer.input().size());
   layer.forward_flops = 7 * size;
@@ -139,6 +144,74 @@ void ModelBuilder::add(const std::string& name, int shortcut) {
   layer.forward_flops = layer.backward_flops = static_cast<double>(layer.input().size());
   layer.output_recomputable = true;
   layer.in_place = true;
+}
+
+void ModelBuilder::patch_embedding(int features, int patch) {
+  LayerSpec& layer = append(kind::PatchEmbedding{{patch, patch, 0}}, "conv_proj");
+  const SampleShape& image = layer.input();
+  if (image.height % patch != 0 || image.width % patch != 0)
+    fail(ExitCode::usage, "data.file: images of {} are not made of whole patches; model.patch = {}",
+         to_string(image), patch);
+  const int patches = (image.height / patch) * (image.width / patch);
+  const std::int64_t in = image.channels;
+  const std::int64_t taps = in * patch * patch;
+  layer.output = {features, patches + 1, 1};
+  layer.parameters = {{"class_token", {1, 1, features}, zeros()},
+                      {"conv_proj.weight",
+                       {features, in, patch, patch},
+                       normal(std::sqrt(1 / static_cast<double>(taps)))},
+                      {"conv_proj.bias", {features}, zeros()},
+                      {"encoder.pos_embedding", {1, patches + 1, features}, normal(0.02)}};
+  const double product = 2.0 * static_cast<double>(taps) * patches * features;
+  const auto outputs = static_cast<double>(layer.output.size());
+  layer.forward_flops = product + 2 * outputs;
+  layer.backward_flops = product + 2 * outputs;
+  layer.saves_input = true;
+}
+
+void ModelBuilder::layer_norm(const std::string& name) {
+  LayerSpec& layer = append(kind::LayerNorm{}, name);
+  const SampleShape& shape = layer.input();
+  layer.parameters = {{name + ".weight", {shape.channels}, ones()},
+                      {name + ".bias", {shape.channels}, zeros()}};
+  // Per number; forward: mean 1, variance 3, result 4; backward: four sums 6, result 6.
+  const auto size = static_cast<double>(shape.size());
+  layer.forward_flops = 8 * size;
+  layer.backward_flops = 12 * size;
+  layer.saves_input = true;
+  layer.saved = {
+      {"statistics", {0, 2 * std::int64_t{shape.height} * std::int64_t{sizeof(real)}}, true}};
+  layer.output_recomputable = true;
+}
+
+void ModelBuilder::gelu(const std::string& name) {
+  LayerSpec& layer = append(kind::Gelu{}, name);
+  // The error function and, backward, the normal density are about ten operations each.
+  const auto size = static_cast<double>(layer.input().size());
+  layer.forward_flops = 20 * size;
+  layer.backward_flops = 25 * size;
+  layer.saves_input = true;
+  layer.output_recomputable = true;
+}
+
+/// Products of rows and columns of tokens: two forward; backward the scores again and four more.
+void ModelBuilder::attention(const std::string& name, int heads) {
+  LayerSpec& layer = append(kind::Attention{heads}, name);
+  const SampleShape& shape = layer.input();
+  CAROUSEL_CHECK(shape.channels % (3 * heads) == 0, "{}: {} heads of {}", name, heads,
+                 to_string(shape));
+  layer.output.channels = shape.channels / 3;
+  const double product = 2.0 * shape.height * static_cast<double>(layer.output.size());
+  layer.forward_flops = 2 * product;
+  layer.backward_flops = 5 * product;
+  layer.saves_input = true;
+  const std::int64_t queries = std::int64_t{heads} * shape.height;
+  layer.workspace = {{0, 2 * queries * std::int64_t{sizeof(real)}}};
+}
+
+void ModelBuilder::first_token() {
+  LayerSpec& layer = append(kind::FirstToken{}, "");
+  layer.output = {layer.input().channels};
 }
 
 /// Backward needs the probabilities, which take the place of the logits.

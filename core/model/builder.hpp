@@ -23,8 +23,8 @@ class ModelBuilder {
   ModelBuilder& from(int layer);
 
   void flatten();
-  /// torch.nn.Linear
-  void linear(const std::string& name, int features, Initial weight, Initial bias);
+  /// torch.nn.Linear, of features or of every token
+  void linear(const std::string& name, int features, const Initial& weight, const Initial& bias);
   void relu(const std::string& name);
   /// torch.nn.Dropout
   void dropout(const std::string& name, double probability);
@@ -38,6 +38,17 @@ class ModelBuilder {
   void global_average_pool(const std::string& name);
   /// Adds what `shortcut` left to what the layer before left, in its place.
   void add(const std::string& name, int shortcut);
+  /// Vision transformer, whose parameters' names are torchvision's: convolution `conv_proj` of
+  /// square patches, `class_token` in front of them, `encoder.pos_embedding` added. It leaves
+  /// tokens. Throws Error(usage) where patches do not fill the image.
+  void patch_embedding(int features, int patch);
+  /// torch.nn.LayerNorm of each token
+  void layer_norm(const std::string& name);
+  /// torch.nn.GELU, without approximation
+  void gelu(const std::string& name);
+  /// The middle of torch.nn.MultiheadAttention, without its two linear layers.
+  void attention(const std::string& name, int heads);
+  void first_token();
   void softmax_cross_entropy();
 
   /// The layer appended last; -1 when there is none.

@@ -49,7 +49,8 @@ std::vector<Fusion> fusions(Recompute recompute) {
 
 void complete(kind::Convolution& kind, LayerSpec& layer, const KernelChoice& choice) {
   const bool reads_images = layer.inputs.front().format.block == 1;
-  kind.winograd = choice.winograd && kind.window == Window{3, 1, 1} && !reads_images;
+  const bool has_bias = layer.parameters.back().shape.size() == 1;
+  kind.winograd = choice.winograd && kind.window == Window{3, 1, 1} && !reads_images && !has_bias;
   layer.saves_input = true;
 }
 
@@ -68,15 +69,23 @@ void complete(kind::MaxPool& kind, LayerSpec& layer, const KernelChoice& /*choic
 template <class Kind>
 void complete(Kind& /*kind*/, LayerSpec& /*layer*/, const KernelChoice& /*choice*/) {}
 
-/// The pooled numbers of whole images lie in the same order with blocks and without.
+/// What is left of a sample, without height and width, is in the same order with blocks and
+/// without.
 bool ends_blocks(const LayerSpec& layer) {
-  return layer.is<kind::AveragePool>() && layer.output.height * layer.output.width == 1;
+  return layer.output.height * layer.output.width == 1 &&
+         (layer.is<kind::AveragePool>() || layer.is<kind::FirstToken>());
+}
+
+/// What reads images as files have them.
+bool begins_blocks(const LayerSpec& layer) {
+  return layer.is<kind::Convolution>() || layer.is<kind::PatchEmbedding>();
 }
 
 bool has_blocked_kernels(const LayerSpec& layer, int block) {
-  if (layer.is<kind::Convolution>())
-    return layer.output.channels % block == 0 && layer.parameters.back().shape.size() == 4;
-  return layer.is<kind::BatchNorm>() || layer.is<kind::MaxPool>() || ends_blocks(layer);
+  if (begins_blocks(layer) || layer.is<kind::Linear>()) return layer.output.channels % block == 0;
+  if (layer.is<kind::Attention>())
+    return layer.output.channels % (layer.as<kind::Attention>().heads * block) == 0;
+  return !layer.is<kind::Flatten>() && !layer.is<kind::SoftmaxCrossEntropy>();
 }
 
 }  // namespace
@@ -88,10 +97,9 @@ const char* to_string(Recompute recompute) {
 
 LayerSpec blocked(LayerSpec layer, const KernelChoice& choice) {
   if (!ends_blocks(layer)) layer.output_format.block = choice.block;
-  layer.saved.clear();
   if (!layer.buffers.empty()) {
     const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
-    layer.saved.push_back({"statistics", {channel * layer.input().channels, 0}, true});
+    layer.saved = {{"statistics", {channel * layer.input().channels, 0}, true}};
   }
   std::visit([&](auto& kind) { complete(kind, layer, choice); }, layer.kind);
   layer.workspace = blocked_workspace(layer, choice.block);
@@ -101,14 +109,14 @@ LayerSpec blocked(LayerSpec layer, const KernelChoice& choice) {
 Model choose_kernels(Model model, const KernelChoice& choice) {
   model.makes_outputs_again = choice.recompute != Recompute::none;
   model.recomputes_stages = choice.recompute == Recompute::stage;
-  if (choice.block == 1 || std::ranges::none_of(model.layers, is<kind::Convolution>)) return model;
+  if (choice.block == 1 || std::ranges::none_of(model.layers, begins_blocks)) return model;
   Model result = fuse(model, fusions(choice.recompute));
   for (LayerSpec& layer : result.layers) {
     for (LayerInput& input : layer.inputs) {
       if (input.layer >= 0) input.format = result.layers[input.layer].output_format;
     }
     const bool has_blocks = layer.inputs.front().format.block > 1;
-    if (!has_blocks && !layer.is<kind::Convolution>()) continue;  // behind the last pooling
+    if (!has_blocks && !begins_blocks(layer)) continue;  // behind what ends them
     if (!has_blocked_kernels(layer, choice.block)) return model;
     layer = blocked(std::move(layer), choice);
   }

@@ -13,7 +13,7 @@ namespace carousel {
 /// What backward makes again instead of finding it in memory.
 enum class Recompute : std::uint8_t {
   none,
-  cheap,  // batch norms and activation functions in front of a convolution or a pooling
+  cheap,  // norms and activation functions in front of a convolution, linear layer or pooling
   stage,  // all of that, and then all activations of a stage, from what came into it
 };
 [[nodiscard]] const char* to_string(Recompute recompute);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "core/base/align.hpp"
@@ -20,8 +21,29 @@ std::int64_t size_of(const std::vector<ParameterSpec>& tensors) {
 
 }  // namespace
 
+Initial kaiming_uniform(std::int64_t fan) {
+  return {Initial::Kind::uniform, std::sqrt(6 / static_cast<double>(fan))};
+}
+
+Initial kaiming_normal(std::int64_t fan) {
+  return {Initial::Kind::normal, std::sqrt(2 / static_cast<double>(fan))};
+}
+
+Initial lecun_uniform(std::int64_t fan) {
+  return {Initial::Kind::uniform, 1 / std::sqrt(static_cast<double>(fan))};
+}
+
+Initial xavier_uniform(std::int64_t in, std::int64_t out) {
+  return kaiming_uniform(in + out);
+}
+
 std::int64_t ParameterSpec::size() const {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+const ParameterSpec& LayerSpec::weights() const {
+  return *std::ranges::max_element(parameters, {},
+                                   [](const auto& each) { return each.shape.size(); });
 }
 
 std::int64_t LayerSpec::parameter_size() const {
@@ -77,8 +99,9 @@ std::string LayerSpec::label() const {
 
 const char* to_string(const LayerKind& kind) {
   constexpr std::array<const char*, std::variant_size_v<LayerKind>> names = {
-      "flatten",    "linear",   "relu",         "dropout", "convolution",
-      "batch_norm", "max_pool", "average_pool", "add",     "softmax_cross_entropy"};
+      "flatten",    "linear",   "relu",         "dropout",     "convolution",
+      "batch_norm", "max_pool", "average_pool", "add",         "patch_embedding",
+      "layer_norm", "gelu",     "attention",    "first_token", "softmax_cross_entropy"};
   return names[kind.index()];
 }
 

@@ -16,17 +16,36 @@
 
 namespace carousel {
 
-/// How a parameter starts, with f its fan. Kaiming (He et al. 2015, for ReLU): U(-b, b) with
-/// b = sqrt(6 / f), or normal with variance 2 / f. Lecun: U(-b, b) with b = 1 / sqrt(f), which is
-/// what torch.nn.Linear does.
-enum class Initial : std::uint8_t { zeros, ones, kaiming_uniform, kaiming_normal, lecun_uniform };
+/// How a parameter starts. What follows makes the ones that PyTorch has.
+struct Initial {
+  enum class Kind : std::uint8_t { constant, uniform, normal };
+  Kind kind = Kind::constant;
+  double scale = 0;  // the constant, b of U(-b, b), or the standard deviation
+
+  bool operator==(const Initial&) const = default;
+};
+[[nodiscard]] constexpr Initial zeros() {
+  return {Initial::Kind::constant, 0};
+}
+[[nodiscard]] constexpr Initial ones() {
+  return {Initial::Kind::constant, 1};
+}
+[[nodiscard]] constexpr Initial normal(double deviation) {
+  return {Initial::Kind::normal, deviation};
+}
+/// He et al. 2015, for ReLU; `fan` is that of the inputs or that of the outputs.
+[[nodiscard]] Initial kaiming_uniform(std::int64_t fan);
+[[nodiscard]] Initial kaiming_normal(std::int64_t fan);
+/// What torch.nn.Linear does by itself: b = 1 / sqrt(fan).
+[[nodiscard]] Initial lecun_uniform(std::int64_t fan);
+/// Glorot & Bengio 2010: b = sqrt(6 / (in + out)).
+[[nodiscard]] Initial xavier_uniform(std::int64_t in, std::int64_t out);
 
 /// One named tensor, as PyTorch's state_dict names and shapes it.
 struct ParameterSpec {
   std::string name;                 // "0.weight"
   std::vector<std::int64_t> shape;  // [out, in] for a linear layer, [out, in, h, w] for convolution
-  Initial initial = Initial::zeros;
-  std::int64_t fan = 1;
+  Initial initial = {};
   bool learned = true;  // not so batch norm's running statistics
 
   [[nodiscard]] std::int64_t size() const;
@@ -46,12 +65,14 @@ struct Window {
 /// torch.nn.BatchNorm2d's arguments of these names, always at their defaults.
 inline constexpr double batch_norm_epsilon = 1e-5;
 inline constexpr double batch_norm_momentum = 0.1;
+/// That of torchvision's vision transformers, not the default of torch.nn.LayerNorm.
+inline constexpr double layer_norm_epsilon = 1e-6;
 
 /// One struct per kind of layer, with what only that kind has.
 namespace kind {
 
 struct Flatten {};
-struct Linear {};
+struct Linear {};  // of features, or of each token
 struct Relu {};
 struct Dropout {
   double probability = 0;  // of a zero
@@ -73,6 +94,15 @@ struct AveragePool {
   Window window;  // kernel 0: the whole image
 };
 struct Add {};
+struct PatchEmbedding {  // of images; a class token in front, and positions added
+  Window window;
+};
+struct LayerNorm {};
+struct Gelu {};
+struct Attention {  // of queries, keys and values, one behind the other in the input's channels
+  int heads = 1;
+};
+struct FirstToken {};
 struct SoftmaxCrossEntropy {
   double smoothing = 0;  // share of the target that all classes have alike, in training
 };
@@ -81,7 +111,8 @@ struct SoftmaxCrossEntropy {
 
 using LayerKind = std::variant<kind::Flatten, kind::Linear, kind::Relu, kind::Dropout,
                                kind::Convolution, kind::BatchNorm, kind::MaxPool, kind::AveragePool,
-                               kind::Add, kind::SoftmaxCrossEntropy>;
+                               kind::Add, kind::PatchEmbedding, kind::LayerNorm, kind::Gelu,
+                               kind::Attention, kind::FirstToken, kind::SoftmaxCrossEntropy>;
 [[nodiscard]] const char* to_string(const LayerKind& kind);
 
 /// Bytes that n samples take.
@@ -136,6 +167,8 @@ struct LayerSpec {
   [[nodiscard]] const Kind& as() const {
     return std::get<Kind>(kind);
   }
+  /// The weights that products are made with: of all parameters the one of most dimensions.
+  [[nodiscard]] const ParameterSpec& weights() const;
   /// Shape of the first input.
   [[nodiscard]] const SampleShape& input() const { return inputs.front().shape; }
   [[nodiscard]] std::int64_t parameter_size() const;

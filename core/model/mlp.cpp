@@ -24,7 +24,7 @@ Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int cl
   // torchvision.ops.MLP is a Sequential of (Linear, ReLU, Dropout) groups: layer l is number 3 l.
   for (std::size_t l = 1; l < widths.size(); ++l) {
     const std::size_t number = 3 * (l - 1);
-    builder.linear(std::to_string(number), widths[l], Initial::kaiming_uniform, Initial::zeros);
+    builder.linear(std::to_string(number), widths[l], kaiming_uniform(widths[l - 1]), zeros());
     if (l + 1 == widths.size()) break;
     builder.relu(std::to_string(number + 1));
     if (dropout > 0) builder.dropout(std::to_string(number + 2), dropout);

@@ -108,13 +108,15 @@ std::vector<std::int64_t> saved_per_sample(const Model& model) {
 void check_model(const ModelConfig& config) {
   if (config.name == "mlp") return;
   if (config.name == "resnet") return check_resnet(config.depth, config.stem);
-  fail(ExitCode::usage, "model.name = \"{}\" is not a model of this version; known: mlp, resnet",
-       config.name);
+  if (config.name == "vit") return check_vit(config);
+  fail(ExitCode::usage,
+       "model.name = \"{}\" is not a model of this version; known: mlp, resnet, vit", config.name);
 }
 
 Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
   check_model(config);
   if (config.name == "resnet") return build_resnet(config.depth, config.stem, input, classes);
+  if (config.name == "vit") return build_vit(config, input, classes);
   return build_mlp(config.widths, input, classes, config.dropout);
 }
 

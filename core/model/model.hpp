@@ -57,9 +57,13 @@ enum class Stem : std::uint8_t { cifar, imagenet };
 struct ModelConfig {
   std::string name = "mlp";
   std::vector<int> widths = {};  // mlp: features of input, hidden layers and output
-  double dropout = 0;            // mlp: probability of a zero behind every hidden layer
-  int depth = 0;                 // resnet
+  double dropout = 0;            // mlp, vit: probability of a zero
+  int depth = 0;                 // resnet: layers; vit: blocks
   Stem stem = Stem::imagenet;    // resnet
+  int patch = 16;                // vit: side of a patch, in pixels
+  int width = 768;               // vit: features of a token
+  int heads = 12;                // vit
+  int mlp = 0;                   // vit: hidden features of a block; 0: four times the width
 };
 
 /// What can be said without the data: throws Error(usage) when there is no such model.
@@ -83,6 +87,14 @@ void check_model(const ModelConfig& config);
 [[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes);
 /// What build_resnet() refuses whatever the images are.
 void check_resnet(int depth, Stem stem);
+
+/// Vision transformer, named and initialised as torchvision.models.VisionTransformer: vit_b_16 is
+/// patch 16, width 768, depth 12, heads 12; vit_b_32 is patch 32; vit_l_16 is width 1024, depth 24,
+/// heads 16. The class token alone meets the last norm. Throws Error(usage) where patches do not
+/// fill the image.
+[[nodiscard]] Model build_vit(const ModelConfig& config, const SampleShape& input, int classes);
+/// What build_vit() refuses whatever the images are.
+void check_vit(const ModelConfig& config);
 
 /// A table of the layers for people.
 [[nodiscard]] std::string to_string(const Model& model);

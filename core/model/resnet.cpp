@@ -61,7 +61,8 @@ class ResnetBuilder {
   void head(int classes) {
     builder_.global_average_pool("avgpool");
     builder_.flatten();
-    builder_.linear("fc", classes, Initial::lecun_uniform, Initial::lecun_uniform);
+    const Initial initial = lecun_uniform(builder_.shape().channels);
+    builder_.linear("fc", classes, initial, initial);
     builder_.softmax_cross_entropy();
   }
 

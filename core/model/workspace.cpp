@@ -35,7 +35,7 @@ std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block) {
 
 /// Packed weights are as large as one chunk of their gradient.
 std::vector<SampleBytes> direct_workspace(const LayerSpec& spec, int block) {
-  const std::int64_t bytes = spec.parameters.back().size() * real_bytes;
+  const std::int64_t bytes = spec.weights().size() * real_bytes;
   const int blocks = (spec.input().channels + block - 1) / block;
   return {{0, bytes, ((wanted_tasks + blocks - 1) / blocks) * bytes}};
 }
@@ -60,6 +60,8 @@ std::vector<SampleBytes> blocked_workspace(const LayerSpec& spec, int block) {
   if (spec.is<kind::Convolution>())
     parts = spec.as<kind::Convolution>().winograd ? winograd_workspace(spec, block)
                                                   : direct_workspace(spec, block);
+  if (spec.is<kind::Linear>() || spec.is<kind::PatchEmbedding>())
+    parts = direct_workspace(spec, block);
   if (!spec.buffers.empty()) parts.push_back(norm_sums(spec));
   return parts;
 }

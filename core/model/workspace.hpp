@@ -39,7 +39,7 @@ inline constexpr int winograd_tile = 4;
 /// cores have work where the channels, in `blocks`, are few.
 [[nodiscard]] int weight_chunks(int images, int blocks);
 
-/// Of a blocked convolution, batch norm or pooling.
+/// Of any layer in blocks.
 [[nodiscard]] std::vector<SampleBytes> blocked_workspace(const LayerSpec& spec, int block);
 
 }  // namespace carousel

@@ -43,24 +43,15 @@ void fill_normal(const Uniform& uniform, double deviation, std::span<real> value
 void initialise(const ParameterSpec& parameter, std::uint64_t seed, std::span<real> values) {
   CAROUSEL_CHECK(static_cast<std::int64_t>(values.size()) == parameter.size(),
                  "{} has {} numbers, not {}", parameter.name, parameter.size(), values.size());
-  const auto fan = static_cast<double>(parameter.fan);
   const Uniform uniform(parameter, seed);
-  switch (parameter.initial) {
-    case Initial::zeros:
-      std::ranges::fill(values, real{0});
+  switch (parameter.initial.kind) {
+    case Initial::Kind::constant:
+      std::ranges::fill(values, static_cast<real>(parameter.initial.scale));
       return;
-    case Initial::ones:
-      std::ranges::fill(values, real{1});
-      return;
-    case Initial::kaiming_uniform:
-      fill_uniform(uniform, std::sqrt(6 / fan), values);
-      return;
-    case Initial::kaiming_normal:
-      fill_normal(uniform, std::sqrt(2 / fan), values);
-      return;
-    case Initial::lecun_uniform:
-      fill_uniform(uniform, 1 / std::sqrt(fan), values);
-      return;
+    case Initial::Kind::uniform:
+      return fill_uniform(uniform, parameter.initial.scale, values);
+    case Initial::Kind::normal:
+      return fill_normal(uniform, parameter.initial.scale, values);
   }
 }
 

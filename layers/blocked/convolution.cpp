@@ -11,10 +11,10 @@
 namespace carousel::blocked {
 namespace {
 
-/// A plane in few long rows, if one pixel meets one pixel: short rows fill no register tile.
+/// A plane as one long row, if one pixel meets one pixel: short rows fill no register tile.
 bool is_flat(const Window& window, const SampleShape& shape) {
   constexpr int largest = 256;
-  return window == Window{} && shape.height * shape.width <= largest;
+  return window == Window{} && (shape.width == 1 || shape.height * shape.width <= largest);
 }
 
 template <class Real>
@@ -86,22 +86,26 @@ std::vector<Windows> input_grids(const Window& window, const SampleShape& in) {
 
 }  // namespace
 
-Convolution::Convolution(const LayerSpec& spec, const Engine& engine)
+Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before)
     : in_(spec.input()),
       out_(spec.output),
-      kind_(spec.as<kind::Convolution>()),
+      kind_(spec.is<kind::Linear>() ? kind::Convolution{} : spec.as<kind::Convolution>()),
       reads_images_(spec.inputs.front().format.block == 1),
+      before_(before),
       norm_size_(kind_.normalises ? 2 * std::int64_t{in_.channels} : 0),
+      weights_(spec.weights().size()),
       workspace_(engine.workspace) {
   const Window& window = kind_.window;
   const int taps = window.kernel * window.kernel;
-  const std::int64_t weights = std::int64_t{out_.channels} * in_.channels * taps;
-  CAROUSEL_CHECK(spec.parameter_size() == norm_size_ + weights, "convolution {} has {} parameters",
-                 spec.name, spec.parameter_size());
+  has_bias_ = spec.parameter_size() > norm_size_ + weights_;
+  CAROUSEL_CHECK(weights_ == std::int64_t{out_.channels} * in_.channels * taps &&
+                     spec.parameter_size() ==
+                         norm_size_ + weights_ + (has_bias_ ? std::int64_t{out_.channels} : 0),
+                 "convolution {} has {} parameters", spec.name, spec.parameter_size());
   CAROUSEL_CHECK(out_.channels % lanes == 0 && (reads_images_ || in_.channels % lanes == 0),
                  "convolution {}: {} and {} channels are not in blocks of {}", spec.name,
                  in_.channels, out_.channels, lanes);
-  CAROUSEL_CHECK(!kind_.winograd || (window == Window{3, 1, 1} && !reads_images_),
+  CAROUSEL_CHECK(!kind_.winograd || (window == Window{3, 1, 1} && !reads_images_ && !has_bias_),
                  "convolution {} is none for Winograd", spec.name);
   CAROUSEL_CHECK(!(reads_images_ && kind_.normalises), "convolution {} normalises images",
                  spec.name);
@@ -114,6 +118,13 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine)
   if (!reads_images_) grids_ = input_grids(window, in_);
 }
 
+template <class Real>
+Planes<Real> Convolution::output_planes(const BasicTensor<Real>& tensor) const {
+  Planes<Real> planes = planes_of(BasicTensor<Real>{tensor.data, tensor.n, out_}, kind_.window);
+  planes.before = before_;
+  return planes;
+}
+
 template <class Source>
 void Convolution::convolve(const ExecutionSpace& exec, const ForwardArguments& arguments,
                            const Source& source) {
@@ -121,24 +132,25 @@ void Convolution::convolve(const ExecutionSpace& exec, const ForwardArguments& a
   static const std::string pack_label = "carousel::layers::convolution_pack";
   const real* weights = arguments.parameters + norm_size_;
   const auto x = planes_of(arguments.input, kind_.window);
-  const auto y = planes_of(arguments.output, kind_.window);
+  const auto y = output_planes(arguments.output);
   if (kind_.winograd) {
     winograd::transform_weights(exec, pack_label, winograd::Direction::output, in_.channels,
                                 out_.channels, weights, workspace());
     winograd::convolve(exec, label, x, source, workspace(), y, false);
     return;
   }
+  const Beginning beginning = {.bias = has_bias_ ? weights + weights_ : nullptr};
   const int blocks = reads_images_ ? 1 : x.blocks;
   pack_weights(exec, pack_label, strides_, weights, y.blocks, blocks, windows_.depth, workspace());
   if constexpr (!Source::changes) {
     if (reads_images_) {
       blocked::convolve(exec, label, windows_, ImageInput{arguments.input}, workspace(),
-                        strides_.taps, y, false);
+                        strides_.taps, y, beginning);
       return;
     }
   }
   blocked::convolve(exec, label, windows_, BlockedInput<Source>{x, source}, workspace(),
-                    strides_.taps, y, false);
+                    strides_.taps, y, beginning);
 }
 
 void Convolution::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
@@ -151,9 +163,11 @@ template <class Source>
 void Convolution::weight_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments,
                                   const Source& source) {
   static const std::string label = "carousel::layers::convolution_backward_weight";
+  static const std::string bias_label = "carousel::layers::convolution_backward_bias";
   real* d_weights = arguments.d_parameters + norm_size_;
   const auto x = planes_of(arguments.input, kind_.window);
-  const auto d_y = planes_of(ConstTensor(arguments.d_output), kind_.window);
+  const auto d_y = output_planes(ConstTensor(arguments.d_output));
+  if (has_bias_) bias_gradient(exec, bias_label, d_y, d_weights + weights_);
   if (kind_.winograd)
     return winograd::weight_gradient(exec, label, x, source, d_y, workspace(), d_weights);
   if constexpr (!Source::changes) {
@@ -169,7 +183,7 @@ void Convolution::input_gradient(const ExecutionSpace& exec, const BackwardArgum
   static const std::string label = "carousel::layers::convolution_backward_input";
   static const std::string pack_label = "carousel::layers::convolution_backward_pack";
   const real* weights = arguments.parameters + norm_size_;
-  const auto d_y = planes_of(ConstTensor(arguments.d_output), kind_.window);
+  const auto d_y = output_planes(ConstTensor(arguments.d_output));
   const auto d_x = planes_of(arguments.d_input, kind_.window);
   const bool adds = arguments.adds_input;
   if (kind_.winograd) {
@@ -183,7 +197,7 @@ void Convolution::input_gradient(const ExecutionSpace& exec, const BackwardArgum
   for (const Windows& grid : grids_) {
     if (!grid.taps.empty())
       blocked::convolve(exec, label, grid, BlockedInput<Plain>{d_y, {}}, workspace(), strides.taps,
-                        d_x, adds);
+                        d_x, {.adds = adds});
     else if (!adds)
       clear_grid(exec, label, grid, d_x);
   }

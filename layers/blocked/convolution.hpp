@@ -14,10 +14,12 @@
 namespace carousel::blocked {
 
 /// Parameters: those of the batch norm, scale [in] and shift [in], where there is one; then weights
-/// [out, in, kernel, kernel].
+/// [out, in, kernel, kernel], and a bias [out] where there is one. A linear layer of tokens is a
+/// convolution of pixels.
 class Convolution final : public Layer {
  public:
-  Convolution(const LayerSpec& spec, const Engine& engine);
+  /// The outputs of a plane lie behind `before` pixels that others write.
+  Convolution(const LayerSpec& spec, const Engine& engine, int before = 0);
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
@@ -31,14 +33,19 @@ class Convolution final : public Layer {
   void weight_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments,
                        const Source& source);
   void input_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments);
+  template <class Real>
+  [[nodiscard]] Planes<Real> output_planes(const BasicTensor<Real>& tensor) const;
 
   [[nodiscard]] real* workspace() const { return reinterpret_cast<real*>(workspace_.data()); }
 
   SampleShape in_;
   SampleShape out_;
   kind::Convolution kind_;
-  bool reads_images_;       // [n, c, h, w] of files
+  bool reads_images_;  // [n, c, h, w] of files
+  int before_;
+  bool has_bias_;
   std::int64_t norm_size_;  // parameters of the batch norm
+  std::int64_t weights_;    // numbers
   std::span<std::byte> workspace_;
   WeightStrides strides_;  // of the outputs' sums
   Windows windows_;

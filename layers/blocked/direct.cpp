@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/blocked/direct.hpp"
 
+#include <algorithm>
+
 #include "core/base/range.hpp"
 #include "layers/blocked/register_tile.hpp"
 #include "layers/blocked/tasks.hpp"
@@ -43,15 +45,17 @@ Work work_of_task(const Windows& windows, int images, int blocks, int threads) {
 template <int Vectors>
 void sum_row(const Windows& windows, const WindowSource& source, int y, int blocks,
              const real* packed, int taps, real* to, std::int64_t to_pixel, std::int64_t to_plane,
-             bool adds) {
+             const Beginning& beginning) {
   const int parts = segments(windows.w, tile_rows);
   for (int p = 0; p < parts; ++p) {
     const Segment columns = segment(windows.w, parts, p);
     real* first = to + columns.first * to_pixel;
     with_rows<tile_rows>(columns.size, [&](auto count) {
       RegisterTile<count, Vectors> sums;
-      if (adds)
+      if (beginning.adds)
         sums.fetch(first, to_pixel, to_plane);
+      else if (beginning.bias != nullptr)
+        sums.begin(beginning.bias);
       else
         sums.clear();
       for (int b = 0; b < blocks; ++b) {
@@ -67,28 +71,38 @@ void sum_row(const Windows& windows, const WindowSource& source, int y, int bloc
   }
 }
 
+/// What a task computes: rows of images, of some channels.
+struct Part {
+  Segment images;
+  Segment rows;
+  Segment groups;  // of as many blocks as a register tile has registers
+};
+
 template <int Vectors, class Input>
 void run_task(const Windows& windows, const Input& input, const real* packed, int taps,
-              const Planes<real>& y, bool adds, const Segment& images, const Segment& rows,
-              real* scratch) {
+              const Planes<real>& y, const Beginning& beginning, const Part& part, real* scratch) {
   const bool copies = input.copies(windows);
-  const Region region(windows, rows.first, rows.size);
+  const Region region(windows, part.rows.first, part.rows.size);
   const std::int64_t copy = region.pixels() * input.blocks() * windows.pixel;
   const std::int64_t panels = std::int64_t{input.blocks()} * taps * windows.depth * Vectors * lanes;
   WindowSource source = {};
-  for (int i = 0; i < images.size && copies; ++i)
-    source = input.copy(region, images.first + i, 0, input.blocks(), scratch + i * copy);
-  for (int b = 0; b < y.blocks; b += Vectors, packed += panels) {
-    for (int i = 0; i < images.size; ++i) {
-      const int image = images.first + i;
+  for (int i = 0; i < part.images.size && copies; ++i)
+    source = input.copy(region, part.images.first + i, 0, input.blocks(), scratch + i * copy);
+  for (int g = part.groups.first; g < part.groups.first + part.groups.size; ++g) {
+    const int b = g * Vectors;
+    const Beginning here = {beginning.adds, beginning.bias == nullptr
+                                                ? nullptr
+                                                : beginning.bias + std::int64_t{b} * lanes};
+    for (int i = 0; i < part.images.size; ++i) {
+      const int image = part.images.first + i;
       if (copies)
         source.data = scratch + i * copy;
       else
         source = input.direct(image, 0);
-      for (int r = rows.first; r < rows.first + rows.size; ++r) {
-        sum_row<Vectors>(windows, source, r, input.blocks(), packed, taps,
+      for (int r = part.rows.first; r < part.rows.first + part.rows.size; ++r) {
+        sum_row<Vectors>(windows, source, r, input.blocks(), packed + g * panels, taps,
                          y.pixel(image, b, r * windows.out_step + windows.out_y, windows.out_x),
-                         std::int64_t{windows.out_step} * lanes, y.plane_size(), adds);
+                         std::int64_t{windows.out_step} * lanes, y.plane_size(), here);
       }
     }
   }
@@ -120,23 +134,29 @@ void pack_weights(const ExecutionSpace& exec, const std::string& label,
 
 template <class Input>
 void convolve(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
-              const Input& input, const real* packed, int taps, const Planes<real>& y, bool adds) {
-  const Work work = work_of_task(windows, input.images(), input.blocks(), concurrency(exec));
+              const Input& input, const real* packed, int taps, const Planes<real>& y,
+              const Beginning& beginning) {
+  const int threads = concurrency(exec);
+  const bool copies = input.copies(windows);
+  const Work work = work_of_task(windows, input.images(), input.blocks(), threads);
   const int parts = segments(windows.h, work.rows);
-  const int groups = segments(input.images(), work.images);
+  const int sets = segments(input.images(), work.images);
+  // Channels are cut only where nothing would be copied again for each part of them.
+  const int groups = y.blocks / vectors_of(y.blocks);
+  const int cuts = copies ? 1 : std::clamp(segments(4 * threads, sets * parts), 1, groups);
   const std::int64_t copy =
       Region(windows, 0, work.rows).pixels() * input.blocks() * windows.pixel * work.images;
   // Tasks read `windows` where it is: a copy would take from the heap.
   const Windows* at = &windows;
-  for_each_task(
-      exec, label, groups * parts, input.copies(windows) ? copy : 0, [=](int task, real* scratch) {
-        const Segment images = segment(input.images(), groups, task / parts);
-        const Segment rows = segment(at->h, parts, task % parts);
-        if (vectors_of(y.blocks) == tile_vectors)
-          run_task<tile_vectors>(*at, input, packed, taps, y, adds, images, rows, scratch);
-        else
-          run_task<1>(*at, input, packed, taps, y, adds, images, rows, scratch);
-      });
+  for_each_task(exec, label, sets * parts * cuts, copies ? copy : 0, [=](int task, real* scratch) {
+    const Part part = {segment(input.images(), sets, task / cuts / parts),
+                       segment(at->h, parts, task / cuts % parts),
+                       segment(groups, cuts, task % cuts)};
+    if (vectors_of(y.blocks) == tile_vectors)
+      run_task<tile_vectors>(*at, input, packed, taps, y, beginning, part, scratch);
+    else
+      run_task<1>(*at, input, packed, taps, y, beginning, part, scratch);
+  });
 }
 
 void clear_grid(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
@@ -151,10 +171,12 @@ void clear_grid(const ExecutionSpace& exec, const std::string& label, const Wind
 }
 
 template void convolve(const ExecutionSpace&, const std::string&, const Windows&,
-                       const BlockedInput<Plain>&, const real*, int, const Planes<real>&, bool);
+                       const BlockedInput<Plain>&, const real*, int, const Planes<real>&,
+                       const Beginning&);
 template void convolve(const ExecutionSpace&, const std::string&, const Windows&,
-                       const BlockedInput<NormRelu>&, const real*, int, const Planes<real>&, bool);
+                       const BlockedInput<NormRelu>&, const real*, int, const Planes<real>&,
+                       const Beginning&);
 template void convolve(const ExecutionSpace&, const std::string&, const Windows&, const ImageInput&,
-                       const real*, int, const Planes<real>&, bool);
+                       const real*, int, const Planes<real>&, const Beginning&);
 
 }  // namespace carousel::blocked

@@ -33,10 +33,17 @@ void pack_weights(const ExecutionSpace& exec, const std::string& label,
                   const WeightStrides& strides, const real* weights, int result_blocks,
                   int sum_blocks, int depth, real* packed);
 
-/// y = or += sums of the windows with packed weights, of which there are `taps` in a block.
+/// What sums begin with.
+struct Beginning {
+  bool adds = false;           // what is there
+  const real* bias = nullptr;  // else a number of each channel; null: 0
+};
+
+/// y = sums of the windows with packed weights, of which there are `taps` in a block.
 template <class Input>
 void convolve(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
-              const Input& input, const real* packed, int taps, const Planes<real>& y, bool adds);
+              const Input& input, const real* packed, int taps, const Planes<real>& y,
+              const Beginning& beginning);
 
 /// Sets the pixels of a grid without taps to zero.
 void clear_grid(const ExecutionSpace& exec, const std::string& label, const Windows& windows,

@@ -117,6 +117,21 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
              strides, d_weights);
 }
 
+void bias_gradient(const ExecutionSpace& exec, const std::string& label,
+                   const Planes<const real>& d_y, real* d_bias) {
+  for_each_task(exec, label, d_y.blocks, [=](int block) {
+    double sum[lanes] = {};
+    for (int i = 0; i < d_y.images; ++i) {
+      const real* from = d_y.plane(i, block);
+      const std::int64_t numbers = std::int64_t{d_y.h} * d_y.w * lanes;
+      for (std::int64_t p = 0; p < numbers; p += lanes) {
+        for (int l = 0; l < lanes; ++l) sum[l] += static_cast<double>(from[p + l]);
+      }
+    }
+    for (int l = 0; l < lanes; ++l) d_bias[block * lanes + l] = static_cast<real>(sum[l]);
+  });
+}
+
 template void weight_gradient(const ExecutionSpace&, const std::string&, const Windows&,
                               const BlockedInput<Plain>&, const Planes<const real>&,
                               const WeightStrides&, real*, real*);

@@ -19,4 +19,8 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
                      const Input& input, const Planes<const real>& d_y,
                      const WeightStrides& strides, real* partial, real* d_weights);
 
+/// d_bias[c] = the sum of d_y over images and pixels.
+void bias_gradient(const ExecutionSpace& exec, const std::string& label,
+                   const Planes<const real>& d_y, real* d_bias);
+
 }  // namespace carousel::blocked

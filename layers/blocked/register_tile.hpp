@@ -30,6 +30,15 @@ struct RegisterTile {
       for (int v = 0; v < Vectors; ++v) sum[r][v] = Lanes{};
     }
   }
+  /// All rows begin with the same registers.
+  [[gnu::always_inline]] void begin(const real* row) {
+    CAROUSEL_UNROLL_ALL
+    for (int v = 0; v < Vectors; ++v) {
+      const Lanes value = load(row + v * lanes);
+      CAROUSEL_UNROLL_ALL
+      for (int r = 0; r < Rows; ++r) sum[r][v] = value;
+    }
+  }
   /// Strides in numbers, between rows and between registers of a row.
   [[gnu::always_inline]] void fetch(const real* from, std::int64_t row, std::int64_t vector) {
     CAROUSEL_UNROLL_ALL
@@ -46,9 +55,9 @@ struct RegisterTile {
     }
   }
 
-  /// Adds k products, with a(r, l) = a[r * a_row + l] and b(l, v) = b[l * b_step + v * lanes ...].
+  /// Adds k products, with a(r, l) = a[r * a_row + l] and b(l, v) = b[l * b_step + v * b_vector].
   [[gnu::always_inline]] void add_rows(int k, const real* a, std::int64_t a_row, const real* b,
-                                       std::int64_t b_step) {
+                                       std::int64_t b_step, std::int64_t b_vector = lanes) {
     // Three rows share a pointer, so that all of them fit the processor's sixteen.
     constexpr int pointers = (Rows + 2) / 3;
     const real* at[pointers];
@@ -57,7 +66,7 @@ struct RegisterTile {
     for (int l = 0; l < k; ++l, b += b_step) {
       Lanes factor[Vectors];
       CAROUSEL_UNROLL_ALL
-      for (int v = 0; v < Vectors; ++v) factor[v] = load(b + v * lanes);
+      for (int v = 0; v < Vectors; ++v) factor[v] = load(b + v * b_vector);
       CAROUSEL_UNROLL_ALL
       for (int r = 0; r < Rows; ++r) {
         const real number = at[r / 3][r % 3 * a_row];

@@ -20,6 +20,7 @@ struct Planes {
   int blocks = 0;
   int h = 0;
   int w = 0;
+  int before = 0;  // pixels of a plane in front of these, which are others'
 
   Planes() = default;
   explicit Planes(const BasicTensor<Real>& tensor)
@@ -29,9 +30,11 @@ struct Planes {
         h(tensor.shape.height),
         w(tensor.shape.width) {}
 
-  [[nodiscard]] std::int64_t plane_size() const { return std::int64_t{h} * w * lanes; }
+  /// From one plane to the next.
+  [[nodiscard]] std::int64_t plane_size() const { return (std::int64_t{h} * w + before) * lanes; }
   [[nodiscard]] Real* plane(int image, int block) const {
-    return data + (std::int64_t{image} * blocks + block) * plane_size();
+    return data + (std::int64_t{image} * blocks + block) * plane_size() +
+           std::int64_t{before} * lanes;
   }
   [[nodiscard]] Real* pixel(int image, int block, int y, int x) const {
     return plane(image, block) + (std::int64_t{y} * w + x) * lanes;

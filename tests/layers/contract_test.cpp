@@ -100,7 +100,7 @@ Model scaled_network() {
   pool.inputs = {{2, image}};
   model.layers.push_back(pool);
   ModelBuilder tail("tail", {image.channels}, 4);
-  tail.linear("fc", 4, Initial::zeros, Initial::zeros);
+  tail.linear("fc", 4, zeros(), zeros());
   tail.softmax_cross_entropy();
   for (LayerSpec layer : tail.model().layers) {
     layer.inputs.front().layer = static_cast<int>(model.layers.size()) - 1;

@@ -32,7 +32,7 @@ namespace carousel::test {
   builder.relu("relu");
   builder.global_average_pool("avgpool");
   builder.flatten();
-  builder.linear("fc", classes, Initial::lecun_uniform, Initial::lecun_uniform);
+  builder.linear("fc", classes, lecun_uniform(7), lecun_uniform(7));
   builder.softmax_cross_entropy();
 
   Model model = builder.model();

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/reference/torchvision_names.json: name and shape of every tensor in the state_dict
-of torchvision's residual networks, without num_batches_tracked.
+of torchvision's networks, without num_batches_tracked.
 
 Needs torch and torchvision (CPU). The networks for small images are torchvision's classes put
 together as He et al. 2016 do for CIFAR-10.
@@ -45,7 +45,9 @@ def main():
     networks = {"resnet18 imagenet": models.resnet18(), "resnet34 imagenet": models.resnet34(),
                 "resnet50 imagenet": models.resnet50(),
                 "resnet18 cifar": cifar_stem(models.resnet18(num_classes=10)),
-                "resnet8 cifar": cifar_family(8), "resnet20 cifar": cifar_family(20)}
+                "resnet8 cifar": cifar_family(8), "resnet20 cifar": cifar_family(20),
+                "vit_b_16": models.vit_b_16(), "vit_b_32": models.vit_b_32(),
+                "vit_l_16": models.vit_l_16()}
     text = "{\n" + ",\n".join(f" {json.dumps(network)}: {{\n" + ",\n".join(
         f"  {json.dumps(name)}: {json.dumps(shape)}" for name, shape in tensors(model).items())
         + "\n }" for network, model in networks.items()) + "\n}\n"

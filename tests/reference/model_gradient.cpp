@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/reference/model_gradient.hpp"
 
+#include <algorithm>
+
 #include "core/base/check.hpp"
 #include "tests/reference/image_layers.hpp"
+#include "tests/reference/token_layers.hpp"
 
 namespace carousel::reference {
 namespace {
@@ -42,7 +45,21 @@ class Walk {
     const int from = model_.layers[l].inputs.at(i).layer;
     return from < 0 ? batch_.images : outputs_[from];
   }
+  /// A linear layer of tokens is a convolution of pixels.
+  [[nodiscard]] static bool is_of_tokens(const LayerSpec& layer) {
+    return layer.input().height > 1;
+  }
+
+  /// The windows of patches leave one token less than the layer.
   [[nodiscard]] Windows windows(const LayerSpec& layer) const {
+    if (layer.is<kind::PatchEmbedding>()) {
+      const Window& patch = layer.as<kind::PatchEmbedding>().window;
+      return {n_,
+              layer.input(),
+              {layer.output.channels, layer.input().height / patch.kernel,
+               layer.input().width / patch.kernel},
+              patch};
+    }
     const auto window = [&]<class Kind>(const Kind& kind) {
       if constexpr (requires { kind.window; })
         return kind.window;
@@ -60,6 +77,25 @@ class Walk {
     return {{begin, middle}, {middle, end}};
   }
 
+  struct PatchParameters {
+    Numbers class_token, weight, bias, positions;
+  };
+  [[nodiscard]] PatchParameters patch_parameters_of(int l) const {
+    auto next = parameters_.begin() + parameters_at_[l];
+    const auto take = [&](const ParameterSpec& spec) {
+      const auto begin = next;
+      next += spec.size();
+      return Numbers(begin, next);
+    };
+    const std::vector<ParameterSpec>& specs = model_.layers[l].parameters;
+    PatchParameters parameters;
+    parameters.class_token = take(specs.at(0));
+    parameters.weight = take(specs.at(1));
+    parameters.bias = take(specs.at(2));
+    parameters.positions = take(specs.at(3));
+    return parameters;
+  }
+
   Numbers forward(int l) {
     const LayerSpec& layer = model_.layers[l];
     const Numbers& x = input(l);
@@ -68,7 +104,26 @@ class Walk {
     }
     if (layer.is<kind::Linear>()) {
       const auto [w, b] = parameters_of(l);
-      return linear(x, w, b, n_);
+      return is_of_tokens(layer) ? convolution(windows(layer), x, w, b) : linear(x, w, b, n_);
+    }
+    if (layer.is<kind::PatchEmbedding>()) {
+      const PatchParameters parameters = patch_parameters_of(l);
+      return with_positions(n_, layer.output,
+                            convolution(windows(layer), x, parameters.weight, parameters.bias),
+                            parameters.class_token, parameters.positions);
+    }
+    if (layer.is<kind::LayerNorm>()) {
+      const auto [w, b] = parameters_of(l);
+      return layer_norm(n_, layer.input(), x, w, b);
+    }
+    if (layer.is<kind::Gelu>()) {
+      return gelu(x);
+    }
+    if (layer.is<kind::Attention>()) {
+      return attention(n_, layer.output, layer.as<kind::Attention>().heads, x);
+    }
+    if (layer.is<kind::FirstToken>()) {
+      return first_token(n_, layer.input(), x);
     }
     if (layer.is<kind::Relu>()) {
       return relu(x);
@@ -116,6 +171,17 @@ class Walk {
     if (model_.layers[l].parameters.size() > 1) std::copy(d_b.begin(), d_b.end(), middle);
   }
 
+  void learn_patches(int l) {
+    const LayerSpec& layer = model_.layers[l];
+    const PositionGradients of_positions = position_gradients(n_, layer.output, d_outputs_[l]);
+    const ConvolutionGradients gradients = convolution_gradients(
+        windows(layer), input(l), patch_parameters_of(l).weight, of_positions.d_patches);
+    auto at = result_.gradient.begin() + parameters_at_[l];
+    for (const Numbers* part :
+         {&of_positions.d_class_token, &gradients.d_w, &gradients.d_b, &of_positions.d_positions})
+      at = std::ranges::copy(*part, at).out;
+  }
+
   void backward(int l) {
     const LayerSpec& layer = model_.layers[l];
     const Numbers& x = input(l);
@@ -123,7 +189,25 @@ class Walk {
     if (layer.is<kind::Flatten>()) {
       return give(l, d);
     }
-    if (layer.is<kind::Linear>()) {
+    if (layer.is<kind::PatchEmbedding>()) {
+      return learn_patches(l);
+    }
+    if (layer.is<kind::LayerNorm>()) {
+      const LayerNormGradients gradients =
+          layer_norm_gradients(n_, layer.input(), x, parameters_of(l).weight, d);
+      learn(l, gradients.d_w, gradients.d_b);
+      return give(l, gradients.d_x);
+    }
+    if (layer.is<kind::Gelu>()) {
+      return give(l, gelu_gradient(x, d));
+    }
+    if (layer.is<kind::Attention>()) {
+      return give(l, attention_gradient(n_, layer.output, layer.as<kind::Attention>().heads, x, d));
+    }
+    if (layer.is<kind::FirstToken>()) {
+      return give(l, first_token_gradient(n_, layer.input(), d));
+    }
+    if (layer.is<kind::Linear>() && !is_of_tokens(layer)) {
       const LinearGradients gradients = linear_gradients(x, parameters_of(l).weight, d, n_);
       learn(l, gradients.d_w, gradients.d_b);
       return give(l, gradients.d_x);
@@ -131,7 +215,7 @@ class Walk {
     if (layer.is<kind::Relu>()) {
       return give(l, relu_gradient(outputs_[l], d));
     }
-    if (layer.is<kind::Convolution>()) {
+    if (layer.is<kind::Convolution>() || layer.is<kind::Linear>()) {
       const ConvolutionGradients gradients =
           convolution_gradients(windows(layer), x, parameters_of(l).weight, d);
       learn(l, gradients.d_w, gradients.d_b);

@@ -69,14 +69,17 @@ std::vector<Model> all_models() {
 TEST(Resnet, HasTheNamesAndShapesOfTorchvision) {
   std::ifstream file(CAROUSEL_TORCHVISION_NAMES);
   const auto networks = nlohmann::json::parse(file).get<std::map<std::string, Shapes>>();
+  int compared = 0;
   for (const auto& [name, expected] : networks) {
+    if (!name.starts_with("resnet")) continue;
+    ++compared;
     const int depth = std::stoi(name.substr(std::string("resnet").size()));
     const bool is_cifar = name.ends_with("cifar");
     const Model model = is_cifar ? build_resnet(depth, Stem::cifar, cifar, 10)
                                  : build_resnet(depth, Stem::imagenet, imagenet, 1000);
     EXPECT_EQ(shapes_of(model), expected) << name;
   }
-  EXPECT_EQ(networks.size(), 6U);
+  EXPECT_EQ(compared, 6);
 }
 
 TEST(Resnet, HasTheSizeOfTorchvision) {
@@ -119,18 +122,15 @@ TEST(Resnet, StartsAsTorchvisionDoes) {
   const Model model = build_resnet(18, Stem::imagenet, imagenet, 1000);
   const ParameterSpec& weight =
       layer_of<kind::Convolution>(model, "layer2.0.conv1").parameters.front();
-  EXPECT_EQ(weight.initial, Initial::kaiming_normal);
-  EXPECT_EQ(weight.fan, 128 * 3 * 3);
+  EXPECT_EQ(weight.initial, kaiming_normal(128 * 3 * 3));
   const LayerSpec& norm = layer_of<kind::BatchNorm>(model, "bn1");
-  EXPECT_EQ(norm.parameters[0].initial, Initial::ones);
-  EXPECT_EQ(norm.parameters[1].initial, Initial::zeros);
-  EXPECT_EQ(norm.buffers[0].initial, Initial::zeros);
-  EXPECT_EQ(norm.buffers[1].initial, Initial::ones);
+  EXPECT_EQ(norm.parameters[0].initial, ones());
+  EXPECT_EQ(norm.parameters[1].initial, zeros());
+  EXPECT_EQ(norm.buffers[0].initial, zeros());
+  EXPECT_EQ(norm.buffers[1].initial, ones());
   EXPECT_FALSE(norm.buffers[0].learned || norm.buffers[1].learned);
-  for (const ParameterSpec& parameter : layer_of<kind::Linear>(model, "fc").parameters) {
-    EXPECT_EQ(parameter.initial, Initial::lecun_uniform);
-    EXPECT_EQ(parameter.fan, 512);
-  }
+  for (const ParameterSpec& parameter : layer_of<kind::Linear>(model, "fc").parameters)
+    EXPECT_EQ(parameter.initial, lecun_uniform(512));
 }
 
 TEST(Resnet, AddsTheShortcutToTheBranchBeforeIt) {
@@ -199,8 +199,8 @@ TEST(Resnet, RefusesWhatItIsNot) {
   };
   EXPECT_THAT(refusal(19, Stem::cifar), HasSubstr("model.depth = 19"));
   EXPECT_THAT(refusal(20, Stem::imagenet), HasSubstr("model.stem = \"imagenet\""));
-  EXPECT_THAT(testing::failure(ExitCode::usage, [] { check_model({.name = "vit"}); }),
-              HasSubstr("known: mlp, resnet"));
+  EXPECT_THAT(testing::failure(ExitCode::usage, [] { check_model({.name = "vgg"}); }),
+              HasSubstr("known: mlp, resnet, vit"));
 }
 
 TEST(Resnet, RefusesImagesThatAreTooSmall) {

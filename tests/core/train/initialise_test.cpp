@@ -17,7 +17,7 @@ std::vector<real> values_of(const ParameterSpec& parameter, std::uint64_t seed) 
 }
 
 TEST(Initialise, KaimingUniformHasItsMoments) {
-  const ParameterSpec weight = {"0.weight", {200, 150}, Initial::kaiming_uniform, 150};
+  const ParameterSpec weight = {"0.weight", {200, 150}, kaiming_uniform(150)};
   const double bound = std::sqrt(6.0 / 150);
   double sum = 0;
   double squares = 0;
@@ -31,7 +31,7 @@ TEST(Initialise, KaimingUniformHasItsMoments) {
 }
 
 TEST(Initialise, DependsOnSeedAndNameAlone) {
-  const ParameterSpec weight = {"0.weight", {5, 7}, Initial::kaiming_uniform, 7};
+  const ParameterSpec weight = {"0.weight", {5, 7}, kaiming_uniform(7)};
   ParameterSpec other = weight;
   other.name = "3.weight";
   EXPECT_EQ(values_of(weight, 1), values_of(weight, 1));
@@ -40,7 +40,7 @@ TEST(Initialise, DependsOnSeedAndNameAlone) {
 }
 
 TEST(Initialise, BiasesAreZero) {
-  EXPECT_EQ(values_of({"0.bias", {3}, Initial::zeros, 7}, 1), std::vector<real>(3));
+  EXPECT_EQ(values_of({"0.bias", {3}, zeros()}, 1), std::vector<real>(3));
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Vision transformers (Dosovitskiy et al. 2021, arXiv 2010.11929) as model descriptions, with the
+// names and the first values of torchvision.models.VisionTransformer.
+
+#include "core/base/check.hpp"
+#include "core/model/builder.hpp"
+
+namespace carousel {
+namespace {
+
+class VitBuilder {
+ public:
+  VitBuilder(ModelBuilder& builder, const ModelConfig& config)
+      : builder_(builder), config_(config), mlp_(config.mlp > 0 ? config.mlp : 4 * config.width) {}
+
+  void embedding() {
+    builder_.patch_embedding(config_.width, config_.patch);
+    dropout("encoder.dropout");
+  }
+
+  void block(const std::string& name) {
+    const int width = config_.width;
+    half(name, "ln_1", [&] {
+      const std::string attention = name + ".self_attention";
+      builder_.linear(attention + ".in_proj", 3 * width, xavier_uniform(width, 3 * width), zeros());
+      builder_.attention(attention, config_.heads);
+      builder_.linear(attention + ".out_proj", width, lecun_uniform(width), zeros());
+      dropout(name + ".dropout");
+    });
+    half(name, "ln_2", [&] {
+      const Initial weight = xavier_uniform(width, mlp_);
+      builder_.linear(name + ".mlp.0", mlp_, weight, normal(1e-6));
+      builder_.gelu(name + ".mlp.1");
+      dropout(name + ".mlp.2");
+      builder_.linear(name + ".mlp.3", width, weight, normal(1e-6));
+      dropout(name + ".mlp.4");
+    });
+  }
+
+  void head(int classes) {
+    builder_.first_token();  // before the last norm, which would do it to all for nothing
+    builder_.layer_norm("encoder.ln");
+    builder_.linear("heads.head", classes, zeros(), zeros());
+    builder_.softmax_cross_entropy();
+  }
+
+ private:
+  /// What it reads is added to what a norm and a branch make of it.
+  template <class Branch>
+  void half(const std::string& block, const std::string& norm, const Branch& branch) {
+    const int input = builder_.last();
+    builder_.layer_norm(block + "." + norm);
+    branch();
+    builder_.add(block + (norm == "ln_1" ? ".attention" : ".mlp"), input);
+  }
+  void dropout(const std::string& name) {
+    if (config_.dropout > 0) builder_.dropout(name, config_.dropout);
+  }
+
+  ModelBuilder& builder_;
+  const ModelConfig& config_;
+  int mlp_;
+};
+
+}  // namespace
+
+void check_vit(const ModelConfig& config) {
+  if (config.width % config.heads != 0)
+    fail(ExitCode::usage, "model.width = {} is not a multiple of model.heads = {}", config.width,
+         config.heads);
+}
+
+Model build_vit(const ModelConfig& config, const SampleShape& input, int classes) {
+  check_vit(config);
+  ModelBuilder builder(fmt::format("vit of {} blocks", config.depth), input, classes);
+  VitBuilder vit(builder, config);
+  vit.embedding();
+  for (int b = 0; b < config.depth; ++b)
+    vit.block(fmt::format("encoder.layers.encoder_layer_{}", b));
+  vit.head(classes);
+  return builder.model();
+}
+
+}  // namespace carousel

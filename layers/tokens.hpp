@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How kernels of tokens find their numbers, whatever blocks of channels they lie in. One source
+// serves processors, whose registers a block fills, and GPUs, which have blocks of one.
+
+#include <cstdint>
+
+#include "core/base/check.hpp"
+#include "core/base/vectors.hpp"
+#include "core/base/view.hpp"
+#include "core/model/tensor_format.hpp"
+
+namespace carousel::detail {
+
+/// [n][c / Block][tokens][Block]
+template <int Block>
+struct Tokens {
+  int blocks;
+  int tokens;
+
+  explicit Tokens(const SampleShape& shape)
+      : blocks(shape.channels / Block), tokens(shape.height * shape.width) {}
+
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t plane_size() const {
+    return std::int64_t{tokens} * Block;
+  }
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t offset(int image, int block, int token) const {
+    return (std::int64_t{image} * blocks + block) * plane_size() + std::int64_t{token} * Block;
+  }
+};
+
+/// Calls run.operator()<Block>() for the block of a format that there are kernels for.
+template <class Run>
+void with_block(const TensorFormat& format, const Run& run) {
+  if (format.block == 1) return run.template operator()<1>();
+  if constexpr (vector_block > 1) {
+    CAROUSEL_CHECK(format.block == vector_block, "tokens in {}", to_string(format));
+    run.template operator()<vector_block>();
+  }
+}
+
+}  // namespace carousel::detail

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The layers of vision transformers, in blocks of channels and without, against naive loops.
+
+#include <set>
+
+#include "core/base/vectors.hpp"
+#include "core/model/builder.hpp"
+#include "core/model/kernels.hpp"
+#include "tests/layers/single_layer.hpp"
+#include "tests/reference/image_layers.hpp"
+#include "tests/reference/token_layers.hpp"
+
+namespace carousel {
+namespace {
+
+using test::Numbers;
+using test::SingleLayer;
+
+constexpr int n = 3;
+constexpr double tolerance = 5 * test::rounding;
+
+class Tokens : public testing::TestWithParam<int> {
+ protected:
+  /// The one layer that `append` gives a model of tokens.
+  template <class Append>
+  [[nodiscard]] LayerSpec spec_of(const SampleShape& input, const Append& append) const {
+    ModelBuilder builder("tokens", input, 2);
+    append(builder);
+    LayerSpec spec = builder.model().layers.back();
+    if (GetParam() == 1) return spec;
+    if (!spec.is<kind::PatchEmbedding>()) spec.inputs.front().format.block = GetParam();
+    return blocked(spec, {.block = GetParam()});
+  }
+  [[nodiscard]] static Numbers random(std::int64_t size, const char* purpose) {
+    return test::random_numbers(size, purpose);
+  }
+  static void expect_near(const Numbers& actual, const Numbers& expected) {
+    EXPECT_LE(test::relative_difference(actual, expected), tolerance);
+  }
+
+  const int width_ = 2 * vector_block;
+  const SampleShape shape_ = {width_, 19};  // no multiple of any tile
+};
+
+TEST_P(Tokens, AreNormalised) {
+  Numbers x = random(n * shape_.size(), "x");
+  for (std::size_t k = 0; k < x.size(); ++k) x[k] = 3 * x[k] + static_cast<real>(k % 19) / 2;
+  const Numbers w = random(width_, "w");
+  const Numbers b = random(width_, "b");
+  const Numbers d_y = random(n * shape_.size(), "d_y");
+  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.layer_norm("ln"); }), n,
+                    test::joined(w, b));
+  const auto gradients = reference::layer_norm_gradients(n, shape_, x, w, d_y);
+  expect_near(layer.forward(x), reference::layer_norm(n, shape_, x, w, b));
+  expect_near(layer.backward(d_y), gradients.d_x);
+  expect_near(layer.d_parameters(), test::joined(gradients.d_w, gradients.d_b));
+  EXPECT_EQ(layer.d_output(), d_y);
+  const Numbers others = random(n * shape_.size(), "others");
+  expect_near(layer.backward(d_y, others), test::sum(gradients.d_x, others));
+}
+
+TEST_P(Tokens, MeetGelu) {
+  Numbers x = random(n * shape_.size(), "x");
+  for (real& number : x) number *= 20;
+  x[0] = 0;
+  x[1] = 100;
+  x[2] = -100;
+  const Numbers d_y = random(x.size(), "d_y");
+  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.gelu("gelu"); }), n);
+  const Numbers d_x = reference::gelu_gradient(x, d_y);
+  expect_near(layer.forward(x), reference::gelu(x));
+  expect_near(layer.backward(d_y), d_x);
+  expect_near(layer.backward(d_y, d_y), test::sum(d_x, d_y));
+}
+
+TEST_P(Tokens, AttendToOneAnother) {
+  // More than one tile of queries, the last one not full.
+  for (const SampleShape& shape : {shape_, SampleShape{width_, 2 * vector_block * 2 + 3}}) {
+    const SampleShape input = {3 * shape.channels, shape.height};
+    for (const int heads : {1, 2}) {
+      Numbers x = random(n * input.size(), "x");
+      for (real& number : x) number *= 4;
+      const Numbers d_y = random(n * shape.size(), "d_y");
+      SingleLayer layer(
+          spec_of(input, [&](ModelBuilder& builder) { builder.attention("attention", heads); }), n);
+      const Numbers d_x = reference::attention_gradient(n, shape, heads, x, d_y);
+      expect_near(layer.forward(x), reference::attention(n, shape, heads, x));
+      expect_near(layer.backward(d_y), d_x);
+      const Numbers others = random(x.size(), "others");
+      expect_near(layer.backward(d_y, others), test::sum(d_x, others));
+    }
+  }
+}
+
+// Scores whose exponentials would be no numbers.
+TEST_P(Tokens, AttendWhereScoresAreLarge) {
+  const SampleShape input = {3 * shape_.channels, shape_.height};
+  Numbers x = random(n * input.size(), "x");
+  for (real& number : x) number *= 100;
+  SingleLayer layer(spec_of(input, [](ModelBuilder& builder) { builder.attention("large", 1); }),
+                    n);
+  for (const real y : layer.forward(x)) EXPECT_LE(std::abs(y), 50.1);
+}
+
+TEST_P(Tokens, AreLinear) {
+  const int features = 3 * vector_block;
+  const SampleShape output = {features, shape_.height};
+  const Numbers x = random(n * shape_.size(), "x");
+  const Numbers w = random(std::int64_t{features} * width_, "w");
+  const Numbers b = random(features, "b");
+  const Numbers d_y = random(n * output.size(), "d_y");
+  SingleLayer layer(
+      spec_of(shape_,
+              [&](ModelBuilder& builder) { builder.linear("linear", features, zeros(), zeros()); }),
+      n, test::joined(w, b));
+  const reference::Windows pixels = {n, shape_, output, {}};
+  const auto gradients = reference::convolution_gradients(pixels, x, w, d_y);
+  expect_near(layer.forward(x), reference::convolution(pixels, x, w, b));
+  expect_near(layer.backward(d_y), gradients.d_x);
+  expect_near(layer.d_parameters(), test::joined(gradients.d_w, gradients.d_b));
+}
+
+TEST_P(Tokens, AreMadeOfPatches) {
+  const SampleShape image = {3, 12, 8};
+  const Window window = {4, 4, 0};
+  const SampleShape patches = {width_, 3, 2};
+  const SampleShape output = {width_, 7};
+  const Numbers x = random(n * image.size(), "x");
+  const Numbers class_token = random(width_, "class");
+  const Numbers w = random(std::int64_t{width_} * 3 * 16, "w");
+  const Numbers b = random(width_, "b");
+  const Numbers positions = random(output.size(), "positions");
+  const Numbers d_y = random(n * output.size(), "d_y");
+  SingleLayer layer(
+      spec_of(image, [&](ModelBuilder& builder) { builder.patch_embedding(width_, 4); }), n,
+      test::joined(test::joined(class_token, w), test::joined(b, positions)));
+  const reference::Windows windows = {n, image, patches, window};
+  expect_near(layer.forward(x),
+              reference::with_positions(n, output, reference::convolution(windows, x, w, b),
+                                        class_token, positions));
+  layer.backward_without_input(d_y);
+  const auto of_positions = reference::position_gradients(n, output, d_y);
+  const auto gradients = reference::convolution_gradients(windows, x, w, of_positions.d_patches);
+  expect_near(layer.d_parameters(),
+              test::joined(test::joined(of_positions.d_class_token, gradients.d_w),
+                           test::joined(gradients.d_b, of_positions.d_positions)));
+}
+
+TEST_P(Tokens, LeaveTheFirst) {
+  const Numbers x = random(n * shape_.size(), "x");
+  const Numbers d_y = random(std::int64_t{n} * width_, "d_y");
+  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.first_token(); }), n);
+  const Numbers d_x = reference::first_token_gradient(n, shape_, d_y);
+  EXPECT_EQ(layer.forward(x), reference::first_token(n, shape_, x));
+  EXPECT_EQ(layer.backward(d_y), d_x);
+  EXPECT_EQ(layer.backward(d_y, x), test::sum(d_x, x));
+}
+
+INSTANTIATE_TEST_SUITE_P(Blocks, Tokens, testing::ValuesIn(std::set{1, vector_block}),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace carousel
