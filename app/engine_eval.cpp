@@ -34,7 +34,7 @@ RunConfig evaluation_config(const Checkpoint& checkpoint, const std::string& dat
       [&] { return parse_run_config(checkpoint.info().deck, checkpoint.path() + ", deck", {}); });
   config.data_file = dataset;
   config.parallel = ParallelConfig{.rule = RuleKind::dp};
-  config.train.optimizer.momentum = 0;
+  config.train.optimizer = {};  // which keeps nothing
   return config;
 }
 

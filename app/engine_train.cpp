@@ -54,15 +54,15 @@ std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session,
   return all;
 }
 
-/// The group of a checkpoint that has the tensors of a part.
-const char* group_of(StatePart part) {
-  switch (part) {
+/// The group of a checkpoint that has a tensor.
+std::string group_of(const StateTensor& tensor, const OptimizerConfig& optimizer) {
+  switch (tensor.part) {
     case StatePart::parameters:
       return "/parameters/";
     case StatePart::previous:
       return "/previous/";
-    case StatePart::momentum:
-      return "/optimizer/momentum/";
+    case StatePart::optimizer:
+      return optimizer_group(optimizer_states(optimizer).at(tensor.state));
     case StatePart::buffers:
       return "/buffers/";
   }
@@ -106,8 +106,8 @@ void save(const RunConfig& config, const PreparedRun& run, const Ranks& ranks, T
     try {
       ranks.at_files([&] {
         if (tensor.part != StatePart::previous) check_finite(tensor, steps);
-        checkpoint->add(
-            {group_of(tensor.part) + tensor.spec.name, tensor.spec.shape, tensor.values});
+        checkpoint->add({group_of(tensor, config.train.optimizer) + tensor.spec.name,
+                         tensor.spec.shape, tensor.values});
       });
     } catch (const Error& found) {
       error = found;  // the other devices are still sending

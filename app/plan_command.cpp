@@ -27,7 +27,7 @@ namespace {
 /// Seconds of the stages on the machine of the deck; zeros without one.
 std::vector<StageSeconds> seconds_by_machine(const RunConfig& config, const PreparedRun& run) {
   if (!config.machine) return std::vector<StageSeconds>(run.schedule.rule().stages());
-  const int states = config.train.optimizer.momentum != 0 ? 1 : 0;
+  const int states = static_cast<int>(optimizer_states(config.train.optimizer).size());
   return stage_seconds(stage_costs(run.model, run.partition, config.train.micro_batch_size, states),
                        *config.machine);
 }

@@ -14,7 +14,7 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
           .parallel = config.parallel,
           .micro_batch_size = config.train.micro_batch_size,
           .label_smoothing = config.train.label_smoothing,
-          .momentum = config.train.optimizer.momentum != 0,
+          .optimizer_states = static_cast<int>(optimizer_states(config.train.optimizer).size()),
           .winograd = config.engine.winograd,
           .recompute = config.engine.recompute,
           .largest_message = transport == TransportKind::local ? 0 : INT_MAX,  // counts of MPI

@@ -117,7 +117,7 @@ ExitCode verify(const std::string& path) {
       .plan = plan_record(prepared),
       .seed = config.run.seed,
       .micro_batch_size = train.micro_batch_size,
-      .momentum = train.optimizer.momentum != 0,
+      .optimizer_states = optimizer_states(train.optimizer),
       .agenda = agenda,
       .profiled = [&](std::int64_t step) { return profiled.contains(step, agenda.total_steps); },
       .learning_rate =

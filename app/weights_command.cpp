@@ -38,8 +38,8 @@ std::vector<NamedTensor> first_checkpoint(const RunConfig& config,
     tensors.push_back({"/parameters/" + spec.name, spec.shape, values});
     if (config.parallel.rule != RuleKind::dp)
       tensors.push_back({"/previous/" + spec.name, spec.shape, values});
-    if (config.train.optimizer.momentum != 0)
-      tensors.push_back({"/optimizer/momentum/" + spec.name, spec.shape,
+    for (const std::string& state : optimizer_states(config.train.optimizer))
+      tensors.push_back({optimizer_group(state) + spec.name, spec.shape,
                          std::span<const real>(zeros).first(values.size())});
   }
   return tensors;

@@ -338,8 +338,9 @@ void verify_checkpoint(const Checkpoint& checkpoint, const RunSummary& run,
     demand(step - 1, "/parameters/");
     if (expected.schedule.rule().cyclic() && stage.buffer_size == 0 && step > 1)
       demand(step - 2, "/previous/");
-    if (expected.momentum)
-      static_cast<void>(digest_of(checkpoint, expected.model, stage, "/optimizer/momentum/"));
+    for (const std::string& state : expected.optimizer_states)
+      static_cast<void>(
+          digest_of(checkpoint, expected.model, stage, optimizer_group(state).c_str()));
   }
 }
 

@@ -24,7 +24,7 @@ struct Expectation {
   PlanRecord plan;
   std::uint64_t seed = 0;
   int micro_batch_size = 1;
-  bool momentum = false;  // the optimizer has one
+  std::vector<std::string> optimizer_states = {};  // names of what the optimizer keeps
   Agenda agenda;
   std::function<bool(std::int64_t)> profiled;         // this step
   std::function<double(std::int64_t)> learning_rate;  // of this update

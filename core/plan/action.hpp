@@ -37,7 +37,7 @@ enum class Payload : std::uint8_t {
   parameters,       // theta of `version`
   forward_copy,     // theta of `version` on its way from micro-batch to micro-batch, for forward
   backward_copy,    // the same for backward
-  optimizer_state,  // momentum, at the end of a segment
+  optimizer_state,  // all of them, at the end of a segment
   sums,             // loss and accuracy of the step that made theta_version
   metrics,          // results of an evaluation
 };

@@ -78,8 +78,9 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   std::int64_t scratch = 0;
   plan.frame_bytes = frame_bytes(schedule, stages, device);
   for (int j = 0; j < count; ++j) {
-    const bool state = counts.optimizer[j] && spec.optimizer_state;
-    const std::int64_t state_bytes = stages[j].parameter_size * std::int64_t{sizeof(real)};
+    const bool state = counts.optimizer[j] && spec.optimizer_states > 0;
+    const std::int64_t state_bytes =
+        spec.optimizer_states * stages[j].parameter_size * std::int64_t{sizeof(real)};
     plan.optimizer.push_back(state ? offsets.take(Category::optimizer, state_bytes) : -1);
     plan.frames.emplace_back();
     for (int k = 0; k < counts.frames[j]; ++k)
@@ -147,6 +148,7 @@ MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
   MemoryPlan plan;
   plan.evaluation_batches = spec.evaluation_batches;
   plan.largest_message = largest_message(spec, schedule);
+  plan.optimizer_states = spec.optimizer_states;
   for (int d = 0; d < schedule.devices(); ++d)
     plan.devices.push_back(plan_device(spec, stages, schedule, d));
   plan.stages = std::move(stages);

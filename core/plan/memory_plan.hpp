@@ -45,13 +45,14 @@ struct MemoryPlan {
   std::vector<DeviceMemoryPlan> devices;
   std::int64_t evaluation_batches = 0;
   std::int64_t largest_message = 0;  // bytes
+  int optimizer_states = 0;          // as in the MemorySpec
 };
 
 /// What the plan needs to know beside the schedule.
 struct MemorySpec {
   SampleShape input;
   int micro_batch_size = 1;
-  bool optimizer_state = false;          // momentum
+  int optimizer_states = 0;              // numbers beside each parameter
   std::int64_t evaluation_batches = 0;   // micro-batches of the test set
   std::int64_t staging_bytes = 0;        // host buffers of the prefetcher
   std::int64_t label_staging_bytes = 0;  // the same where no images are loaded

@@ -40,7 +40,7 @@ MemorySpec memory_spec(const PlanRequest& request, const PlanBasis& basis, int b
   };
   return {.input = basis.sample,
           .micro_batch_size = batch,
-          .optimizer_state = request.momentum,
+          .optimizer_states = request.optimizer_states,
           .evaluation_batches = (basis.test_samples + batch - 1) / batch,
           .staging_bytes = staging(basis.sample),
           .label_staging_bytes = staging({}),
@@ -101,10 +101,7 @@ void check_batch_norm(const PlanRequest& request, const PreparedRun& run) {
 }
 
 int saved_copies(const PreparedRun& run) {
-  const bool momentum = std::ranges::any_of(run.memory.devices, [](const DeviceMemoryPlan& plan) {
-    return std::ranges::any_of(plan.optimizer, [](std::int64_t offset) { return offset >= 0; });
-  });
-  return run.schedule.buffers(0).parameter_copies + (momentum ? 1 : 0);
+  return run.schedule.buffers(0).parameter_copies + run.memory.optimizer_states;
 }
 
 AdviceQuestion advice_question(const PlanRequest& request, const PreparedRun& run) {
@@ -112,7 +109,7 @@ AdviceQuestion advice_question(const PlanRequest& request, const PreparedRun& ru
   AdviceQuestion question{
       .samples = std::int64_t{request.parallel.micro_batches} * request.micro_batch_size,
       .micro_batches = {},
-      .optimizer_states = request.momentum ? 1 : 0,
+      .optimizer_states = request.optimizer_states,
       .largest_message = request.largest_message == 0 ? INT64_MAX : request.largest_message,
       .machine = *request.machine,
       .memory = [&request, &run](int batch) { return memory_spec(request, run.basis, batch); }};

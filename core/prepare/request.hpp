@@ -34,8 +34,8 @@ struct PlanRequest {
   ParallelConfig parallel;
   int micro_batch_size = 1;
   double label_smoothing = 0;
-  bool momentum = false;  // one optimizer state per parameter
-  bool winograd = true;   // where it is faster
+  int optimizer_states = 0;  // numbers beside each parameter
+  bool winograd = true;      // where it is faster
   Recompute recompute = Recompute::cheap;
   std::int64_t largest_message = 0;  // bytes that one message may have; 0: any number
   std::optional<Machine> machine = {};

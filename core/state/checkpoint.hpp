@@ -5,7 +5,7 @@
 // Checkpoints: named tensors and a place in the run, in one HDF5 file that is whole or not there.
 // Which tensors a training needs is the engine's knowledge, not this file's.
 //
-//   /parameters/NAME  /previous/NAME  /buffers/NAME  /optimizer/KIND/NAME  /info
+//   /parameters/NAME  /previous/NAME  /buffers/NAME  /optimizer/STATE/NAME  /info
 //   attributes of /: the place
 
 #include <cstdint>
@@ -26,6 +26,12 @@ struct NamedTensor {
   std::vector<std::int64_t> shape;
   std::span<const real> values;
 };
+
+/// The group of a checkpoint with what an optimizer keeps beside each parameter, such as
+/// "momentum".
+[[nodiscard]] inline std::string optimizer_group(const std::string& state) {
+  return "/optimizer/" + state + "/";
+}
 
 /// Where a run stands: `step` updates are done, in the order of data that these numbers define.
 struct CheckpointPlace {

@@ -13,12 +13,12 @@
 
 namespace carousel {
 
-enum class OptimizerKind : std::uint8_t { sgd };
-[[nodiscard]] inline const char* to_string(OptimizerKind) {
-  return "sgd";
+enum class OptimizerKind : std::uint8_t { sgd, adamw };
+[[nodiscard]] inline const char* to_string(OptimizerKind kind) {
+  return kind == OptimizerKind::sgd ? "sgd" : "adamw";
 }
 
-/// `[train.optimizer]`; the update is PyTorch's torch.optim.SGD.
+/// `[train.optimizer]`; the update is that of torch.optim.SGD or torch.optim.AdamW.
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::sgd;
   double learning_rate = 0.1;
@@ -27,7 +27,17 @@ struct OptimizerConfig {
   double weight_decay = 0;
   bool nesterov = false;
   bool decay_norm_and_bias = true;  // false: weight decay leaves out what is one number per feature
+  double beta1 = 0.9;               // adamw
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
 };
+
+/// PyTorch's names of the numbers that an optimizer keeps beside each parameter.
+[[nodiscard]] inline std::vector<std::string> optimizer_states(const OptimizerConfig& config) {
+  if (config.kind == OptimizerKind::adamw) return {"exp_avg", "exp_avg_sq"};
+  if (config.momentum != 0) return {"momentum"};
+  return {};
+}
 
 enum class ScheduleKind : std::uint8_t { constant, step, multistep, cosine, one_cycle };
 [[nodiscard]] inline const char* to_string(ScheduleKind kind) {

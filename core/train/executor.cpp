@@ -230,13 +230,12 @@ void Executor::update(const Action& action) {
   const real* gradient = memory.gradient(action.source);
   real* next = memory.parameters(j, action.version);
   const auto scale = static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
-  const SgdStep step =
-      sgd_step(parts_.optimizer, parts_.learning_rate(action.step), action.step == 0);
-  carousel::update(exec_, step, stage.parameter_ranges,
+  carousel::update(exec_, {parts_.optimizer, parts_.learning_rate(action.step), action.step},
+                   stage.parameter_ranges,
                    {.theta = current,
                     .gradient_sum = gradient,
                     .scale = scale,
-                    .momentum = memory.optimizer(j),
+                    .states = memory.optimizer(j),
                     .next = next,
                     .digest = digest_.data() + j});
   const std::int64_t buffers = stage.parameter_size;
@@ -277,17 +276,18 @@ void Executor::stop_after(std::int64_t diverged) {
 void Executor::save(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
-  const bool state = action.payload == Payload::optimizer_state;
-  const bool here = action.bytes == 0;
-  const real* from = here ? nullptr : memory.gradient(action.buffer);
-  std::int64_t numbers = action.bytes / std::int64_t{sizeof(real)};
-  if (here) {
-    from = state ? memory.optimizer(j) : memory.parameters(j, action.version);
-    numbers = state ? stage(j).parameter_size : stage(j).message_size;
-  }
-  std::vector<real> piece(static_cast<std::size_t>(numbers));
-  copy_to_host(exec_, piece, from);
-  parts_.on_save(action, piece);
+  const auto show = [&](const real* from, std::int64_t numbers) {
+    std::vector<real> piece(static_cast<std::size_t>(numbers));
+    copy_to_host(exec_, piece, from);
+    parts_.on_save(action, piece);
+  };
+  if (action.bytes > 0)
+    return show(memory.gradient(action.buffer), action.bytes / std::int64_t{sizeof(real)});
+  if (action.payload != Payload::optimizer_state)
+    return show(memory.parameters(j, action.version), stage(j).message_size);
+  const std::int64_t size = stage(j).parameter_size;
+  for (std::size_t k = 0; k < optimizer_states(parts_.optimizer).size(); ++k)
+    show(memory.optimizer(j) + static_cast<std::int64_t>(k) * size, size);
 }
 
 }  // namespace carousel

@@ -3,6 +3,7 @@
 #include "core/train/optimizer.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/check.hpp"
 #include "core/base/digest.hpp"
@@ -11,27 +12,29 @@
 namespace carousel {
 namespace {
 
-/// The factors of a step as PyTorch hands them to its kernels: computed in double, rounded once.
+/// torch.optim.SGD. Factors are those that PyTorch hands to its kernels: computed in double,
+/// rounded once.
 struct Sgd {
-  real scale;
   real negative_rate;
   real momentum;
   real gradient_share;  // of the momentum buffer: 1 - dampening
   real weight_decay;
   bool nesterov;
   bool first;
-  const real* theta;
-  const real* gradient;
   real* buffer;
-  real* next;
-  std::int64_t end;
-  std::uint64_t* digest;
-  bool adds_digest;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i, std::uint64_t& sum) const {
-    if (i >= end) return;
-    const real parameter = theta[i];
-    real direction = scale * gradient[i];
+  Sgd(const OptimizerStep& step, double decay, real* states, std::int64_t /*size*/)
+      : negative_rate(static_cast<real>(-step.learning_rate)),
+        momentum(static_cast<real>(step.config.momentum)),
+        gradient_share(static_cast<real>(1 - step.config.dampening)),
+        weight_decay(static_cast<real>(decay)),
+        nesterov(step.config.nesterov),
+        first(step.number == 0),
+        buffer(states) {}
+
+  [[nodiscard]] KOKKOS_FUNCTION real operator()(std::int64_t i, real parameter,
+                                                real gradient) const {
+    real direction = gradient;
     if (weight_decay != 0) direction = Kokkos::fma(weight_decay, parameter, direction);
     if (momentum != 0) {
       const real velocity =
@@ -39,17 +42,89 @@ struct Sgd {
       buffer[i] = velocity;
       direction = nesterov ? Kokkos::fma(momentum, velocity, direction) : velocity;
     }
-    const real result = Kokkos::fma(negative_rate, direction, parameter);
-    next[i] = result;
+    return Kokkos::fma(negative_rate, direction, parameter);
+  }
+};
+
+/// torch.optim.AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101): m and v are means of gradients
+/// and of their squares, which start from zero and are corrected for that.
+struct AdamW {
+  real keep;  // of a parameter: 1 - rate * decay
+  real share1;
+  real beta2;
+  real share2;
+  real root_of_correction;  // of v
+  real negative_rate;       // with the correction of m
+  real epsilon;
+  bool first;
+  real* mean;
+  real* square;
+
+  AdamW(const OptimizerStep& step, double decay, real* states, std::int64_t size)
+      : keep(static_cast<real>(1 - step.learning_rate * decay)),
+        share1(static_cast<real>(1 - step.config.beta1)),
+        beta2(static_cast<real>(step.config.beta2)),
+        share2(static_cast<real>(1 - step.config.beta2)),
+        epsilon(static_cast<real>(step.config.epsilon)),
+        first(step.number == 0),
+        mean(states),
+        square(states + size) {
+    const auto t = static_cast<double>(step.number + 1);
+    root_of_correction = static_cast<real>(std::sqrt(1 - std::pow(step.config.beta2, t)));
+    negative_rate = static_cast<real>(-step.learning_rate / (1 - std::pow(step.config.beta1, t)));
+  }
+
+  [[nodiscard]] KOKKOS_FUNCTION real operator()(std::int64_t i, real parameter,
+                                                real gradient) const {
+    const real m_before = first ? 0 : mean[i];
+    const real v_before = first ? 0 : square[i];
+    const real m = Kokkos::fma(share1, gradient - m_before, m_before);
+    const real v = Kokkos::fma(share2, gradient * gradient, beta2 * v_before);
+    mean[i] = m;
+    square[i] = v;
+    const real deviation = Kokkos::sqrt(v) / root_of_correction + epsilon;
+    return Kokkos::fma(negative_rate, m / deviation, keep * parameter);
+  }
+};
+
+/// A rule for some parameters of a stage.
+template <class Rule>
+struct Update {
+  Rule rule;
+  UpdateVectors vectors;
+  std::int64_t end;
+  bool adds_digest;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::uint64_t& sum) const {
+    if (i >= end) return;
+    const real result = rule(i, vectors.theta[i], vectors.scale * vectors.gradient_sum[i]);
+    vectors.next[i] = result;
     sum += digest_term(static_cast<std::uint64_t>(i), result);
   }
 
   /// Called once with the sum of all. A result view would do the same, but Kokkos then builds the
   /// text of a fence that it does not need.
   KOKKOS_FUNCTION void final(std::uint64_t& sum) const {
-    *digest = adds_digest ? *digest + sum : sum;
+    *vectors.digest = adds_digest ? *vectors.digest + sum : sum;
   }
 };
+
+template <class Rule>
+void update_by(const ExecutionSpace& exec, const std::string& label, const OptimizerStep& step,
+               std::span<const ParameterRange> ranges, const UpdateVectors& vectors) {
+  const std::int64_t size = ranges.empty() ? 0 : ranges.back().end;
+  const ParameterRange all = {0, size, false};
+  const double decay = step.config.weight_decay;
+  const bool alike = step.config.decay_norm_and_bias || decay == 0;
+  if (alike || ranges.empty()) ranges = {&all, 1};
+  for (const ParameterRange& range : ranges) {
+    const Update<Rule> kernel = {Rule(step, range.per_feature ? 0 : decay, vectors.states, size),
+                                 vectors, range.end, range.begin > 0};
+    // A stage without parameters has a digest too.
+    const std::int64_t last = std::max(range.end, range.begin + 1);
+    Kokkos::parallel_reduce(label, carousel::range(exec, range.begin, last), kernel);
+  }
+}
 
 struct Statistics {
   StatisticsVectors vectors;
@@ -67,40 +142,18 @@ struct Statistics {
 
 }  // namespace
 
-SgdStep sgd_step(const OptimizerConfig& config, double learning_rate, bool first) {
-  return {learning_rate,   config.momentum, config.dampening,          config.weight_decay,
-          config.nesterov, first,           config.decay_norm_and_bias};
-}
-
-void update(const ExecutionSpace& exec, const SgdStep& step, std::span<const ParameterRange> ranges,
-            const SgdVectors& vectors) {
-  static const std::string label = "carousel::train::sgd_update";
-  CAROUSEL_CHECK(step.momentum == 0 || vectors.momentum != nullptr || ranges.empty(),
-                 "no room for momenta");
-  const bool alike = step.decays_per_feature || step.weight_decay == 0;
-  const std::int64_t size = ranges.empty() ? 0 : ranges.back().end;
-  const ParameterRange all = {0, size, false};
-  if (alike || ranges.empty()) ranges = {&all, 1};
-  for (const ParameterRange& range : ranges) {
-    const double weight_decay = range.per_feature ? 0 : step.weight_decay;
-    const Sgd kernel = {vectors.scale,
-                        static_cast<real>(-step.learning_rate),
-                        static_cast<real>(step.momentum),
-                        static_cast<real>(1 - step.dampening),
-                        static_cast<real>(weight_decay),
-                        step.nesterov,
-                        step.first,
-                        vectors.theta,
-                        vectors.gradient_sum,
-                        vectors.momentum,
-                        vectors.next,
-                        range.end,
-                        vectors.digest,
-                        range.begin > 0};
-    // A stage without parameters has a digest too.
-    const std::int64_t last = std::max(range.end, range.begin + 1);
-    Kokkos::parallel_reduce(label, carousel::range(exec, range.begin, last), kernel);
-  }
+void update(const ExecutionSpace& exec, const OptimizerStep& step,
+            std::span<const ParameterRange> ranges, const UpdateVectors& vectors) {
+  static const std::string sgd_label = "carousel::train::sgd_update";
+  static const std::string adamw_label = "carousel::train::adamw_update";
+  const bool adamw = step.config.kind == OptimizerKind::adamw;
+  CAROUSEL_CHECK(
+      vectors.states != nullptr || ranges.empty() || (!adamw && step.config.momentum == 0),
+      "no room for the states of {}", to_string(step.config.kind));
+  if (adamw)
+    update_by<AdamW>(exec, adamw_label, step, ranges, vectors);
+  else
+    update_by<Sgd>(exec, sgd_label, step, ranges, vectors);
 }
 
 void update_statistics(const ExecutionSpace& exec, const StatisticsVectors& vectors) {

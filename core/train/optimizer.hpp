@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The update of one stage, torch.optim.SGD, as one kernel over its flat parameters. It keeps no
-// state: buffers are borrowed, and the learning rate comes with every call.
+// The update of one stage, torch.optim.SGD or torch.optim.AdamW, as one kernel over its flat
+// parameters. It keeps no state: buffers are borrowed, and the learning rate comes with every call.
 
 #include <cstdint>
 #include <span>
@@ -14,34 +14,29 @@
 
 namespace carousel {
 
-/// The numbers of one update.
-struct SgdStep {
+/// One update of a training.
+struct OptimizerStep {
+  OptimizerConfig config;
   double learning_rate = 0;
-  double momentum = 0;
-  double dampening = 0;
-  double weight_decay = 0;
-  bool nesterov = false;
-  bool first = false;              // the momentum buffer is unset and becomes the gradient
-  bool decays_per_feature = true;  // weight decay holds for biases and batch norm, too
+  std::int64_t number = 0;  // updates before it; before the first one, states are unset
 };
 
-[[nodiscard]] SgdStep sgd_step(const OptimizerConfig& config, double learning_rate, bool first);
-
 /// The vectors of one stage, all of them as long as its parameters. Borrowed device memory.
-struct SgdVectors {
+struct UpdateVectors {
   const real* theta = nullptr;
   const real* gradient_sum = nullptr;
-  real scale = 1;            // the gradient is scale * gradient_sum
-  real* momentum = nullptr;  // null when step.momentum is zero
-  real* next = nullptr;      // may be `theta`
+  real scale = 1;          // the gradient is scale * gradient_sum
+  real* states = nullptr;  // as optimizer_states() names them, one after the other
+  real* next = nullptr;    // may be `theta`
   std::uint64_t* digest = nullptr;
 };
 
 /// Computes theta_{t+1} of parameters that are `ranges`, one after the other without a gap, and the
 /// digest of theta_{t+1} (core/base/digest.hpp) in the same pass. Rounds as PyTorch does: in
-/// `real`, with fused multiply-add.
-void update(const ExecutionSpace& exec, const SgdStep& step, std::span<const ParameterRange> ranges,
-            const SgdVectors& vectors);
+/// `real`, with fused multiply-add; but the square root in AdamW, which PyTorch does not round
+/// correctly, is.
+void update(const ExecutionSpace& exec, const OptimizerStep& step,
+            std::span<const ParameterRange> ranges, const UpdateVectors& vectors);
 
 /// The running statistics of one stage, behind its parameters. Borrowed device memory.
 struct StatisticsVectors {

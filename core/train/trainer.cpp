@@ -24,12 +24,12 @@ TrainingOrder training_order(const TrainerSpec& spec) {
 /// Shows the flat vector of a stage as the tensors of its layers; returns what lies behind them.
 std::span<const real> show_tensors(const std::function<void(const StateTensor&)>& show,
                                    const Model& model, const StageMemory& stage, StatePart part,
-                                   std::span<const real> flat) {
+                                   int state, std::span<const real> flat) {
   const auto list = part == StatePart::buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
   for (int k = 0; k < stage.layers; ++k) {
     for (const ParameterSpec& tensor : model.layers[stage.first + k].*list) {
       const auto size = static_cast<std::size_t>(tensor.size());
-      show({part, tensor, flat.first(size)});
+      show({part, state, tensor, flat.first(size)});
       flat = flat.subspan(size);
     }
   }
@@ -211,30 +211,43 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
 }
 
 void Trainer::collect(const std::function<void(const StateTensor&)>& show) {
-  const bool momentum = spec_.train.optimizer.momentum != 0;
   std::vector<std::int64_t> state_bytes;
   for (const StageMemory& stage : spec_.memory.stages)
-    state_bytes.push_back(momentum ? stage.parameter_size * std::int64_t{sizeof(real)} : 0);
+    state_bytes.push_back(spec_.memory.optimizer_states * stage.parameter_size *
+                          std::int64_t{sizeof(real)});
   show_ = show;
   run_lists(collection_actions(spec_.schedule, state_bytes, result_.steps));
   show_ = nullptr;
   collected_ = {};
 }
 
-/// Pieces come in order; the last one makes a part of a stage whole.
+/// Pieces come in order, each of which may end a part of a stage and begin the next one.
 void Trainer::show_piece(const Action& action, std::span<const real> piece) {
   const StageMemory& stage = spec_.memory.stages[action.stage];
   const bool state = action.payload == Payload::optimizer_state;
-  const std::int64_t whole = state ? stage.parameter_size : stage.message_size;
-  collected_.reserve(static_cast<std::size_t>(whole));
-  collected_.insert(collected_.end(), piece.begin(), piece.end());
-  if (std::ssize(collected_) < whole) return;
-  StatePart part = StatePart::momentum;
-  if (!state) part = action.version == action.step ? StatePart::parameters : StatePart::previous;
-  const auto rest = show_tensors(show_, spec_.model, stage, part, collected_);
-  if (part == StatePart::parameters)
-    show_tensors(show_, spec_.model, stage, StatePart::buffers, rest);
-  collected_.clear();
+  const auto whole = static_cast<std::size_t>(state ? stage.parameter_size : stage.message_size);
+  collected_.reserve(whole);
+  while (!piece.empty()) {
+    const std::size_t taken = std::min(piece.size(), whole - collected_.size());
+    collected_.insert(collected_.end(), piece.begin(), piece.begin() + taken);
+    piece = piece.subspan(taken);
+    if (collected_.size() < whole) return;
+    show_collected(action);
+    collected_.clear();
+  }
+}
+
+void Trainer::show_collected(const Action& action) {
+  const StageMemory& stage = spec_.memory.stages[action.stage];
+  if (action.payload == Payload::optimizer_state) {
+    show_tensors(show_, spec_.model, stage, StatePart::optimizer, collected_states_, collected_);
+    collected_states_ = (collected_states_ + 1) % spec_.memory.optimizer_states;
+    return;
+  }
+  const bool newest = action.version == action.step;
+  const StatePart part = newest ? StatePart::parameters : StatePart::previous;
+  const auto rest = show_tensors(show_, spec_.model, stage, part, 0, collected_);
+  if (newest) show_tensors(show_, spec_.model, stage, StatePart::buffers, 0, rest);
 }
 
 MeasuredRecord Trainer::measured(int index) const {

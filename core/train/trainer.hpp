@@ -65,13 +65,14 @@ class TrainingObserver {
 enum class StatePart : std::uint8_t {
   parameters,  // theta_t
   previous,    // theta_{t-1}; cyclic rules only
-  momentum,    // of the optimizer, where it has one
+  optimizer,   // what it keeps beside parameters
   buffers      // running statistics that came with theta_t
 };
 
 /// A tensor of all that a run has learned; its values are borrowed, on the host.
 struct StateTensor {
   StatePart part = StatePart::parameters;
+  int state = 0;  // of the optimizer, in the order of optimizer_states()
   const ParameterSpec& spec;
   std::span<const real> values;
 };
@@ -97,8 +98,8 @@ class Trainer {
   /// Advances to the end, and evaluates.
   TrainingResult run();
   /// Brings all that was learned to device 0, stage by stage, and there shows it tensor by tensor:
-  /// of each stage its parameters and buffers, previous parameters, momentum. Between segments, by
-  /// every process of the run; on others `show` is not called.
+  /// of each stage its parameters and buffers, previous parameters, optimizer states. Between
+  /// segments, by every process of the run; on others `show` is not called.
   void collect(const std::function<void(const StateTensor&)>& show);
   /// What was measured on a device of this process.
   [[nodiscard]] MeasuredRecord measured(int device) const;
@@ -114,6 +115,7 @@ class Trainer {
 
  private:
   void show_piece(const Action& action, std::span<const real> piece);
+  void show_collected(const Action& action);
   void step_done(std::int64_t step, const StepSums& sums);
   void run_segment(const Segment& segment);
   void tell();
@@ -133,6 +135,7 @@ class Trainer {
   std::vector<StepRecord> completed_;  // not yet told
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<real> collected_;  // one part of a stage; empty but in a collection
+  int collected_states_ = 0;     // of the optimizer, of this stage
   std::function<void(const StateTensor&)> show_;
 };
 

@@ -40,10 +40,10 @@ class KokkosTools : public testing::Test {
     network_.backward(exec);
     add(exec, sum_, network_.gradient());
     add(exec, metrics_.data(), metrics_.data() + 1);
-    update(exec, {.learning_rate = 0.1, .momentum = 0.9}, network_.memory().parameter_ranges,
+    update(exec, {{.momentum = 0.9}, 0.1, 1}, network_.memory().parameter_ranges,
            {.theta = network_.parameters().data(),
             .gradient_sum = sum_.data(),
-            .momentum = momentum_.data(),
+            .states = momentum_.data(),
             .next = next_.data(),
             .digest = digest_.data()});
     update_statistics(exec, {.size = model_.buffer_size(),

@@ -67,21 +67,19 @@ TEST_F(PyTorch, TenUpdates) {
   const std::size_t size = network_.parameters().size();
   const test::Device<real> momentum("carousel::test::momentum", size);
   const test::Device<std::uint64_t> digest("carousel::test::digest", 1);
-  SgdStep step = {.learning_rate = fixture_.at("lr"),
-                  .momentum = fixture_.at("momentum"),
-                  .weight_decay = fixture_.at("weight_decay"),
-                  .nesterov = fixture_.at("nesterov")};
+  const OptimizerConfig optimizer = {.momentum = fixture_.at("momentum"),
+                                     .weight_decay = fixture_.at("weight_decay"),
+                                     .nesterov = fixture_.at("nesterov")};
   for (int t = 0; t < fixture_.at("steps"); ++t) {
     set_batch(network_, t);
     network_.forward(exec_);
     EXPECT_NEAR(network_.metrics().loss, fixture_.at("losses").at(t).get<double>(),
                 20 * test::rounding);
     network_.backward(exec_);
-    step.first = t == 0;
-    update(exec_, step, network_.memory().parameter_ranges,
+    update(exec_, {optimizer, fixture_.at("lr"), t}, network_.memory().parameter_ranges,
            {.theta = network_.parameters().data(),
             .gradient_sum = network_.gradient().data(),
-            .momentum = momentum.data(),
+            .states = momentum.data(),
             .next = network_.parameters().data(),
             .digest = digest.data()});
   }

@@ -32,10 +32,9 @@ class ResnetTraining {
   explicit ResnetTraining(const nlohmann::json& fixture, const KernelChoice& kernels = {})
       : n_(fixture.at("samples")),
         stream_(fixture.at("stream")),
-        step_{.learning_rate = fixture.at("lr"),
-              .momentum = fixture.at("momentum"),
-              .weight_decay = fixture.at("weight_decay"),
-              .first = true},
+        step_{.config = {.momentum = fixture.at("momentum"),
+                         .weight_decay = fixture.at("weight_decay")},
+              .learning_rate = fixture.at("lr")},
         model_(build_resnet(fixture.at("depth"),
                             fixture.at("stem") == "cifar" ? Stem::cifar : Stem::imagenet,
                             {3, fixture.at("image"), fixture.at("image")}, fixture.at("classes"))),
@@ -66,14 +65,14 @@ class ResnetTraining {
     update(exec_, step_, network_.memory().parameter_ranges,
            {.theta = network_.parameters().data(),
             .gradient_sum = network_.gradient().data(),
-            .momentum = momentum_.data(),
+            .states = momentum_.data(),
             .next = network_.parameters().data(),
             .digest = digest_.data()});
     update_statistics(exec_, {.size = model_.buffer_size(),
                               .running = network_.buffers().data(),
                               .batch_sums = network_.statistics().data(),
                               .next = network_.buffers().data()});
-    step_.first = false;
+    ++step_.number;
   }
 
   /// As it is described, whatever kernels compute it.
@@ -104,7 +103,7 @@ class ResnetTraining {
 
   int n_;
   std::uint64_t stream_;
-  SgdStep step_;
+  OptimizerStep step_;
   Model model_;
   Model computed_;
   Network network_;

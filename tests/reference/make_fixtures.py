@@ -79,6 +79,25 @@ def make_sgd():
     return {"size": size, "steps": steps, "scale": scale, "cases": cases}
 
 
+def make_adamw():
+    """Parameters after five updates on sums of four gradients, in both precisions."""
+    size, steps, scale = 37, 5, 0.25
+    cases = [dict(lr=1e-3, weight_decay=0.0, betas=(0.9, 0.999), eps=1e-8),
+             dict(lr=0.01, weight_decay=0.05, betas=(0.9, 0.999), eps=1e-8),
+             dict(lr=0.02, weight_decay=0.1, betas=(0.8, 0.95), eps=1e-3)]
+    for case in cases:
+        options = dict(case)
+        for dtype, key in ((torch.float32, "float"), (torch.float64, "double")):
+            theta = torch.nn.Parameter((uniform("theta", 0, (size,)) - 0.5).to(dtype))
+            optimizer = torch.optim.AdamW([theta], foreach=False, fused=False, **options)
+            for step in range(steps):
+                gradient_sum = (uniform("gradient", step, (size,)) - 0.5).to(dtype)
+                theta.grad = gradient_sum * scale
+                optimizer.step()
+            case[key] = theta.detach().tolist()
+    return {"size": size, "steps": steps, "scale": scale, "cases": cases}
+
+
 def rates(make, updates, epoch_length=1):
     """The rate of every update; the scheduler steps once per `epoch_length` updates."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.2)
@@ -131,7 +150,7 @@ def make_learning_rates():
 
 def main():
     warnings.simplefilter("ignore", UserWarning)
-    fixtures = {"torch": torch.__version__.split("+")[0], "mlp": make_mlp(), "sgd": make_sgd(),
+    fixtures = {"torch": torch.__version__.split("+")[0], "mlp": make_mlp(), "sgd": make_sgd(), "adamw": make_adamw(),
                 "learning_rates": make_learning_rates()}
     path = pathlib.Path(__file__).with_name("pytorch.json")
     path.write_text(json.dumps(fixtures, indent=1) + "\n")

@@ -3,6 +3,7 @@
 #include "tests/reference/serial_trainer.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/check.hpp"
 
@@ -76,6 +77,24 @@ void sgd(const OptimizerConfig& config, double learning_rate, const Numbers& gra
   }
 }
 
+void adamw(const OptimizerConfig& config, double learning_rate, const Numbers& gradient,
+           Moments& moments, Numbers& parameters) {
+  if (moments.of.empty()) moments.of.assign(2, Numbers(parameters.size()));
+  const int t = ++moments.updates;
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    const double g = gradient[k];
+    const double m = config.beta1 * moments.of[0][k] + (1 - config.beta1) * g;
+    const double v = config.beta2 * moments.of[1][k] + (1 - config.beta2) * g * g;
+    moments.of[0][k] = static_cast<real>(m);
+    moments.of[1][k] = static_cast<real>(v);
+    const double corrected_m = m / (1 - std::pow(config.beta1, t));
+    const double corrected_v = v / (1 - std::pow(config.beta2, t));
+    const double decayed = parameters[k] * (1 - learning_rate * config.weight_decay);
+    parameters[k] = static_cast<real>(decayed - learning_rate * corrected_m /
+                                                    (std::sqrt(corrected_v) + config.epsilon));
+  }
+}
+
 SerialResult train_serially(const SerialTraining& training, const State& initial,
                             std::int64_t steps) {
   const CyclicRule& rule = training.rule;
@@ -83,6 +102,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
                  "{} stage boundaries, S = {}", training.stage_begin.size(), rule.stages);
   const std::vector<Slice> slices = slices_of(training);
   std::vector<Numbers> velocities(slices.size());
+  std::vector<Moments> moments(slices.size());
 
   SerialResult result{{initial}, {}};
   State current = initial;                // theta_t
@@ -108,7 +128,11 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
       OptimizerConfig optimizer = training.optimizer;
       if (!slices[k].decays) optimizer.weight_decay = 0;
       Numbers theta = slices[k].of(previous);
-      sgd(optimizer, training.learning_rate(t), slices[k].of(gradient), velocities[k], theta);
+      const Numbers g = slices[k].of(gradient);
+      if (optimizer.kind == OptimizerKind::adamw)
+        adamw(optimizer, training.learning_rate(t), g, moments[k], theta);
+      else
+        sgd(optimizer, training.learning_rate(t), g, velocities[k], theta);
       std::ranges::copy(theta, current.parameters.begin() + slices[k].begin);
     }
     count(statistics, rule.micro_batches, current.buffers);

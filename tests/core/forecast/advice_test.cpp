@@ -30,7 +30,7 @@ const Model& perceptron() {
 }
 
 MemorySpec memory_of(int batch) {
-  return {.input = {64, 1, 1}, .micro_batch_size = batch, .optimizer_state = true};
+  return {.input = {64, 1, 1}, .micro_batch_size = batch, .optimizer_states = 1};
 }
 
 AdviceQuestion question(int devices, double memory) {
@@ -149,7 +149,7 @@ TEST(Advice, FitsResnet50IntoLessMemory) {
                    .devices_per_node = 4,
                    .devices = 8};
   asked.memory = [](int batch) {
-    return MemorySpec{.input = {3, 224, 224}, .micro_batch_size = batch, .optimizer_state = true};
+    return MemorySpec{.input = {3, 224, 224}, .micro_batch_size = batch, .optimizer_states = 1};
   };
   const Advice free = advise(model, asked);
   fmt::print("{}", to_string(free, asked));

@@ -104,7 +104,8 @@ TEST_P(Memory, HoldsInShardedWhatItOwnsAndThreeStages) {
         const Rule& rule = run.schedule().rule();
         if (rule.slot(d) != parallel.stages - 1 - j) continue;
         owned += align_up(run.schedule().message_bytes(j));
-        state += align_up(run.memory().stages[j].parameter_size * std::int64_t{sizeof(real)});
+        state += align_up(run.memory().optimizer_states * run.memory().stages[j].parameter_size *
+                          std::int64_t{sizeof(real)});
       }
       EXPECT_EQ(of(Category::previous_parameters), owned);
       EXPECT_EQ(of(Category::optimizer), state);

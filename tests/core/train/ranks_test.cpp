@@ -157,7 +157,8 @@ TEST_F(Ranks, CollectsStateByThePlan) {
     (void)run.trainer().run();
     std::vector<std::int64_t> bytes;
     for (const StageMemory& stage : run.memory().stages)
-      bytes.push_back(stage.parameter_size * std::int64_t{sizeof(real)});
+      bytes.push_back(run.memory().optimizer_states * stage.parameter_size *
+                      std::int64_t{sizeof(real)});
     MessageCounts expected;
     add_planned(expected,
                 collection_actions(run.schedule(), bytes, deck.train.steps)[session().rank()]);
@@ -203,7 +204,9 @@ TEST_F(Ranks, KeepsOptimizerStateOncePerStage) {
     for (int j = 0; j < deck.parallel.stages; ++j) {
       const bool owns = run.schedule().owner(j) == session().rank();
       EXPECT_EQ(memory.optimizer(j) != nullptr, owns) << "stage " << j;
-      if (owns) here += align_up(run.memory().stages[j].parameter_size * sizeof(real));
+      if (owns)
+        here += align_up(run.memory().optimizer_states * run.memory().stages[j].parameter_size *
+                         std::int64_t{sizeof(real)});
     }
     EXPECT_EQ(memory.in_use()[optimizer], here);
     EXPECT_EQ(static_cast<std::int64_t>(memory.arena(Category::optimizer).size()), here);

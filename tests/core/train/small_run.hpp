@@ -39,17 +39,17 @@ struct HostTensor {
 /// What a checkpoint holds; empty but on the process of device 0.
 struct Snapshot {
   std::int64_t step = 0;
-  std::vector<HostTensor> parameters, previous, momentum, buffers;
+  std::vector<HostTensor> parameters, previous, optimizer, buffers;
 };
 
 [[nodiscard]] inline Snapshot snapshot(Trainer& trainer) {
   Snapshot result;
   result.step = trainer.steps();
   trainer.collect([&](const StateTensor& tensor) {
-    std::vector<HostTensor>& part = tensor.part == StatePart::parameters ? result.parameters
-                                    : tensor.part == StatePart::previous ? result.previous
-                                    : tensor.part == StatePart::momentum ? result.momentum
-                                                                         : result.buffers;
+    std::vector<HostTensor>& part = tensor.part == StatePart::parameters  ? result.parameters
+                                    : tensor.part == StatePart::previous  ? result.previous
+                                    : tensor.part == StatePart::optimizer ? result.optimizer
+                                                                          : result.buffers;
     part.push_back(
         {tensor.spec.name, tensor.spec.shape, {tensor.values.begin(), tensor.values.end()}});
   });
@@ -160,7 +160,7 @@ class SmallRun final : public TrainingObserver {
     };
     return {.input = dataset.shape(),
             .micro_batch_size = batch,
-            .optimizer_state = deck_.train.optimizer.momentum != 0,
+            .optimizer_states = static_cast<int>(optimizer_states(deck_.train.optimizer).size()),
             .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
             .staging_bytes = staging(dataset.shape()),
             .label_staging_bytes = staging({}),
