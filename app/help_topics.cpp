@@ -55,11 +55,11 @@ running statistics. verify makes the plan again, from the deck and /plan/basis
 alone, and compares every row with it: kinds, order and versions of actions,
 both ends and bytes of messages, memory to the byte, learning rates. The
 receipts of a checkpoint's step must be those of its parameters. Losses and
-momentum have nothing in a run to be checked against; another run of the same
-deck has the same. diff compares the receipts of two runs, and names the first
-update that left different bits, and what in deck, data or program may explain
-it. In a stage without running statistics, parameters in /audit can be checked
-against its receipts: digest() of core/base/digest.hpp over the stage's
+what an optimizer keeps have nothing in a run to be checked against; another run
+of the same deck has the same. diff compares the receipts of two runs, and names
+the first update that left different bits, and what in deck, data or program may
+explain it. In a stage without running statistics, parameters in /audit can be
+checked against its receipts: digest() of core/base/digest.hpp over the stage's
 parameters, one after the other in the order of the model, after each update.
 )";
 

@@ -51,8 +51,8 @@ Allowed above(double min, std::string unit = "") {
 Allowed within(double min, double max, std::string unit = "") {
   return {.min = min, .max = max, .unit = std::move(unit)};
 }
-Allowed words(std::vector<std::string> choices, std::vector<std::string> later = {}) {
-  return {.choices = std::move(choices), .later = std::move(later)};
+Allowed words(std::vector<std::string> choices) {
+  return {.choices = std::move(choices)};
 }
 template <class Enum>
 Allowed one_of(std::initializer_list<Enum> values, std::vector<std::string> later = {}) {
@@ -92,24 +92,37 @@ std::vector<KeySpec> run_keys() {
 }
 
 std::vector<KeySpec> model_keys() {
-  const std::vector<Condition> mlp = {{"model.name", {"mlp"}}};
-  const KeyTraits resnet = {.missing = Missing::refused, .only_with = {{"model.name", {"resnet"}}}};
+  const auto with = [](std::vector<std::string> names, Missing missing = Missing::refused) {
+    return KeyTraits{missing, {{"model.name", std::move(names)}}};
+  };
+  constexpr int most = 1 << 20;
   return {
-      key("name", model, &ModelConfig::name, words({"mlp", "resnet"}, {"vit"}),
-          "Kind of network: multi-layer perceptron or residual network."),
-      key("widths", model, &ModelConfig::widths, within(1, 1 << 20),
-          "Features of the input, of each hidden layer and of the output.",
-          {.missing = Missing::refused, .only_with = mlp}),
+      key("name", model, &ModelConfig::name, words({"mlp", "resnet", "vit"}),
+          "Kind of network: multi-layer perceptron, residual network or vision transformer."),
+      key("widths", model, &ModelConfig::widths, within(1, most),
+          "Features of the input, of each hidden layer and of the output.", with({"mlp"})),
       key("dropout", model, &ModelConfig::dropout, Allowed{.min = 0, .max = 1, .open_max = true},
-          "Probability that training sets a hidden feature to zero.", {.only_with = mlp}),
+          "Probability that training sets a hidden feature to zero.",
+          with({"mlp", "vit"}, Missing::standard)),
       key("depth", model, &ModelConfig::depth, within(1, 4096),
-          "Layers with weights. 18, 34 and 50 are ImageNet's networks; 8, 20, 32 and 56 are the "
-          "CIFAR family.",
-          resnet),
+          "Residual network: layers with weights. 18, 34 and 50 are ImageNet's networks; 8, 20, 32 "
+          "and 56 are the CIFAR family. Vision transformer: blocks.",
+          with({"resnet", "vit"})),
       key("stem", model, &ModelConfig::stem, one_of({Stem::cifar, Stem::imagenet}),
           "First layers. cifar: a 3x3 convolution. imagenet: a 7x7 convolution and a pooling, "
           "which make images smaller by a factor of 4. The CIFAR family takes cifar only.",
-          resnet),
+          with({"resnet"})),
+      key("patch", model, &ModelConfig::patch, within(1, 1024, "pixels"),
+          "Side of the square patches that are the tokens.", with({"vit"})),
+      key("width", model, &ModelConfig::width, within(1, most),
+          "Features of a token. With a patch of 16 pixels, torchvision's vit_b_16 has 768, a depth "
+          "of 12 and 12 heads; vit_l_16 has 1024, 24 and 16.",
+          with({"vit"})),
+      key("heads", model, &ModelConfig::heads, within(1, 1024),
+          "Attention heads of a block. They divide the width.", with({"vit"})),
+      key("mlp", model, &ModelConfig::mlp, within(0, most),
+          "Hidden features of a block. 0 is four times the width.",
+          with({"vit"}, Missing::standard)),
   };
 }
 
@@ -180,22 +193,32 @@ std::vector<KeySpec> train_keys() {
 }
 
 std::vector<KeySpec> optimizer_keys() {
+  const KeyTraits sgd = {.only_with = {{"train.optimizer.name", {"sgd"}}}};
+  const KeyTraits adamw = {.only_with = {{"train.optimizer.name", {"adamw"}}}};
+  const Allowed below_one = {.min = 0, .max = 1, .open_max = true};
   return {
       key("name", optimizer, &OptimizerConfig::kind,
-          one_of({OptimizerKind::sgd}, {"adam", "adamw"}),
-          "How the parameters are updated. sgd is PyTorch's SGD."),
+          one_of({OptimizerKind::sgd, OptimizerKind::adamw}),
+          "How the parameters are updated: PyTorch's SGD or AdamW."),
       key("learning_rate", optimizer, &OptimizerConfig::learning_rate, at_least(0),
           "Highest learning rate of the schedule."),
       key("momentum", optimizer, &OptimizerConfig::momentum, fraction,
-          "Share of its velocity that a parameter keeps from step to step."),
+          "Share of its velocity that a parameter keeps from step to step.", sgd),
       key("dampening", optimizer, &OptimizerConfig::dampening, fraction,
-          "Share of a gradient that does not enter the velocity."),
+          "Share of a gradient that does not enter the velocity.", sgd),
       key("weight_decay", optimizer, &OptimizerConfig::weight_decay, at_least(0),
-          "Multiple of the parameters that is added to their gradient."),
+          "sgd: multiple of the parameters that is added to their gradient. adamw: multiple of "
+          "the learning rate by which they shrink, 0.01 in PyTorch unless told otherwise."),
       key("decay_norm_and_bias", optimizer, &OptimizerConfig::decay_norm_and_bias, anything,
-          "Whether weight decay applies to biases and batch norm, too."),
+          "Whether weight decay applies to biases and norms, too."),
       key("nesterov", optimizer, &OptimizerConfig::nesterov, anything,
-          "Nesterov's momentum. It needs momentum above 0 and dampening = 0."),
+          "Nesterov's momentum. It needs momentum above 0 and dampening = 0.", sgd),
+      key("beta1", optimizer, &OptimizerConfig::beta1, below_one,
+          "Share of the mean of gradients that is kept from step to step.", adamw),
+      key("beta2", optimizer, &OptimizerConfig::beta2, below_one,
+          "Share of the mean of their squares that is kept from step to step.", adamw),
+      key("epsilon", optimizer, &OptimizerConfig::epsilon, above(0),
+          "What is added to the root of that mean, by which gradients are divided.", adamw),
   };
 }
 
@@ -246,10 +269,10 @@ std::vector<KeySpec> engine_keys() {
           resnet),
       key("recompute", engine, &EngineConfig::recompute,
           one_of({Recompute::none, Recompute::cheap, Recompute::stage}),
-          "What backward computes again instead of keeping it. cheap: batch norms and ReLUs in "
-          "front of convolutions and poolings. stage: also the whole forward of each stage, so "
-          "that "
-          "only what leaves the stage is kept. No choice changes bits."),
+          "What backward computes again instead of keeping it. cheap: norms and activation "
+          "functions in front of convolutions, poolings and the linear layers of tokens. stage: "
+          "also the whole forward of each stage, so that only what leaves the stage is kept. No "
+          "choice changes bits."),
   };
 }
 

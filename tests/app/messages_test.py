@@ -111,7 +111,7 @@ WRONG_OVERRIDES = [
     ["train.schedule.name=constant", "train.schedule.warmup_epochs=0",
      "train.schedule.per_epoch=true"],
     ["run.watchdog_seconds=0.5"], ["parallel.placement=model", "parallel.micro_batches=3"],
-    ["profile.steps=1:2:0"], ["model.name=vit"], ["parallel.transport=nccl"],
+    ["profile.steps=1:2:0"], ["model.name=vgg"], ["model.name=vit"], ["parallel.transport=nccl"],
     ["train.optimizer.name=adam"], ["engine.threads=513"], ["machine.flops=1e12"],
     ["parallel.balance=time"], ["parallel.stages=4096", "parallel.slack=0"],
     ["model.widths=[64]"], ["model.widths=[3,10]"], ["model.widths=[64,3]"],

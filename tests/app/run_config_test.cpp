@@ -187,9 +187,7 @@ TEST(RunConfig, RefusesOutOfRange) {
 TEST(RunConfig, RefusesUnknownChoices) {
   EXPECT_THAT(refusal("cdp-v2", "cdpv2"), HasSubstr("\"dp\", \"cdp-v1\" or \"cdp-v2\" (did you "
                                                     "mean cdp-v2?)"));
-  for (const char* later :
-       {"parallel.transport=nccl", "train.optimizer.name=adam", "model.name=vit"})
-    EXPECT_THAT(refusal({later}), HasSubstr("is not available in this version")) << later;
+  EXPECT_THAT(refusal({"parallel.transport=nccl"}), HasSubstr("is not available in this version"));
 }
 
 TEST(RunConfig, RefusesAWatchdogThatIsTooQuick) {

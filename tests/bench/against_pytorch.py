@@ -6,10 +6,13 @@
     against_pytorch.py [--build build/release] [--threads 2] [--rounds 3] [--steps 8]
 
 Needs torch, torchvision and h5py. Both train the same network on random images with one
-micro-batch per step and SGD with momentum, in turn within one run; what is printed are medians over
-the steps of all rounds. PyTorch runs with either order of its images in memory.
+micro-batch per step, in turn within one run; what is printed are medians over the steps of all
+rounds. PyTorch runs with either order of its images in memory, and AdamW as one loop over all
+tensors (foreach) and as one kernel (fused). Where other programs keep the processor busy it ends
+with exit code 3 and judges nothing.
 """
 import argparse
+import os
 import pathlib
 import statistics
 import subprocess
@@ -20,15 +23,31 @@ import time
 import h5py
 import numpy as np
 import torch
+import torchvision
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/reference"))
 from make_resnet_fixtures import build  # noqa: E402
 
-CASES = [dict(name="resnet20", depth=20, stem="cifar", image=32, classes=10, batch=64),
-         dict(name="resnet18-cifar", depth=18, stem="cifar", image=32, classes=10, batch=64),
-         dict(name="resnet50", depth=50, stem="imagenet", image=224, classes=1000, batch=8)]
-OPTIMIZER = dict(lr=0.01, momentum=0.9, weight_decay=5e-4)
+SGD = dict(lr=0.01, momentum=0.9, weight_decay=5e-4)
+ADAMW = dict(lr=1e-3, weight_decay=0.05)
+
+
+def resnet(name, optimizer=SGD, **case):
+    deck = f'name = "resnet"\ndepth = {case["depth"]}\nstem = "{case["stem"]}"'
+    return dict(case, name=name, optimizer=optimizer, deck=deck, build=lambda: build(case))
+
+
+def vit_b_16(name, optimizer):
+    return dict(name=name, image=224, classes=1000, batch=8, optimizer=optimizer,
+                deck='name = "vit"\npatch = 16\nwidth = 768\ndepth = 12\nheads = 12',
+                build=torchvision.models.vit_b_16)
+
+
+CASES = [resnet("resnet20", depth=20, stem="cifar", image=32, classes=10, batch=64),
+         resnet("resnet18-cifar", depth=18, stem="cifar", image=32, classes=10, batch=64),
+         resnet("resnet50", depth=50, stem="imagenet", image=224, classes=1000, batch=8),
+         vit_b_16("vit-b-16", SGD), vit_b_16("vit-b-16 adamw", ADAMW)]
 
 
 def cpu_name():
@@ -54,6 +73,14 @@ def write_dataset(path, case, steps):
             file[f"{group}/labels"] = random.integers(0, case["classes"], samples, dtype=np.int32)
 
 
+def optimizer_deck(optimizer):
+    keys = {"name": '"sgd"' if optimizer is SGD else '"adamw"', "learning_rate": optimizer["lr"],
+            "weight_decay": optimizer["weight_decay"]}
+    if "momentum" in optimizer:
+        keys["momentum"] = optimizer["momentum"]
+    return "\n".join(f"{key} = {value}" for key, value in keys.items())
+
+
 def carousel_seconds(case, arguments, folder):
     """Seconds of every step but the first."""
     deck = folder / "deck.toml"
@@ -62,9 +89,7 @@ def carousel_seconds(case, arguments, folder):
 name = "bench"
 output = "{folder}/run"
 [model]
-name = "resnet"
-depth = {case["depth"]}
-stem = "{case["stem"]}"
+{case["deck"]}
 [data]
 file = "{folder}/data.h5"
 [parallel]
@@ -74,10 +99,7 @@ transport = "local"
 micro_batch_size = {case["batch"]}
 steps = {arguments.steps}
 [train.optimizer]
-name = "sgd"
-learning_rate = {OPTIMIZER["lr"]}
-momentum = {OPTIMIZER["momentum"]}
-weight_decay = {OPTIMIZER["weight_decay"]}
+{optimizer_deck(case["optimizer"])}
 [engine]
 threads = {arguments.threads}
 [profile]
@@ -89,9 +111,16 @@ steps = ""
         return list(np.diff(file["steps/seconds"]))
 
 
-def pytorch_seconds(case, arguments, memory_format):
-    model = build(case).to(memory_format=memory_format)
-    optimizer = torch.optim.SGD(model.parameters(), **OPTIMIZER)
+def optimizer_of(case, model, fused):
+    if case["optimizer"] is SGD:
+        return torch.optim.SGD(model.parameters(), **SGD)
+    kind = dict(fused=True) if fused else dict(foreach=True)
+    return torch.optim.AdamW(model.parameters(), **ADAMW, **kind)
+
+
+def pytorch_seconds(case, arguments, memory_format, fused):
+    model = case["build"]().to(memory_format=memory_format)
+    optimizer = optimizer_of(case, model, fused)
     shape = (case["batch"], 3, case["image"], case["image"])
     images = torch.randn(shape).to(memory_format=memory_format)
     labels = torch.randint(case["classes"], shape[:1])
@@ -105,6 +134,34 @@ def pytorch_seconds(case, arguments, memory_format):
     return seconds[1:]
 
 
+def busy_cores(seconds):
+    """How many cores worked for others in the mean while this program slept."""
+    def ticks():
+        fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+        numbers = [int(field) for field in fields]
+        return sum(numbers) - numbers[3] - numbers[4]  # but for idle and waiting for files
+    before = ticks()
+    time.sleep(seconds)
+    return (ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds
+
+
+def measure(case, arguments):
+    """Images per second by program."""
+    variants = {"NCHW": (torch.contiguous_format, False), "NHWC": (torch.channels_last, False)}
+    if case["optimizer"] is ADAMW:
+        variants = {"foreach": (torch.contiguous_format, False),
+                    "fused": (torch.contiguous_format, True)}
+    seconds = {key: [] for key in ("Carousel", *variants)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write_dataset(folder / "data.h5", case, arguments.steps)
+        for _ in range(arguments.rounds):
+            seconds["Carousel"] += carousel_seconds(case, arguments, folder)
+            for key, (memory_format, fused) in variants.items():
+                seconds[key] += pytorch_seconds(case, arguments, memory_format, fused)
+    return {key: case["batch"] / statistics.median(values) for key, values in seconds.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build/release")
@@ -114,25 +171,22 @@ def main():
     parser.add_argument("--only", help="name of one network")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
+    busy = busy_cores(3)
+    if busy > 0.1:
+        print(f"{busy:.1f} cores are busy with other programs; a quiet machine is needed",
+              file=sys.stderr)
+        return 3
     print(f"{cpu_name()}, {arguments.threads} threads, PyTorch {torch.__version__}, fp32")
-    print(f"{'images/s':<16}{'batch':>6}{'Carousel':>10}{'PyTorch':>10}{'ratio':>7}"
-          f"{'channels last':>15}{'ratio':>7}")
+    print(f"{'images/s':<16}{'batch':>6}{'Carousel':>10}  PyTorch, and the ratio to it")
     for case in CASES:
         if arguments.only not in (None, case["name"]):
             continue
-        seconds = {"carousel": [], "nchw": [], "nhwc": []}
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            write_dataset(folder / "data.h5", case, arguments.steps)
-            for _ in range(arguments.rounds):
-                seconds["carousel"] += carousel_seconds(case, arguments, folder)
-                seconds["nchw"] += pytorch_seconds(case, arguments, torch.contiguous_format)
-                seconds["nhwc"] += pytorch_seconds(case, arguments, torch.channels_last)
-        rate = {key: case["batch"] / statistics.median(values) for key, values in seconds.items()}
-        print(f"{case['name']:<16}{case['batch']:>6}{rate['carousel']:>10.1f}{rate['nchw']:>10.1f}"
-              f"{rate['carousel'] / rate['nchw']:>7.2f}{rate['nhwc']:>15.1f}"
-              f"{rate['carousel'] / rate['nhwc']:>7.2f}", flush=True)
+        rate = measure(case, arguments)
+        ours = rate.pop("Carousel")
+        others = "".join(f"  {key} {value:7.2f} {ours / value:5.2f}" for key, value in rate.items())
+        print(f"{case['name']:<16}{case['batch']:>6}{ours:>10.2f}{others}", flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
