@@ -114,23 +114,38 @@ class Training(Run):
 
     # Sums do not depend on who computes them, nor on what backward makes again.
     def test_threads_and_recomputation_change_no_bits(self):
-        write_dataset(self.folder / "images.h5", (3, 17, 14))
+        words = [*self.random_images((3, 17, 14)), "model.name=resnet", "model.depth=8",
+                 "model.stem=cifar"]
+        for winograd in ("true", "false"):
+            self.compare_threads_and_recomputation(
+                winograd, [*words, f"engine.winograd={winograd}"])
+        self.carousel("diff", "true none 1", "false none 1", code=3)
+        self.assertIn("All checks passed", self.carousel("verify", "true stage 1").stdout)
+
+    def test_threads_and_recomputation_change_no_bits_of_tokens(self):
+        self.compare_threads_and_recomputation("vit", [
+            *self.random_images((3, 24, 28)), "model.name=vit", "model.patch=4", "model.width=64",
+            "model.depth=2", "model.heads=2", "train.optimizer.momentum=",
+            "train.optimizer.name=adamw", "train.optimizer.learning_rate=0.001"])
+        self.assertIn("All checks passed", self.carousel("verify", "vit cheap 2").stdout)
+
+    def random_images(self, shape):
+        write_dataset(self.folder / "images.h5", shape)
         with h5py.File(self.folder / "images.h5", "r+") as file:
             images = file["train/images"]
             images[...] = numpy.random.default_rng(1).integers(0, 256, images.shape)
-        words = ["model.name=resnet", "model.depth=8", "model.stem=cifar", "model.widths=",
-                 f"data.file={self.folder}/images.h5", "train.epochs=", "train.steps=3"]
-        for winograd in ("true", "false"):
-            runs = [(threads, recompute) for recompute in ("none", "cheap", "stage")
-                    for threads in (1, 2, 4)]
-            for threads, recompute in runs:
-                self.train(f"{winograd} {recompute} {threads}", *words, "parallel.stages=1",
-                           f"engine.winograd={winograd}", f"engine.recompute={recompute}",
-                           f"engine.threads={threads}", OMP_PROC_BIND="false")
-            for threads, recompute in runs[1:]:
-                self.carousel("diff", f"{winograd} none 1", f"{winograd} {recompute} {threads}")
-        self.carousel("diff", "true none 1", "false none 1", code=3)
-        self.assertIn("All checks passed", self.carousel("verify", "true stage 1").stdout)
+        return ["model.widths=", f"data.file={self.folder}/images.h5", "train.epochs=",
+                "train.steps=3"]
+
+    def compare_threads_and_recomputation(self, name, words):
+        runs = [(threads, recompute) for recompute in ("none", "cheap", "stage")
+                for threads in (1, 2, 4)]
+        for threads, recompute in runs:
+            self.train(f"{name} {recompute} {threads}", *words, "parallel.stages=1",
+                       f"engine.recompute={recompute}", f"engine.threads={threads}",
+                       OMP_PROC_BIND="false")
+        for threads, recompute in runs[1:]:
+            self.carousel("diff", f"{name} none 1", f"{name} {recompute} {threads}")
 
     def test_sums_of_collectives_agree_to_rounding(self):
         self.train("exact", "train.epochs=1", "parallel.stages=2", **ONE)

@@ -27,7 +27,7 @@ import torchvision
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/reference"))
-from make_resnet_fixtures import build  # noqa: E402
+from make_network_fixtures import build  # noqa: E402
 
 SGD = dict(lr=0.01, momentum=0.9, weight_decay=5e-4)
 ADAMW = dict(lr=1e-3, weight_decay=0.05)

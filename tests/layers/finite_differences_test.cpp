@@ -20,5 +20,10 @@ TEST(FiniteDifferences, AgreeInANetworkOfEveryLayer) {
   EXPECT_LE(test::difference(test::every_layer(), n, step), 1e-8);
 }
 
+TEST(FiniteDifferences, AgreeInAVisionTransformer) {
+  const ModelConfig config = {.depth = 2, .patch = 3, .width = 6, .heads = 2, .mlp = 7};
+  EXPECT_LE(test::difference(build_vit(config, {2, 6, 9}, 4), 2, step), 1e-8);
+}
+
 }  // namespace
 }  // namespace carousel

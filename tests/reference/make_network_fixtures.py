@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/reference/resnets.json: what PyTorch computes with torchvision's residual networks.
+"""Writes tests/reference/networks.json: what PyTorch computes with torchvision's
+residual networks and vision transformer.
 
-    make_resnet_fixtures.py                  writes the file
-    make_resnet_fixtures.py --compare FILE   compares with all numbers that resnet_numbers wrote
+    make_network_fixtures.py                  writes the file
+    make_network_fixtures.py --compare FILE   compares with all numbers that network_numbers wrote
 
 Needs torch and torchvision (CPU); to compare, h5py as well. Weights, images and labels are not
 stored: both sides draw them from the generator of core/base/random.hpp. Neither are whole tensors:
@@ -37,9 +38,12 @@ CASES = [dict(name="resnet20", depth=20, stem="cifar", image=32, classes=10, sam
          dict(name="resnet50", depth=50, stem="imagenet", image=48, classes=100, samples=4, lr=1e-5,
               norm_bias=0, margin=0, steps=10),
          dict(name="resnet50-shifted", depth=50, stem="imagenet", image=48, classes=100, samples=4,
-              lr=1e-5, norm_bias=2, margin=2, steps=1)]
-FILE = pathlib.Path(__file__).with_name("resnets.json")
-OPTIONS = dict(momentum=0.9, weight_decay=5e-4)
+              lr=1e-5, norm_bias=2, margin=2, steps=1),
+         dict(name="vit", patch=4, width=64, depth=2, heads=2, mlp=160, image=32, classes=10,
+              samples=4, lr=1e-3, optimizer="adamw", norm_bias=0, margin=0, steps=10)]
+FILE = pathlib.Path(__file__).with_name("networks.json")
+SGD = dict(momentum=0.9, weight_decay=5e-4)
+ADAMW = dict(weight_decay=0.05, eps=1e-6)  # the bias of keys has no gradient but rounding
 GRADIENT_SAMPLE, STATE_SAMPLE = 64, 16
 
 
@@ -70,6 +74,11 @@ class SmallResNet(torch.nn.Module):
 
 
 def build(case):
+    if "patch" in case:
+        return torchvision.models.VisionTransformer(
+            image_size=case["image"], patch_size=case["patch"], num_layers=case["depth"],
+            num_heads=case["heads"], hidden_dim=case["width"], mlp_dim=case["mlp"],
+            num_classes=case["classes"])
     if case["depth"] % 6 == 2 and case["depth"] not in (18, 34, 50):
         return SmallResNet(case["depth"], case["classes"])
     model = getattr(torchvision.models, f"resnet{case['depth']}")(num_classes=case["classes"])
@@ -79,12 +88,30 @@ def build(case):
     return model
 
 
+def vit_values(name, shape):
+    """As torchvision does; but its classifier starts from zeros, which stop all gradients."""
+    if name.endswith("pos_embedding"):
+        return 0.02 * normal("parameters", hash_name(name), shape)
+    if name == "conv_proj.weight":
+        deviation = math.sqrt(1 / math.prod(shape[1:]))
+        return deviation * normal("parameters", hash_name(name), shape)
+    if ".mlp." in name and name.endswith("bias"):
+        return 1e-6 * normal("parameters", hash_name(name), shape)
+    if len(shape) == 2:
+        lecun = name.endswith("out_proj.weight") or name.startswith("heads.")
+        bound = math.sqrt(1 / shape[1]) if lecun else math.sqrt(6 / sum(shape))
+        return bound * (2 * uniform("parameters", hash_name(name), shape) - 1)
+    return np.ones(shape) if ".ln" in name and name.endswith("weight") else np.zeros(shape)
+
+
 @torch.no_grad()
 def initialise(model, norm_bias):
     """As torchvision does, out of core/train/initialise.hpp's generator."""
     for name, parameter in model.named_parameters():
         shape = tuple(parameter.shape)
-        if len(shape) == 4:  # Kaiming, normal, by the fan of the outputs
+        if isinstance(model, torchvision.models.VisionTransformer):
+            values = vit_values(name, shape)
+        elif len(shape) == 4:  # Kaiming, normal, by the fan of the outputs
             deviation = math.sqrt(2 / (shape[0] * shape[2] * shape[3]))
             values = deviation * normal("parameters", hash_name(name), shape)
         elif name.startswith("fc."):
@@ -147,10 +174,19 @@ def first_stream(case):
             pass
 
 
+def is_adamw(case):
+    return case.get("optimizer") == "adamw"
+
+
+def options_of(case):
+    return ADAMW if is_adamw(case) else SGD
+
+
 def train(case, dtype, stream, steps):
     """Tensors by quantity and name, as arrays of double precision."""
     model = prepared(case, dtype)
-    optimizer = torch.optim.SGD(model.parameters(), lr=case["lr"], **OPTIONS)
+    kind = torch.optim.AdamW if is_adamw(case) else torch.optim.SGD
+    optimizer = kind(model.parameters(), lr=case["lr"], **options_of(case))
 
     def arrays(tensors):
         return {name: tensor.detach().double().numpy().copy() for name, tensor in tensors
@@ -221,7 +257,8 @@ def fixture(case):
     stream = first_stream(case)
     exact = train(case, torch.float64, stream, case["steps"])
     singles = single_precision(case, stream)
-    result = {**case, "seed": SEED, "stream": stream, **OPTIONS, "losses": exact["losses"]}
+    result = {**case, "seed": SEED, "stream": stream, **options_of(case),
+              "losses": exact["losses"]}
     for quantity, tensors in exact.items():
         if quantity == "losses":
             continue
@@ -231,7 +268,7 @@ def fixture(case):
             for name, tensor in tensors.items():
                 result[quantity][name]["distance"] = float(
                     f"{furthest(singles, quantity, name, tensor):.3g}")
-            off = max(tensor["distance"] for tensor in result[quantity].values())
+            off = max((tensor["distance"] for tensor in result[quantity].values()), default=0)
             print(f"{case['name']:16} {quantity:20} float32 is off by up to {off:.1e}")
     return result
 
@@ -275,14 +312,18 @@ def compare(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--compare", metavar="FILE", help="HDF5, as resnet_numbers writes it")
+    parser.add_argument("--compare", metavar="FILE", help="HDF5, as network_numbers writes it")
+    parser.add_argument("--only", metavar="NAME", help="writes one case anew and keeps the others")
     arguments = parser.parse_args()
     if arguments.compare:
         compare(arguments.compare)
         return
     fixtures = {"torch": torch.__version__.split("+")[0],
                 "torchvision": torchvision.__version__.split("+")[0],
-                "models": {case["name"]: fixture(case) for case in CASES}}
+                "models": json.loads(FILE.read_text())["models"] if arguments.only else {}}
+    for case in CASES:
+        if arguments.only in (None, case["name"]):
+            fixtures["models"][case["name"]] = fixture(case)
     FILE.write_text(text(fixtures))
 
 

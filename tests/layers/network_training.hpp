@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A residual network trained step by step as tests/reference/make_resnet_fixtures.py does it in
+// A network trained step by step as tests/reference/make_network_fixtures.py does it in
 // PyTorch, from the same weights, images and labels. It compares nothing.
 
 #include "core/model/kernels.hpp"
@@ -27,20 +27,21 @@ void for_each_tensor(const Model& model, std::vector<ParameterSpec> LayerSpec::*
   EXPECT_TRUE(rest.empty());
 }
 
-class ResnetTraining {
+class NetworkTraining {
  public:
-  explicit ResnetTraining(const nlohmann::json& fixture, const KernelChoice& kernels = {})
+  explicit NetworkTraining(const nlohmann::json& fixture, const KernelChoice& kernels = {})
       : n_(fixture.at("samples")),
         stream_(fixture.at("stream")),
-        step_{.config = {.momentum = fixture.at("momentum"),
-                         .weight_decay = fixture.at("weight_decay")},
+        step_{.config = {.kind = fixture.value("optimizer", "sgd") == "adamw" ? OptimizerKind::adamw
+                                                                              : OptimizerKind::sgd,
+                         .momentum = fixture.value("momentum", 0.0),
+                         .weight_decay = fixture.at("weight_decay"),
+                         .epsilon = fixture.value("eps", OptimizerConfig{}.epsilon)},
               .learning_rate = fixture.at("lr")},
-        model_(build_resnet(fixture.at("depth"),
-                            fixture.at("stem") == "cifar" ? Stem::cifar : Stem::imagenet,
-                            {3, fixture.at("image"), fixture.at("image")}, fixture.at("classes"))),
+        model_(model_of(fixture)),
         computed_(choose_kernels(model_, kernels)),
         network_(computed_, n_),
-        momentum_("carousel::test::momentum", model_.parameter_size()),
+        states_("carousel::test::states", 2 * model_.parameter_size()),
         digest_("carousel::test::digest", 1) {
     reference::State initial = reference::initial_state(model_, fixture.at("seed"));
     shift(fixture.at("norm_bias"), initial.parameters);
@@ -65,7 +66,7 @@ class ResnetTraining {
     update(exec_, step_, network_.memory().parameter_ranges,
            {.theta = network_.parameters().data(),
             .gradient_sum = network_.gradient().data(),
-            .states = momentum_.data(),
+            .states = states_.data(),
             .next = network_.parameters().data(),
             .digest = digest_.data()});
     update_statistics(exec_, {.size = model_.buffer_size(),
@@ -83,6 +84,24 @@ class ResnetTraining {
   [[nodiscard]] Numbers buffers() const { return to_host(network_.buffers()); }
 
  private:
+  static Model model_of(const nlohmann::json& fixture) {
+    const SampleShape image = {3, fixture.at("image"), fixture.at("image")};
+    if (fixture.contains("stem"))
+      return build_resnet(fixture.at("depth"),
+                          fixture.at("stem") == "cifar" ? Stem::cifar : Stem::imagenet, image,
+                          fixture.at("classes"));
+    Model model = build_vit({.depth = fixture.at("depth"),
+                             .patch = fixture.at("patch"),
+                             .width = fixture.at("width"),
+                             .heads = fixture.at("heads"),
+                             .mlp = fixture.at("mlp")},
+                            image, fixture.at("classes"));
+    // Zeros would stop all gradients of the first step.
+    LayerSpec& head = model.layers[model.layers.size() - 2];
+    head.parameters.front().initial = lecun_uniform(head.input().channels);
+    return model;
+  }
+
   /// Puts a number, of every other channel its negative, in place of the zeros that biases of batch
   /// norm start from.
   void shift(real bias, Numbers& parameters) const {
@@ -107,7 +126,7 @@ class ResnetTraining {
   Model model_;
   Model computed_;
   Network network_;
-  Device<real> momentum_;
+  Device<real> states_;
   Device<std::uint64_t> digest_;
   ExecutionSpace exec_;
 };

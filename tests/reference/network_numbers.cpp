@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// resnet_numbers FILE writes all numbers that make_resnet_fixtures.py --compare FILE compares with
+// network_numbers FILE writes all numbers that make_network_fixtures.py --compare FILE compares with
 // PyTorch's: whole gradients, and whole states after training. Tests look at samples of the same.
 
 #include <cstdio>
 
 #include "core/base/check.hpp"
 #include "core/base/hdf5.hpp"
-#include "tests/layers/resnet_training.hpp"
+#include "tests/layers/network_training.hpp"
 
 namespace carousel {
 namespace {
@@ -24,9 +24,9 @@ void write(hdf5::File& file, const std::string& group, const Model& model,
 
 void write_all(const std::string& path) {
   hdf5::File file = hdf5::File::create(path);
-  const nlohmann::json models = reference::fixture("models", "resnets.json");
+  const nlohmann::json models = reference::fixture("models", "networks.json");
   for (const auto& [name, fixture] : models.items()) {
-    test::ResnetTraining training(fixture);
+    test::NetworkTraining training(fixture);
     for (int t = 0; t < fixture.at("steps"); ++t) {
       training.step(t);
       if (t == 0)
@@ -48,7 +48,7 @@ void write_all(const std::string& path) {
 int main(int argc, char** argv) {
   const Kokkos::ScopeGuard kokkos(argc, argv);
   if (argc != 2) {
-    std::fputs("resnet_numbers FILE\n", stderr);
+    std::fputs("network_numbers FILE\n", stderr);
     return 2;
   }
   try {

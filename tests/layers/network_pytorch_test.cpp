@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Residual networks against the values PyTorch computed (tests/reference/make_resnet_fixtures.py):
+// Networks against the values PyTorch computed (tests/reference/make_network_fixtures.py):
 // in double precision to rounding, in single precision as near as PyTorch's own is to its double.
 
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
 #include "core/model/kernels.hpp"
-#include "tests/layers/resnet_training.hpp"
+#include "tests/layers/network_training.hpp"
 
 namespace carousel {
 namespace {
@@ -27,10 +27,10 @@ struct Case {
   KernelChoice choice;
 };
 
-class ResnetOfPyTorch : public testing::TestWithParam<Case> {
+class NetworkOfPyTorch : public testing::TestWithParam<Case> {
  protected:
-  ResnetOfPyTorch()
-      : fixture_(reference::fixture("models", "resnets.json").at(GetParam().model)),
+  NetworkOfPyTorch()
+      : fixture_(reference::fixture("models", "networks.json").at(GetParam().model)),
         seed_(fixture_.at("seed")),
         training_(fixture_, GetParam().choice) {}
 
@@ -84,12 +84,12 @@ class ResnetOfPyTorch : public testing::TestWithParam<Case> {
 
   nlohmann::json fixture_;
   std::uint64_t seed_;
-  test::ResnetTraining training_;
+  test::NetworkTraining training_;
 };
 
 // In single precision, rounding moves a rectifier over its kink sooner or later, and what has been
 // learned after that is as good but not the same: only the first step can be compared.
-TEST_P(ResnetOfPyTorch, ComputesAndLearnsTheSame) {
+TEST_P(NetworkOfPyTorch, ComputesAndLearnsTheSame) {
   const nlohmann::json& logits = fixture_.at("logits").at("");
   EXPECT_LE(difference("", training_.first_logits(), logits), limit(logits));
   const int steps = is_double ? fixture_.at("steps").get<int>() : 1;
@@ -112,17 +112,18 @@ TEST_P(ResnetOfPyTorch, ComputesAndLearnsTheSame) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* model :
-       {"resnet20", "resnet18-cifar", is_double ? "resnet50" : "resnet50-shifted"}) {
+       {"resnet20", "resnet18-cifar", is_double ? "resnet50" : "resnet50-shifted", "vit"}) {
     all.push_back({model, "portable", {.winograd = false}});
     if constexpr (vector_block == 1) continue;
     for (const Recompute recompute : {Recompute::none, Recompute::cheap, Recompute::stage})
       all.push_back({model, to_string(recompute), {vector_block, false, recompute}});
-    all.push_back({model, "winograd", {vector_block, true, Recompute::cheap}});
+    if (std::string(model) != "vit")
+      all.push_back({model, "winograd", {vector_block, true, Recompute::cheap}});
   }
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ResnetOfPyTorch, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Models, NetworkOfPyTorch, testing::ValuesIn(cases()),
                          [](const auto& instance) {
                            std::string name = instance.param.model;
                            std::erase(name, '-');
