@@ -290,7 +290,8 @@ class CommandLine(unittest.TestCase):
         return f"data.file={name}"
 
     def test_every_deck_is_valid_without_engine_and_launcher(self):
-        not_ours = {"resnet20_cifar10": self.add_dataset("cifar10.h5", 3, 32, 32)}
+        cifar10 = self.add_dataset("cifar10.h5", 3, 32, 32)
+        not_ours = {"resnet20_cifar10": cifar10, "vit_cifar10": cifar10}
         for deck in pathlib.Path(INPUTS).glob("*.toml"):
             words = [deck, *filter(None, [not_ours.get(deck.stem)])]
             begin = time.monotonic()
