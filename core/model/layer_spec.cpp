@@ -92,9 +92,12 @@ struct Described {
 
 }  // namespace
 
-std::string LayerSpec::label() const {
+std::string LayerSpec::label(std::size_t columns) const {
   const std::string what = std::visit(Described{}, kind);
-  return name.empty() ? what : fmt::format("{} {}", what, name);
+  if (name.empty()) return what;
+  const std::size_t length = what.size() + 1 + name.size();
+  if (length <= columns) return fmt::format("{} {}", what, name);
+  return fmt::format("{} ...{}", what, std::string_view(name).substr(length + 3 - columns));
 }
 
 const char* to_string(const LayerKind& kind) {

@@ -179,8 +179,8 @@ struct LayerSpec {
   [[nodiscard]] std::int64_t workspace_bytes(int n) const;
   /// Where tensor `index` of `saved` begins among them.
   [[nodiscard]] std::int64_t saved_offset(std::size_t index, int n) const;
-  /// Kind and name, for people.
-  [[nodiscard]] std::string label() const;
+  /// Kind and name, for people, in at most `columns`: of a long name the end.
+  [[nodiscard]] std::string label(std::size_t columns = std::string::npos) const;
 };
 
 }  // namespace carousel

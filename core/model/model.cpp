@@ -124,18 +124,6 @@ const char* to_string(Stem stem) {
   return stem == Stem::cifar ? "cifar" : "imagenet";
 }
 
-namespace {
-
-/// Kind and name in at most `width` columns: of a long name the end.
-std::string short_label(const LayerSpec& layer, std::size_t width) {
-  std::string label = layer.label();
-  if (label.size() <= width) return label;
-  const std::size_t begin = label.find(' ') + 1;
-  return label.replace(begin, label.size() - width + 3, "...");
-}
-
-}  // namespace
-
 std::string to_string(const Model& model) {
   const std::vector<std::int64_t> saved = saved_per_sample(model);
   std::string text =
@@ -143,7 +131,7 @@ std::string to_string(const Model& model) {
                   "FLOP/sample", model.recomputes_stages ? "made again" : "saved");
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const LayerSpec& layer = model.layers[l];
-    text += fmt::format("{:<34} {:>10} {:>10} {:>11.0f} {:>10}\n", short_label(layer, 34),
+    text += fmt::format("{:<34} {:>10} {:>10} {:>11.0f} {:>10}\n", layer.label(34),
                         to_string(layer.output), layer.parameter_size(),
                         layer.forward_flops + layer.backward_flops, human_bytes(saved[l]));
   }

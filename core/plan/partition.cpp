@@ -135,7 +135,7 @@ std::string to_string(const Partition& partition, const Model& model) {
       flops += model.layers[l].forward_flops + model.layers[l].backward_flops;
     }
     text += fmt::format("{:>5}  {:<38} {:>10} {:>12.0f} {:>6.1f}%\n", j,
-                        model.layers[partition.first[j]].label(), parameters, flops,
+                        model.layers[partition.first[j]].label(38), parameters, flops,
                         total > 0 ? 100 * partition.load[j] / total : 0);
   }
   return text;
