@@ -95,7 +95,7 @@ const char* to_string(Recompute recompute) {
   return names[static_cast<std::size_t>(recompute)];
 }
 
-LayerSpec blocked(LayerSpec layer, const KernelChoice& choice) {
+LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice) {
   if (!ends_blocks(layer)) layer.output_format.block = choice.block;
   if (!layer.buffers.empty()) {
     const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
@@ -118,7 +118,7 @@ Model choose_kernels(Model model, const KernelChoice& choice) {
     const bool has_blocks = layer.inputs.front().format.block > 1;
     if (!has_blocks && !begins_blocks(layer)) continue;  // behind what ends them
     if (!has_blocked_kernels(layer, choice.block)) return model;
-    layer = blocked(std::move(layer), choice);
+    layer = with_blocks(std::move(layer), choice);
   }
   return result;
 }

@@ -26,7 +26,7 @@ struct KernelChoice {
 
 /// A layer of images in blocks of channels, with what its kernels save and work with. Formats of
 /// its inputs are set.
-[[nodiscard]] LayerSpec blocked(LayerSpec layer, const KernelChoice& choice);
+[[nodiscard]] LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice);
 
 /// The model in blocks of channels, its batch norms fused with their neighbours; as it is where
 /// channels do not fill blocks or a layer has no such kernels.

@@ -44,7 +44,7 @@ LayerSpec spec_of(const Case& c, bool normalises = false) {
     spec.buffers = {{"norm.running_mean", {in}}, {"norm.running_var", {in}}};
   }
   spec.parameters.push_back({"weight", {out, in, c.window.kernel, c.window.kernel}});
-  return blocked(spec, {.block = vector_block, .winograd = c.winograd});
+  return with_blocks(spec, {.block = vector_block, .winograd = c.winograd});
 }
 
 class BlockedConvolution : public testing::TestWithParam<Case> {

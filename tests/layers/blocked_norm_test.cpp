@@ -40,7 +40,7 @@ LayerSpec norm_spec(const LayerKind& kind, const Window& window = {}) {
   }
   if (spec.is<kind::BatchNorm>() && spec.as<kind::BatchNorm>().adds)
     spec.inputs.push_back(spec.inputs[0]);
-  return blocked(spec, {.block = vector_block});
+  return with_blocks(spec, {.block = vector_block});
 }
 
 Numbers rounded(const std::vector<double>& numbers) {
@@ -174,7 +174,7 @@ TEST(BlockedAveragePool, TakesWholeImages) {
   const Window window = {.kernel = 0};
   LayerSpec spec = test::image_layer(kind::AveragePool{window}, shape, shape.channels, window);
   spec.inputs[0].format.block = vector_block;
-  spec = blocked(spec, {.block = vector_block});
+  spec = with_blocks(spec, {.block = vector_block});
   ASSERT_EQ(spec.output_format, TensorFormat{});
   const reference::Windows windows = {n, spec.input(), spec.output, window};
   const Numbers x = uneven_numbers();

@@ -31,7 +31,7 @@ class Tokens : public testing::TestWithParam<int> {
     LayerSpec spec = builder.model().layers.back();
     if (GetParam() == 1) return spec;
     if (!spec.is<kind::PatchEmbedding>()) spec.inputs.front().format.block = GetParam();
-    return blocked(spec, {.block = GetParam()});
+    return with_blocks(spec, {.block = GetParam()});
   }
   [[nodiscard]] static Numbers random(std::int64_t size, const char* purpose) {
     return test::random_numbers(size, purpose);
