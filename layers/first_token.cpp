@@ -7,37 +7,50 @@
 
 namespace carousel {
 
+namespace {
+
+template <int Block>
+void take(const ExecutionSpace& exec, const ConstTensor& from, const Tensor& to) {
+  static const std::string label = "carousel::layers::first_token_forward";
+  const std::int64_t plane = detail::Tokens<Block>(from.shape).plane_size();
+  const real* x = from.data;
+  real* y = to.data;
+  Kokkos::parallel_for(
+      label, range(exec, to.size()),
+      KOKKOS_LAMBDA(std::int64_t i) { y[i] = x[i / Block * plane + i % Block]; });
+}
+
+/// What others than the first token get is zero.
+template <int Block>
+void give(const ExecutionSpace& exec, const ConstTensor& from, const Tensor& to, bool adds) {
+  static const std::string label = "carousel::layers::first_token_backward";
+  const std::int64_t plane = detail::Tokens<Block>(to.shape).plane_size();
+  const real* d_y = from.data;
+  real* d_x = to.data;
+  Kokkos::parallel_for(
+      label, range(exec, to.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const std::int64_t within = i % plane;
+        const real gradient = within < Block ? d_y[i / plane * Block + within] : real(0);
+        d_x[i] = adds ? d_x[i] + gradient : gradient;
+      });
+}
+
+}  // namespace
+
 FirstToken::FirstToken(const LayerSpec& spec) : format_(spec.inputs.front().format) {
   CAROUSEL_CHECK(spec.output == SampleShape{spec.input().channels}, "{} becomes {}",
                  to_string(spec.input()), to_string(spec.output));
 }
 
 void FirstToken::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
-  static const std::string label = "carousel::layers::first_token_forward";
-  const real* x = arguments.input.data;
-  real* y = arguments.output.data;
-  detail::with_block(format_, [&]<int Block>() {
-    const std::int64_t plane = detail::Tokens<Block>(arguments.input.shape).plane_size();
-    Kokkos::parallel_for(
-        label, range(exec, arguments.output.size()),
-        KOKKOS_LAMBDA(std::int64_t i) { y[i] = x[i / Block * plane + i % Block]; });
-  });
+  detail::with_block(format_,
+                     [&]<int Block>() { take<Block>(exec, arguments.input, arguments.output); });
 }
 
 void FirstToken::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
-  static const std::string label = "carousel::layers::first_token_backward";
   if (arguments.d_input.data == nullptr) return;
-  const real* d_y = arguments.d_output.data;
-  real* d_x = arguments.d_input.data;
-  const bool adds = arguments.adds_input;
   detail::with_block(format_, [&]<int Block>() {
-    const std::int64_t plane = detail::Tokens<Block>(arguments.d_input.shape).plane_size();
-    Kokkos::parallel_for(
-        label, range(exec, arguments.d_input.size()), KOKKOS_LAMBDA(std::int64_t i) {
-          const std::int64_t within = i % plane;
-          const real gradient = within < Block ? d_y[i / plane * Block + within] : real(0);
-          d_x[i] = adds ? d_x[i] + gradient : gradient;
-        });
+    give<Block>(exec, arguments.d_output, arguments.d_input, arguments.adds_input);
   });
 }
 

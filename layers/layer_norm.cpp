@@ -26,7 +26,7 @@ struct Group {
     const int groups = groups_of(tokens);
     image = static_cast<int>(number / groups);
     first = static_cast<int>(number % groups) * group_size<Block>;
-    count = Kokkos::min(group_size<Block>, tokens.tokens - first);
+    count = Kokkos::min(int{group_size<Block>}, tokens.tokens - first);
   }
   [[nodiscard]] KOKKOS_FUNCTION static int groups_of(const Tokens<Block>& tokens) {
     return (tokens.tokens + group_size<Block> - 1) / group_size<Block>;
