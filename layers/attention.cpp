@@ -59,6 +59,16 @@ KOKKOS_FUNCTION real logarithm_of_sum(const Heads& heads, const Rows<const real>
   return largest + static_cast<real>(Kokkos::log(sum));
 }
 
+/// A token of a head, and what backward reads of that head.
+struct HeadRows {
+  int head;
+  int token;
+  Rows<const real> q;
+  Rows<const real> k;
+  Rows<const real> v;
+  Rows<const real> d;
+};
+
 struct Gradient {
   Heads heads;
   std::int64_t queries;  // of all heads, and as many keys
@@ -68,6 +78,16 @@ struct Gradient {
   bool adds;
   real* log_sums;  // [queries]
   real* means;     // [queries]
+
+  [[nodiscard]] KOKKOS_FUNCTION HeadRows at(std::int64_t number) const {
+    const int head = static_cast<int>(number / heads.tokens);
+    return {head,
+            static_cast<int>(number % heads.tokens),
+            heads.rows(x, 3, 0, head),
+            heads.rows(x, 3, 1, head),
+            heads.rows(x, 3, 2, head),
+            heads.rows(d_y, 1, 0, head)};
+  }
 };
 
 /// Leaves the logarithm of its sum and the mean gradient of every query.
@@ -76,25 +96,23 @@ void query_gradients(const ExecutionSpace& exec, const Gradient& gradient) {
   Kokkos::parallel_for(
       label, pieces(exec, gradient.queries), KOKKOS_LAMBDA(std::int64_t number) {
         const Heads& heads = gradient.heads;
-        const int head = static_cast<int>(number / heads.tokens);
-        const int i = static_cast<int>(number % heads.tokens);
-        const auto q = heads.rows(gradient.x, 3, 0, head);
-        const auto k = heads.rows(gradient.x, 3, 1, head);
-        const auto v = heads.rows(gradient.x, 3, 2, head);
-        const auto d = heads.rows(gradient.d_y, 1, 0, head);
-        const auto d_q = heads.rows(gradient.d_x, 3, 0, head);
-        const real log_sum = logarithm_of_sum(heads, q, k, i);
+        const HeadRows at = gradient.at(number);
+        const int i = at.token;
+        const auto d_q = heads.rows(gradient.d_x, 3, 0, at.head);
+        const real log_sum = logarithm_of_sum(heads, at.q, at.k, i);
         const auto probability = [&](int j) {
-          return Kokkos::exp(heads.product(q, i, k, j) * heads.scale - log_sum);
+          return Kokkos::exp(heads.product(at.q, i, at.k, j) * heads.scale - log_sum);
         };
         real mean = 0;
-        for (int j = 0; j < heads.tokens; ++j) mean += probability(j) * heads.product(d, i, v, j);
+        for (int j = 0; j < heads.tokens; ++j)
+          mean += probability(j) * heads.product(at.d, i, at.v, j);
         gradient.log_sums[number] = log_sum;
         gradient.means[number] = mean;
         for (int c = 0; c < heads.size && !gradient.adds; ++c) d_q.at(c, i) = 0;
         for (int j = 0; j < heads.tokens; ++j) {
-          const real d_score = probability(j) * (heads.product(d, i, v, j) - mean) * heads.scale;
-          for (int c = 0; c < heads.size; ++c) d_q.at(c, i) += d_score * k.at(c, j);
+          const real d_score =
+              probability(j) * (heads.product(at.d, i, at.v, j) - mean) * heads.scale;
+          for (int c = 0; c < heads.size; ++c) d_q.at(c, i) += d_score * at.k.at(c, j);
         }
       });
 }
@@ -105,24 +123,20 @@ void key_gradients(const ExecutionSpace& exec, const Gradient& gradient) {
   Kokkos::parallel_for(
       label, pieces(exec, gradient.queries), KOKKOS_LAMBDA(std::int64_t number) {
         const Heads& heads = gradient.heads;
-        const int head = static_cast<int>(number / heads.tokens);
-        const int j = static_cast<int>(number % heads.tokens);
-        const auto q = heads.rows(gradient.x, 3, 0, head);
-        const auto k = heads.rows(gradient.x, 3, 1, head);
-        const auto v = heads.rows(gradient.x, 3, 2, head);
-        const auto d = heads.rows(gradient.d_y, 1, 0, head);
-        const auto d_k = heads.rows(gradient.d_x, 3, 1, head);
-        const auto d_v = heads.rows(gradient.d_x, 3, 2, head);
+        const HeadRows at = gradient.at(number);
+        const int j = at.token;
+        const auto d_k = heads.rows(gradient.d_x, 3, 1, at.head);
+        const auto d_v = heads.rows(gradient.d_x, 3, 2, at.head);
         for (int c = 0; c < heads.size && !gradient.adds; ++c) d_k.at(c, j) = d_v.at(c, j) = 0;
         for (int i = 0; i < heads.tokens; ++i) {
-          const std::int64_t query = std::int64_t{head} * heads.tokens + i;
+          const std::int64_t query = std::int64_t{at.head} * heads.tokens + i;
           const real p =
-              Kokkos::exp(heads.product(q, i, k, j) * heads.scale - gradient.log_sums[query]);
+              Kokkos::exp(heads.product(at.q, i, at.k, j) * heads.scale - gradient.log_sums[query]);
           const real d_score =
-              p * (heads.product(d, i, v, j) - gradient.means[query]) * heads.scale;
+              p * (heads.product(at.d, i, at.v, j) - gradient.means[query]) * heads.scale;
           for (int c = 0; c < heads.size; ++c) {
-            d_k.at(c, j) += d_score * q.at(c, i);
-            d_v.at(c, j) += p * d.at(c, i);
+            d_k.at(c, j) += d_score * at.q.at(c, i);
+            d_v.at(c, j) += p * at.d.at(c, i);
           }
         }
       });
