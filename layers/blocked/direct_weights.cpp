@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/blocked/direct_weights.hpp"
 
+#include <algorithm>
+
+#include "core/base/range.hpp"
 #include "core/model/workspace.hpp"
 #include "layers/blocked/register_tile.hpp"
 #include "layers/blocked/tasks.hpp"
@@ -11,6 +14,13 @@ namespace {
 
 /// Numbers of a pixel that meet a register of gradients at once.
 constexpr int depth_rows = registers == 32 ? 8 : 4;
+
+/// Blocks of the input that a task meets with each register of gradients before it fetches the
+/// next one, from a far cache; fewer where threads would have no work. It changes no sum.
+int blocks_at_once(int blocks, int chunks, int threads) {
+  constexpr int most = 4;
+  return std::clamp(blocks * chunks / (4 * threads), 1, most);
+}
 
 /// Rows of the grid whose copy fits a cache.
 int rows_at_once(const Windows& windows) {
@@ -24,7 +34,7 @@ int rows_at_once(const Windows& windows) {
 
 /// sums [depth][results] += the products of some rows of one image at one tap.
 template <int Vectors>
-void add_tap(const Windows& windows, const WindowSource& source, const Tap& tap,
+void add_tap(const Windows& windows, const WindowSource& source, int b, const Tap& tap,
              const Segment& rows, const Planes<const real>& d_y, int image, int block,
              bool is_first, real* sums, int results) {
   const int parts = segments(windows.depth, depth_rows);
@@ -38,7 +48,7 @@ void add_tap(const Windows& windows, const WindowSource& source, const Tap& tap,
       else
         tile.fetch(to, results, lanes);
       for (int y = rows.first; y < rows.first + rows.size; ++y)
-        tile.add_columns(windows.w, source.at(windows, y, 0, 0, tap) + depth.first,
+        tile.add_columns(windows.w, source.at(windows, y, 0, b, tap) + depth.first,
                          std::int64_t{windows.step} * windows.pixel, d_y.pixel(image, block, y, 0),
                          lanes, d_y.plane_size());
       tile.put(to, results, lanes);
@@ -46,23 +56,27 @@ void add_tap(const Windows& windows, const WindowSource& source, const Tap& tap,
   }
 }
 
+/// The sums of some images for some blocks of the input, one `panel` after the other.
 template <int Vectors, class Input>
 void run_chunk(const Windows& windows, const Input& input, const Planes<const real>& d_y,
-               const Segment& images, int block, real* sums, real* scratch) {
+               const Segment& images, const Segment& blocks, real* sums, std::int64_t panel,
+               real* scratch) {
   const int results = d_y.blocks * lanes;
   const bool copies = input.copies(windows);
   const int parts = segments(windows.h, rows_at_once(windows));
   for (int i = 0; i < images.size * parts; ++i) {
     const int image = images.first + i / parts;
     const Segment rows = segment(windows.h, parts, i % parts);
-    const WindowSource source =
-        copies ? input.copy(Region(windows, rows.first, rows.size), image, block, 1, scratch)
-               : input.direct(image, block);
+    const WindowSource source = copies ? input.copy(Region(windows, rows.first, rows.size), image,
+                                                    blocks.first, blocks.size, scratch)
+                                       : input.direct(image, blocks.first);
     for (int k = 0; k < d_y.blocks; k += Vectors) {
-      real* to = sums + k * lanes;
-      for (const Tap& tap : windows.taps) {
-        add_tap<Vectors>(windows, source, tap, rows, d_y, image, k, i == 0, to, results);
-        to += std::int64_t{windows.depth} * results;
+      for (int b = 0; b < blocks.size; ++b) {
+        real* to = sums + b * panel + k * lanes;
+        for (const Tap& tap : windows.taps) {
+          add_tap<Vectors>(windows, source, b, tap, rows, d_y, image, k, i == 0, to, results);
+          to += std::int64_t{windows.depth} * results;
+        }
       }
     }
   }
@@ -102,16 +116,20 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
   const auto taps = static_cast<int>(windows.taps.size());
   const int results = d_y.blocks * lanes;
   const std::int64_t panel = std::int64_t{taps} * windows.depth * results;
-  const std::int64_t copy = Region(windows, 0, rows_at_once(windows)).pixels() * windows.pixel;
+  const int at_once = blocks_at_once(blocks, chunks, concurrency(exec));
+  const int sets = segments(blocks, at_once);
+  const std::int64_t copy =
+      Region(windows, 0, rows_at_once(windows)).pixels() * windows.pixel * at_once;
   const Windows* at = &windows;  // a copy would take from the heap
-  for_each_task(exec, label, chunks * blocks, input.copies(windows) ? copy : 0,
+  for_each_task(exec, label, chunks * sets, input.copies(windows) ? copy : 0,
                 [=](int task, real* scratch) {
-                  const Segment images = segment(input.images(), chunks, task / blocks);
-                  real* sums = partial + task * panel;
+                  const Segment images = segment(input.images(), chunks, task / sets);
+                  const Segment set = segment(blocks, sets, task % sets);
+                  real* sums = partial + (std::int64_t{task / sets} * blocks + set.first) * panel;
                   if (d_y.blocks % tile_vectors == 0)
-                    run_chunk<tile_vectors>(*at, input, d_y, images, task % blocks, sums, scratch);
+                    run_chunk<tile_vectors>(*at, input, d_y, images, set, sums, panel, scratch);
                   else
-                    run_chunk<1>(*at, input, d_y, images, task % blocks, sums, scratch);
+                    run_chunk<1>(*at, input, d_y, images, set, sums, panel, scratch);
                 });
   add_chunks(exec, label, chunks, blocks * panel, partial, blocks, windows.depth, d_y.blocks,
              strides, d_weights);
