@@ -262,7 +262,8 @@ std::vector<KeySpec> engine_keys() {
   return {
       key("threads", engine, &EngineConfig::threads, within(0, most_threads),
           "Threads of one process. 0 takes KOKKOS_NUM_THREADS or OMP_NUM_THREADS, or shares the "
-          "cores among the ranks of a node."),
+          "cores among the ranks of a node. Each has a few MB of scratch memory for tiles, beyond "
+          "what plans count."),
       key("winograd", engine, &EngineConfig::winograd, anything,
           "Whether 3x3 convolutions may use Winograd's algorithm, about twice as fast and a little "
           "less precise than direct sums.",

@@ -93,7 +93,7 @@ struct Described {
 }  // namespace
 
 std::string LayerSpec::label(std::size_t columns) const {
-  const std::string what = std::visit(Described{}, kind);
+  std::string what = std::visit(Described{}, kind);
   if (name.empty()) return what;
   const std::size_t length = what.size() + 1 + name.size();
   if (length <= columns) return fmt::format("{} {}", what, name);

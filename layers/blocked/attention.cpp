@@ -35,11 +35,7 @@ struct Heads {
   int tokens;
   real scale;
 
-  Heads(const SampleShape& output, int count)
-      : heads(count),
-        blocks(output.channels / count / lanes),
-        tokens(output.height * output.width),
-        scale(static_cast<real>(1 / std::sqrt(static_cast<double>(output.channels / count)))) {}
+  Heads(const SampleShape& output, int count) : Heads(output, count, output.channels / count) {}
 
   /// Part `part` of `parts` of the channels: of queries, keys and values.
   template <class Real>
@@ -50,6 +46,13 @@ struct Heads {
   /// Numbers of the tokens by queries matrix, and of packed queries.
   [[nodiscard]] std::int64_t matrix() const { return std::int64_t{tokens} * queries; }
   [[nodiscard]] std::int64_t packed() const { return std::int64_t{blocks} * lanes * queries; }
+
+ private:
+  Heads(const SampleShape& output, int count, int size)
+      : heads(count),
+        blocks(size / lanes),
+        tokens(output.height * output.width),
+        scale(static_cast<real>(1 / std::sqrt(static_cast<double>(size)))) {}
 };
 
 /// to[c][q] = scale * rows[c][first + q], zero behind the last of `count`.
@@ -149,7 +152,7 @@ void softmax(int tokens, real* scores) {
       sum[q] += row[q];
     }
   }
-  for (int q = 0; q < queries; ++q) sum[q] = 1 / sum[q];
+  for (real& each : sum) each = 1 / each;
   for (std::int64_t t = 0; t < tokens; ++t) {
     real* row = scores + t * queries;
     for (int q = 0; q < queries; ++q) row[q] *= sum[q];

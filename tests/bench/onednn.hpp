@@ -59,7 +59,7 @@ class OnednnConvolution {
   };
 
   [[nodiscard]] dnnl::memory filled(const dnnl::memory::desc& desc) const {
-    const dnnl::memory memory(desc, engine_);
+    dnnl::memory memory(desc, engine_);
     auto* numbers = static_cast<float*>(memory.get_data_handle());
     for (std::size_t i = 0; i < desc.get_size() / sizeof(float); ++i) numbers[i] = 0.25F;
     return memory;

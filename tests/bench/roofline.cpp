@@ -17,6 +17,7 @@
 #include <numeric>
 
 #include "core/base/check.hpp"
+#include "core/base/range.hpp"
 #include "core/base/vectors.hpp"
 #include "core/model/kernels.hpp"
 #include "layers/blocked/register_tile.hpp"
@@ -48,24 +49,24 @@ double seconds_of(const ExecutionSpace& exec, const Run& run) {
 /// threads.
 double peak_of(const ExecutionSpace& exec) {
   using blocked::lanes;
-  constexpr int k = 256;
+  constexpr int depth = 16;
   constexpr int repeats = 2000;
   constexpr int columns = blocked::tile_vectors * lanes;
-  const int threads = exec.concurrency();
+  const int threads = concurrency(exec);
   const Storage sums("carousel::bench::sums", threads * columns * blocked::tile_rows);
   real* to = sums.data();
   const double seconds = seconds_of(exec, [&] {
     Kokkos::parallel_for("carousel::bench::peak", RangePolicy(exec, 0, threads), [=](int thread) {
-      real a[blocked::tile_rows * k / 16] = {};
-      real b[columns * k / 16] = {};
+      real a[blocked::tile_rows * depth] = {};
+      real b[columns * depth] = {};
       blocked::RegisterTile<blocked::tile_rows, blocked::tile_vectors> tile;
       tile.clear();
       for (int r = 0; r < repeats; ++r)
-        tile.add_columns(k / 16, a, blocked::tile_rows, b, columns, lanes);
+        tile.add_columns(depth, a, blocked::tile_rows, b, columns, lanes);
       tile.put(to + thread * columns * blocked::tile_rows, columns, lanes);
     });
   });
-  return 2.0 * threads * repeats * (k / 16) * columns * blocked::tile_rows / seconds;
+  return 2.0 * threads * repeats * depth * columns * blocked::tile_rows / seconds;
 }
 
 /// Bytes per second of a sum of two long vectors.
@@ -78,7 +79,7 @@ double bandwidth_of(const ExecutionSpace& exec) {
         "carousel::bench::triad", RangePolicy(exec, 0, size),
         KOKKOS_LAMBDA(std::int64_t i) { a(i) = real(0.5) * a(i) + b(i); });
   });
-  return 3.0 * size * sizeof(real) / seconds;
+  return 3.0 * static_cast<double>(size * sizeof(real)) / seconds;
 }
 
 /// One layer with all that its kernels touch.
@@ -206,7 +207,7 @@ void run(const std::string& name, int n, double fraction) {
   for (const auto& [shapes, row] : rows) step += row.layers * (row.forward + row.backward);
 
   fmt::print("{}, batch {}, {} threads: peak {:.0f} GFLOP/s, memory {:.1f} GB/s\n", name, n,
-             exec.concurrency(), 1e-9 * peak, 1e-9 * bandwidth);
+             concurrency(exec), 1e-9 * peak, 1e-9 * bandwidth);
   fmt::print("{:<54}{:>3}{:>9}{:>9}{:>9}{:>11}{:>6}{:>7}\n", "layers of one kind and shape", "",
              "fwd ms", "bwd ms", "GFLOP/s", "attainable", "%", "share");
   double others = 0;
