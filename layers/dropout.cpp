@@ -9,18 +9,27 @@
 namespace carousel {
 namespace {
 
+/// The place in [c, pixels] of a number that is in [c / block][pixels][block].
+KOKKOS_FUNCTION std::int64_t place_of(std::int64_t i, std::int64_t pixels, int block) {
+  const std::int64_t plane = pixels * block;
+  const std::int64_t within = i % plane;
+  return (i / plane * block + within % block) * pixels + within / block;
+}
+
 /// Sets numbers to zero with a probability, and scales the others.
 void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t key,
-          double probability, const Draw& draw, const Tensor& values) {
+          double probability, const Draw& draw, const Tensor& values, int block) {
   const std::uint64_t epoch = static_cast<std::uint64_t>(draw.epoch) << 32;
   const int* samples = draw.samples;
   const auto scale = static_cast<real>(1 / (1 - probability));
   const std::int64_t size = values.shape.size();
+  const std::int64_t pixels = std::int64_t{values.shape.height} * values.shape.width;
   real* y = values.data;
   Kokkos::parallel_for(
       label, range(exec, values.size()), KOKKOS_LAMBDA(std::int64_t i) {
         const std::uint64_t stream = epoch + static_cast<std::uint64_t>(samples[i / size]);
-        const double u = uniform01(key, stream, static_cast<std::uint64_t>(i % size));
+        const std::int64_t k = place_of(i % size, pixels, block);
+        const double u = uniform01(key, stream, static_cast<std::uint64_t>(k));
         y[i] = u < probability ? real(0) : y[i] * scale;
       });
 }
@@ -29,6 +38,7 @@ void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t ke
 
 Dropout::Dropout(const LayerSpec& spec)
     : probability_(spec.as<kind::Dropout>().probability),
+      block_(spec.output_format.block),
       purpose_(random_key(0, "dropout " + spec.name)) {
   CAROUSEL_CHECK(
       spec.in_place && spec.input() == spec.output && probability_ >= 0 && probability_ < 1,
@@ -38,14 +48,15 @@ Dropout::Dropout(const LayerSpec& spec)
 void Dropout::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::dropout_forward";
   if (!arguments.training) return;
-  drop(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw, arguments.output);
+  drop(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw, arguments.output,
+       block_);
 }
 
 void Dropout::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::dropout_backward";
   if (arguments.d_input.data == nullptr) return;
-  drop(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw,
-       arguments.d_input);
+  drop(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw, arguments.d_input,
+       block_);
 }
 
 }  // namespace carousel

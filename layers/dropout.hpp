@@ -9,7 +9,8 @@
 
 namespace carousel {
 
-/// Drops feature k of a sample when u < probability, with u = uniform01(random_key(seed, "dropout
+/// Drops number k of a sample, in the order [c, h, w] whatever blocks it lies in, when
+/// u < probability, with u = uniform01(random_key(seed, "dropout
 /// NAME"), epoch 2^32 + sample, k) of core/base/random.hpp, and scales the others by
 /// 1 / (1 - probability).
 class Dropout final : public Layer {
@@ -21,6 +22,7 @@ class Dropout final : public Layer {
 
  private:
   double probability_;
+  int block_;  // channels side by side
   std::uint64_t purpose_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/vectors.hpp"
 #include "layers/factory.hpp"
+#include "tests/layers/blocks.hpp"
 #include "tests/layers/device.hpp"
 
 namespace carousel {
@@ -73,6 +75,24 @@ TEST_F(DropoutTest, DiffersBetweenEpochsSamplesAndLayers) {
   EXPECT_NE(forward(*layer, draw(6)), first);
   EXPECT_NE(forward(*make_layer(spec("5", 0.5), n, {}), draw(5)), first);
   EXPECT_FALSE(std::equal(first.begin(), first.begin() + features, first.begin() + features));
+}
+
+// So that processors with other registers drop the same.
+TEST_F(DropoutTest, DropsTheSameInBlocks) {
+  constexpr SampleShape tokens = {2 * vector_block, 11};
+  const auto dropped = [&](int block) {
+    LayerSpec layer = spec("2", 0.4);
+    layer.inputs = {{-1, tokens, {.block = block}}};
+    layer.output = tokens;
+    layer.output_format.block = block;
+    const auto y = test::to_device(Numbers(n * tokens.size(), 1));
+    make_layer(layer, n, {})
+        ->forward(
+            ExecutionSpace(),
+            {.input = {y.data(), n, tokens}, .output = {y.data(), n, tokens}, .draw = draw(5)});
+    return test::from_blocks(test::to_host(y), tokens, layer.output_format, n);
+  };
+  EXPECT_EQ(dropped(vector_block), dropped(1));
 }
 
 TEST_F(DropoutTest, EvaluationKeepsEverything) {

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// network_numbers FILE writes all numbers that make_network_fixtures.py --compare FILE compares with
-// PyTorch's: whole gradients, and whole states after training. Tests look at samples of the same.
+// network_numbers FILE writes all numbers that make_network_fixtures.py --compare FILE compares
+// with PyTorch's: whole gradients, and whole states after training. Tests look at samples of the
+// same.
 
 #include <cstdio>
 
