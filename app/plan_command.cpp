@@ -27,8 +27,8 @@ namespace {
 /// Seconds of the stages on the machine of the deck; zeros without one.
 std::vector<StageSeconds> seconds_by_machine(const RunConfig& config, const PreparedRun& run) {
   if (!config.machine) return std::vector<StageSeconds>(run.schedule.rule().stages());
-  const int states = static_cast<int>(optimizer_states(config.train.optimizer).size());
-  return stage_seconds(stage_costs(run.model, run.partition, config.train.micro_batch_size, states),
+  return stage_seconds(stage_costs(run.model, run.partition, config.train.micro_batch_size,
+                                   run.memory.optimizer_states),
                        *config.machine);
 }
 

@@ -5,8 +5,6 @@
 // Attention of all tokens of a sample to one another (Vaswani et al. 2017, arXiv 1706.03762), one
 // query or key per thread. The reference and the fallback; no tokens by tokens matrix is kept.
 
-#include <span>
-
 #include "core/engine/layer.hpp"
 
 namespace carousel {

@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <numeric>
 
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
