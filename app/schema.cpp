@@ -69,6 +69,11 @@ const Allowed counts = within(1, most_parallel);
 
 const KeyTraits required = {.missing = Missing::refused};
 const KeyTraits optional = {.missing = Missing::nothing};
+/// Of keys that have a meaning where another key has one of some values.
+KeyTraits only_with(const char* key, std::vector<std::string> values,
+                    Missing missing = Missing::standard) {
+  return {.missing = missing, .only_with = {{key, std::move(values)}}};
+}
 
 /// A row: name, the member that holds the value, what is allowed, help, and what few rows have.
 template <class Table, class Struct, class Value>
@@ -93,7 +98,7 @@ std::vector<KeySpec> run_keys() {
 
 std::vector<KeySpec> model_keys() {
   const auto with = [](std::vector<std::string> names, Missing missing = Missing::refused) {
-    return KeyTraits{missing, {{"model.name", std::move(names)}}};
+    return only_with("model.name", std::move(names), missing);
   };
   constexpr int most = 1 << 20;
   return {
@@ -193,8 +198,8 @@ std::vector<KeySpec> train_keys() {
 }
 
 std::vector<KeySpec> optimizer_keys() {
-  const KeyTraits sgd = {.only_with = {{"train.optimizer.name", {"sgd"}}}};
-  const KeyTraits adamw = {.only_with = {{"train.optimizer.name", {"adamw"}}}};
+  const KeyTraits sgd = only_with("train.optimizer.name", {"sgd"});
+  const KeyTraits adamw = only_with("train.optimizer.name", {"adamw"});
   const Allowed below_one = {.min = 0, .max = 1, .open_max = true};
   return {
       key("name", optimizer, &OptimizerConfig::kind,
@@ -224,7 +229,7 @@ std::vector<KeySpec> optimizer_keys() {
 
 std::vector<KeySpec> schedule_keys() {
   const auto with = [](std::vector<std::string> names, Missing missing = Missing::standard) {
-    return KeyTraits{missing, {{"train.schedule.name", std::move(names)}}};
+    return only_with("train.schedule.name", std::move(names), missing);
   };
   const KeyTraits not_one_cycle = with({"constant", "step", "multistep", "cosine"});
   const KeyTraits one_cycle = with({"one-cycle"});
@@ -258,7 +263,7 @@ std::vector<KeySpec> schedule_keys() {
 }
 
 std::vector<KeySpec> engine_keys() {
-  const KeyTraits resnet = {.only_with = {{"model.name", {"resnet"}}}};
+  const KeyTraits resnet = only_with("model.name", {"resnet"});
   return {
       key("threads", engine, &EngineConfig::threads, within(0, most_threads),
           "Threads of one process. 0 takes KOKKOS_NUM_THREADS or OMP_NUM_THREADS, or shares the "
