@@ -46,6 +46,21 @@ struct PlanArguments {
 void plan_command(const PlanArguments& arguments);
 void print_plan(const RunConfig& config, bool layers);
 
+/// Of the commands that make a data set.
+struct ImportDataArguments {
+  bool cifar10 = false;  // in whatever form; else pictures in folders
+  std::string path;      // folder or archive
+  std::string dataset;   // to be written
+  double test_fraction = 0;
+  std::uint64_t seed = 1;
+  std::string classes;  // file with a name per line; empty: the folders' names
+  std::string source;   // what the data set says of itself
+  std::string licence;
+  int workers = 0;  // 0: one per core
+  bool skip_bad = false;
+  bool overwrite = false;
+};
+
 struct ImportArguments {
   std::string weights;
   std::string deck;
@@ -60,13 +75,24 @@ struct ExportArguments {
   bool overwrite = false;
 };
 
+/// Refuses more than one process and, unless it is to be overwritten, a file that exists; for
+/// commands that write one file.
+void check_output(const std::string& path, bool overwrite, const Launcher& launcher);
+/// Makes a data set of pictures or of batches as they were published.
+void import_data_command(const ImportDataArguments& arguments, const Launcher& launcher);
 /// Makes a checkpoint of a deck's model from a file with the tensors of PyTorch's state_dict.
 void import_weights_command(const ImportArguments& arguments, const Launcher& launcher);
 /// Writes the tensors of a checkpoint into such a file.
 void export_weights_command(const ExportArguments& arguments, const Launcher& launcher);
 
-/// Prints what files or run folders hold, and compares several.
-void inspect_command(const std::vector<std::string>& paths);
+struct InspectArguments {
+  std::vector<std::string> paths;
+  bool json = false;
+  std::string csv;  // "steps" or "evaluations"; empty: no CSV
+};
+
+/// Prints what files or run folders hold, and compares several; or the same for programs.
+void inspect_command(const InspectArguments& arguments);
 
 /// Checks the files of a run against the plan that its deck makes, and prints what was checked.
 /// Returns done, or incomplete if all is right but the run did not come to its end.

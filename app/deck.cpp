@@ -111,8 +111,10 @@ DeckEntry parse_override(const std::string& text) {
   const std::string key = text.substr(0, equals);
   const std::string value = text.substr(equals + 1);
   if (value.empty()) return {key, {}, location, ""};
-  if (std::optional<DeckValue> parsed = parse_value(value))
-    return {key, std::move(*parsed), location, value};
+  // No key takes a date or a time, which such a string looks like.
+  const std::optional<DeckValue> parsed = parse_value(value);
+  if (parsed && !std::holds_alternative<std::monostate>(parsed->data))
+    return {key, *parsed, location, value};
   if (std::string_view("\"'[{").find(value.front()) != std::string_view::npos)
     fail(ExitCode::usage, "{}: {} = {} is not a TOML value; check how the shell reads its quotes",
          command_line, in_quotes(key), in_quotes(value));

@@ -155,7 +155,9 @@ class Reader {
     displace("train.epochs", "train.steps");
     for (const KeySpec* spec : rows_) drop_without_effect(*spec);
     for (const KeySpec* spec : rows_) require(*spec);
-    place_data_file();
+    place("data.file", config_.data_file);
+    place("train.start", config_.train.start);
+    if (config_.run.resumes_from_path()) place("run.resume", config_.run.resume);
     for (const NoEffect& value : values_without_effect(config_)) reset_without_effect(value);
     check_deck_rules(config_);
     return std::move(config_);
@@ -222,10 +224,9 @@ class Reader {
   }
 
   /// A path is relative to where it is written.
-  void place_data_file() {
-    if (keys().typed("data.file")) return;
-    config_.data_file =
-        (std::filesystem::path(deck_.path).parent_path() / config_.data_file).string();
+  void place(const char* key, std::string& path) {
+    if (keys().typed(key) || path.empty()) return;
+    path = (std::filesystem::path(deck_.path).parent_path() / path).string();
   }
 
   void drop(const KeySpec& spec) {

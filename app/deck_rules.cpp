@@ -67,10 +67,16 @@ void add_schedule(const LearningRateConfig& schedule, std::vector<NoEffect>& fou
                      "it needs a learning rate that changes"});
 }
 
+void add_start(const RunConfig& config, std::vector<NoEffect>& found) {
+  if (config.train.new_head && config.train.start.empty())
+    found.push_back({"train.new_head", {"train.start"}, "it needs weights to start with"});
+}
+
 }  // namespace
 
 std::vector<NoEffect> values_without_effect(const RunConfig& config) {
   std::vector<NoEffect> found;
+  add_start(config, found);
   add_reduction(config.parallel, found);
   add_optimizer(config.train.optimizer, found);
   add_schedule(config.train.schedule, found);
@@ -94,6 +100,10 @@ void check_deck_rules(const RunConfig& config) {
   if (seconds > 0 && seconds < 1)
     refuse("run.watchdog_seconds", "= {} is less than a second; 0 switches the watchdog off",
            seconds);
+
+  if (config.deck.has("run.wall_clock") && !wall_clock_seconds(config.run.wall_clock))
+    refuse("run.wall_clock", "= {} must be a time such as \"23:30:00\" or \"2-12:00:00\"",
+           in_quotes(config.run.wall_clock));
 
   const ParallelConfig& parallel = config.parallel;
   if (parallel.slack > parallel.stages)

@@ -58,13 +58,17 @@ void add_plans(std::string& report, const PlanRecord& a, const PlanRecord& b) {
 }
 
 void add_step(std::string& report, const RunSummary& a, const RunSummary& b, std::int64_t step) {
-  const auto value = [&](const std::vector<double>& column) {
-    return step < std::ssize(column) ? fmt::format("{:.9g}", column[static_cast<std::size_t>(step)])
-                                     : "-";
+  const auto value = [&](const RunSummary& run, double StepRecord::*column) {
+    const std::int64_t row = step - run.first_step();
+    return row >= 0 && row < std::ssize(run.rows)
+               ? fmt::format("{:.9g}", run.rows[static_cast<std::size_t>(row)].*column)
+               : "-";
   };
-  add(report, fmt::format("learning rate of step {}", step), value(a.learning_rates),
-      value(b.learning_rates));
-  add(report, fmt::format("loss of step {}", step), value(a.losses), value(b.losses));
+  const auto both = [&](const char* name, double StepRecord::*column) {
+    add(report, fmt::format("{} of step {}", name, step), value(a, column), value(b, column));
+  };
+  both("learning rate", &StepRecord::learning_rate);
+  both("loss", &StepRecord::loss);
 }
 
 std::string explanation(const RunSummary& a, const RunSummary& b, const Agreement& agreement) {
@@ -92,7 +96,8 @@ std::string verdict(const RunSummary& a, const RunSummary& b, const Agreement& a
     return fmt::format("{} and {} differ first after step {}, in stage {} of {}", a.folder,
                        b.folder, agreement.steps, agreement.stage, stages);
   std::string same = fmt::format("{} and {} made the same {} updates, bit for bit", a.folder,
-                                 b.folder, agreement.steps);
+                                 b.folder, agreement.steps - agreement.first);
+  if (agreement.first > 0) same += fmt::format(", from step {} on", agreement.first);
   if (agreement.equal()) return same;
   return fmt::format("{}; {} made {} more", same, agreement.only_a > 0 ? a.folder : b.folder,
                      std::max(agreement.only_a, agreement.only_b));
@@ -100,10 +105,10 @@ std::string verdict(const RunSummary& a, const RunSummary& b, const Agreement& a
 
 RunSummary with_receipts(const std::string& path) {
   RunSummary run = read_run(path);
-  if (!run.missing.empty())
+  if (!missing_files(run).empty())
     fail(ExitCode::input_output, "{}: {}; copy the whole folder", run.folder, missing_files(run));
-  const auto is_empty = [](const std::vector<std::uint64_t>& stage) { return stage.empty(); };
-  if (run.receipts.empty() || std::ranges::any_of(run.receipts, is_empty))
+  const ReceiptHistory history = receipts_of(run);
+  if (history.end() == history.first)
     fail(ExitCode::bad_data, "{}: has no receipts; its ranks did not finish a single step",
          run.folder);
   return run;

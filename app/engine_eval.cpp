@@ -10,6 +10,7 @@
 
 #include "app/engine.hpp"
 #include "app/requested_run.hpp"
+#include "app/state_files.hpp"
 #include "comm/local_transport.hpp"
 #include "core/state/checkpoint.hpp"
 #include "core/train/trainer.hpp"
@@ -52,6 +53,8 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const Clock seconds = [&clock] { return clock.seconds(); };
   LocalHub hub(exec, {}, 1, seconds);
   SilentObserver observer;
+  const std::int64_t step = checkpoint.place().step;
+  const Beginning beginning{.step = step, .state = source_of(checkpoint, config.train.optimizer)};
   Trainer trainer(exec,
                   {.model = run.model,
                    .partition = run.partition,
@@ -63,17 +66,11 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .profile = config.profile,
                    .seed = config.run.seed,
                    .devices = {0},
+                   .beginning = beginning,
                    .layers = make_layer,
                    .transport = [&](int device) { return hub.transport(device); },
                    .seconds = seconds},
                   observer);
-  const std::int64_t step = checkpoint.place().step;
-  trainer.device(0).fill(
-      exec, run.model, step, [&](const ParameterSpec& tensor, std::span<real> values) {
-        const std::string group = tensor.learned ? "/parameters/" : "/buffers/";
-        const std::span<const real> stored = checkpoint.values(group + tensor.name, tensor.shape);
-        std::ranges::copy(stored, values.begin());
-      });
   const EvaluationRecord result = trainer.evaluate(step);
   if (!std::isfinite(result.loss))
     fail(ExitCode::diverged, "{}: its loss on {} is not a finite number; its training diverged",

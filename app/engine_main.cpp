@@ -20,6 +20,7 @@
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/launcher.hpp"
+#include "app/pauses.hpp"
 #include "app/ranks.hpp"
 #include "comm/deadline.hpp"
 #include "comm/mpi_session.hpp"
@@ -50,6 +51,7 @@ int guarded_main(int argc, char** argv) {
   try {
     const EngineArguments arguments = parse_engine_arguments({argv + 1, argv + argc});
     end_seconds = std::min(end_seconds, arguments.watchdog_seconds);
+    if (arguments.command == "train") listen_to_signals();
     const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
     if (launcher.present) {
       const Deadline start(arguments.watchdog_seconds, [&] {

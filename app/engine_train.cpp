@@ -17,15 +17,19 @@
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/heartbeat.hpp"
+#include "app/pauses.hpp"
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
 #include "app/requested_run.hpp"
 #include "app/run_observer.hpp"
+#include "app/run_start.hpp"
+#include "app/state_files.hpp"
 #include "comm/deadline.hpp"
 #include "comm/local_transport.hpp"
 #include "core/base/version.hpp"
+#include "core/record/run_folder.hpp"
 #include "core/record/trace.hpp"
-#include "core/state/checkpoint.hpp"
+#include "core/state/checkpoint_writer.hpp"
 #include "layers/factory.hpp"
 
 namespace carousel {
@@ -54,32 +58,8 @@ std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session,
   return all;
 }
 
-/// The group of a checkpoint that has a tensor.
-std::string group_of(const StateTensor& tensor, const OptimizerConfig& optimizer) {
-  switch (tensor.part) {
-    case StatePart::parameters:
-      return "/parameters/";
-    case StatePart::previous:
-      return "/previous/";
-    case StatePart::optimizer:
-      return optimizer_group(optimizer_states(optimizer).at(tensor.state));
-    case StatePart::buffers:
-      return "/buffers/";
-  }
-  fail(ExitCode::internal, "no such part of a checkpoint");
-}
-
 // status.json is never older than twice that, whatever the training is at.
 constexpr std::chrono::seconds status_pause{5};
-
-constexpr const char* advice = "lower train.optimizer.learning_rate or look at the data";
-
-/// Nobody can go on from numbers that are not finite, and no checkpoint of them is written.
-void check_finite(const StateTensor& tensor, std::int64_t steps) {
-  if (!std::ranges::all_of(tensor.values, [](real value) { return std::isfinite(value); }))
-    fail(ExitCode::diverged, "{} has numbers that are not finite after step {}; {}",
-         tensor.spec.name, steps - 1, advice);
-}
 
 /// Device 0 makes trace.json of what all devices have recorded.
 void trace(const RunConfig& config, const Ranks& ranks) {
@@ -88,53 +68,87 @@ void trace(const RunConfig& config, const Ranks& ranks) {
   });
 }
 
-/// What all devices have learned becomes the newest checkpoint.
-void save(const RunConfig& config, const PreparedRun& run, const Ranks& ranks, Trainer& trainer) {
-  const std::int64_t steps = trainer.steps();
-  std::optional<CheckpointWriter> checkpoint;
-  const CheckpointPlace place{.step = steps,
-                              .epoch = steps / trainer.agenda().steps_per_epoch,
-                              .micro_batches = config.parallel.micro_batches,
-                              .micro_batch_size = config.train.micro_batch_size};
-  ranks.at_files([&] {
-    if (ranks.first())
-      checkpoint.emplace(provenance(config), place, checkpoint_size(run.model, saved_copies(run)));
-  });
-  std::optional<Error> error;
-  trainer.collect([&](const StateTensor& tensor) {
-    if (error) return;
-    try {
-      ranks.at_files([&] {
-        if (tensor.part != StatePart::previous) check_finite(tensor, steps);
-        checkpoint->add({group_of(tensor, config.train.optimizer) + tensor.spec.name,
-                         tensor.spec.shape, tensor.values});
-      });
-    } catch (const Error& found) {
-      error = found;  // the other devices are still sending
-    }
-  });
+/// Ranks write into the files of the first one. What that one made, others may see later: network
+/// file systems let names that were not there be so for half a minute.
+void check_shared(const StatusFile& status, const std::string& writer, const RunTable& run) {
+  const double longest = run.watchdog_seconds > 0 ? std::min(30.0, run.watchdog_seconds / 2) : 30;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(longest);
+  while (!status.is_of(writer)) {
+    if (std::chrono::steady_clock::now() > end)
+      fail(ExitCode::usage,
+           "run.output = {} is not the folder that rank 0 made; give one that all ranks share",
+           printable(run.output));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+/// What a training is made of, once it stands; borrowed.
+struct Training {
+  const RunConfig& config;
+  const PreparedRun& run;
+  std::uint64_t data = 0;  // fingerprint of the data set
+  const Ranks& ranks;
+  Trainer& trainer;
+  RunObserver& observer;
+  StatusFile& status;
+  Pauses& pauses;
+  std::int64_t saved = 0;  // after how many steps the newest checkpoint in the folder was made
+
+  void evaluate() const;
+  void save();
+  [[nodiscard]] bool train();
+  [[nodiscard]] ExitCode finish(bool stopped) const;
+};
+
+/// Evaluates where that is due.
+void Training::evaluate() const {
+  if (!trainer.evaluate_when_due()) return;
   ranks.together([&] {
-    if (error) throw *error;
-    if (checkpoint) checkpoint->save(config.run.output, config.checkpoint.keep);
+    observer.publish_evaluation();
+    if (ranks.first() && config.checkpoint.keep_best && observer.is_best())
+      make_best(config.run.output, trainer.steps());
   });
 }
 
-/// Trains with everything in place and says how it ended.
-void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ranks& ranks,
-                      Trainer& trainer, RunObserver& observer, StatusFile& status) {
-  for (bool more = true; more;) {
-    more = trainer.advance();
+/// Makes a checkpoint, unless it is there.
+void Training::save() {
+  if (saved == trainer.steps()) return;
+  save_checkpoint(config, run, data, ranks, trainer);
+  saved = trainer.steps();
+  pauses.saved();
+}
+
+/// Trains until all is done, or until somebody wants it to stop; returns whether it was stopped.
+bool Training::train() {
+  while (trainer.steps() < trainer.agenda().total_steps) {
+    // Also of what came while nobody trained.
+    if (pauses.decide(ranks).stop) {
+      save();
+      return true;
+    }
+    const bool more = trainer.advance();
     ranks.together([&] { observer.publish(); });
-    if (trainer.result().diverged_at < 0 && trainer.agenda().saves_after(trainer.steps()))
-      save(config, run, ranks, trainer);
+    if (trainer.result().diverged_at >= 0) return false;
+    const Pauses::Decision pause = pauses.decide(ranks);
+    const bool stops = pause.stop && more;
+    if (stops || pause.save || trainer.agenda().saves_after(trainer.steps())) save();
+    if (stops) return true;
     // Behind the checkpoint, so that whatever ends an evaluation leaves what was learned. Finite
     // parameters may still give a test loss that is not; that ends the run, and they can be looked
     // at.
-    if (trainer.evaluate_when_due()) ranks.together([&] { observer.publish_evaluation(); });
+    evaluate();
   }
+  return false;
+}
+
+/// Closes the files and says how the training ended.
+ExitCode Training::finish(bool stopped) const {
   ranks.together([&] { observer.finish(); });
   trace(config, ranks);
   const TrainingResult& result = trainer.result();
+  const std::string folder = printable(config.run.output);
+  std::string reason = pauses.stop_reason();
+  if (reason.empty()) reason = "a wish of another rank";
   // The last that ranks do together: whoever is lost from here on misses nothing. All know of a
   // divergence and fail together; parameters are lost since that step, and a checkpoint of them
   // would only do harm.
@@ -143,10 +157,23 @@ void train_to_the_end(const RunConfig& config, const PreparedRun& run, const Ran
       fail(ExitCode::diverged,
            "the loss of step {} is not a finite number; all devices stopped after step {} (steps "
            "count from 0); {}",
-           result.diverged_at, result.steps - 1, advice);
-    if (ranks.first()) status.write({.state = RunState::done, .step = result.steps});
+           result.diverged_at, result.steps - 1, divergence_advice);
+    if (!ranks.first()) return;
+    if (stopped)
+      status.write({.state = RunState::stopped,
+                    .exit_code = static_cast<int>(ExitCode::requeue),
+                    .cause = reason,
+                    .step = result.steps});
+    else
+      status.write({.state = RunState::done, .step = result.steps});
   });
-  observer.say(fmt::format("done: {} steps, {}", result.steps, printable(config.run.output)));
+  if (!stopped) {
+    observer.say(fmt::format("done: {} steps, {}", result.steps, folder));
+    return ExitCode::done;
+  }
+  observer.say(fmt::format("stopped by {} after {} of {} steps; to go on: carousel train {}",
+                           reason, result.steps, trainer.agenda().total_steps, folder));
+  return ExitCode::requeue;
 }
 
 }  // namespace
@@ -169,6 +196,9 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   // What a training is made of outlives whatever ends it, until that is told.
   std::optional<Dataset> dataset;
   std::optional<PreparedRun> run;
+  RunStart start;
+  std::optional<Checkpoint> checkpoint;
+  std::optional<Checkpoint> weights;
   std::optional<Kokkos::ScopeGuard> kokkos;
   std::optional<ExecutionSpace> exec;
   std::optional<MpiGroups> groups;
@@ -196,16 +226,31 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   };
   try {
     // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
-    std::string fingerprint;  // of the data, which may be of this node
+    std::uint64_t fingerprint = 0;  // of the data, which may be of this node
     ranks.together([&] {
       dataset.emplace(config.data_file);
       run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
       check_batch_norm(config, *run);
       check_processes(*run, session, local);
-      if (ranks.first()) check_run_folder(config.run.output, overwrite);
-      fingerprint = std::to_string(dataset->fingerprint());
+      fingerprint = dataset->fingerprint();
+      if (ranks.first())
+        start = find_start(config, dataset->train().samples(), fingerprint, overwrite);
     });
-    ranks.check_same(fingerprint, 0);
+    ranks.check_same(std::to_string(fingerprint), 0);
+    start = shared_start(start, config, ranks);
+    if (start.done) {
+      if (ranks.first())
+        note(fmt::format("{}: nothing is left to train, {} steps are done", config.run.output,
+                         start.step));
+      watchdog.reset();
+      return ExitCode::done;
+    }
+    ranks.together([&] {
+      if (!start.checkpoint.empty())
+        checkpoint.emplace(start.checkpoint);
+      else if (!config.train.start.empty())
+        weights.emplace(config.train.start);
+    });
 
     // 2. The machine.
     ranks.together([&] {
@@ -216,7 +261,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     // 3. The devices of this process and where their messages meet. Only the groups are made with
     // others, so that a rank that cannot get its memory keeps nobody waiting.
     const std::vector<int> devices = devices_here(*run, session, local);
-    const Clock seconds = [&clock] { return clock.seconds(); };
+    const Clock seconds = [&clock, before = start.seconds] { return before + clock.seconds(); };
+    Pauses pauses(config, [&clock] { return clock.seconds(); });
     if (local)
       hub.emplace(*exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
     else
@@ -227,7 +273,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                 static_cast<std::size_t>(run->memory.largest_message), seconds);
     };
     ranks.together([&] {
-      observer.emplace(config, *run, *dataset, devices, ranks, status);
+      observer.emplace(config, *run, *dataset, devices, ranks, status, start);
       trainer.emplace(*exec,
                       TrainerSpec{.model = run->model,
                                   .partition = run->partition,
@@ -239,6 +285,10 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                   .profile = config.profile,
                                   .seed = config.run.seed,
                                   .devices = devices,
+                                  .beginning = beginning_of(config, run->model,
+                                                            checkpoint ? &*checkpoint : nullptr,
+                                                            weights ? &*weights : nullptr),
+                                  .wants_pause = [&pauses] { return pauses.wanted(); },
                                   .layers = make_layer,
                                   .transport = connect,
                                   .seconds = seconds},
@@ -246,20 +296,34 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     });
 
     // 4. The run folder; until here an earlier run in it is untouched.
-    witness.expect_folder(ranks.of_first(this_process()));
+    const std::string writer = ranks.of_first(this_process());
+    witness.expect_folder(writer);
     ranks.together([&] {
-      if (ranks.first()) create_run_folder(config.run.output, overwrite);
+      if (!ranks.first()) return;
+      if (start.part > 0) {
+        continue_run_folder(config.run.output, start.part);
+        forget_later(config.run.output, start.step);
+      } else {
+        create_run_folder(config.run.output, start.replaces);
+      }
     });
+    ranks.together([&] { check_shared(status, writer, config.run); });
     witness.owns_folder();
     watched.emplace(witness, trainer->device(devices.front()).activity());
     if (ranks.first()) heartbeat.emplace(status_pause, [&witness] { witness.write_progress(); });
-    ranks.together([&] { observer->begin(*exec, *trainer); });
-    observer->introduce(node_use(*exec, session), session == nullptr ? 1 : session->size());
+    const NodeUse node = node_use(*exec, session);
+    ranks.together([&] { observer->begin(*exec, *trainer, node); });
+    observer->introduce(node, session == nullptr ? 1 : session->size());
 
     // 5. Training, checkpoints and the last word.
-    train_to_the_end(config, *run, ranks, *trainer, *observer, status);
+    Training training{config, *run, fingerprint, ranks, *trainer, *observer, status, pauses};
+    // A run that begins with another one's has none of its own.
+    if (start.part == 0 && start.step > 0) training.saved = -1;
+    if (start.part > 0) training.saved = start.step;
+    if (start.evaluates) training.evaluate();
+    const ExitCode code = training.finish(training.train());
     watchdog.reset();
-    return ExitCode::done;
+    return code;
   } catch (const AgreedError& error) {
     ranks.at_files([&] {
       if (ranks.first()) witness.write_failure(error.code(), error.what());

@@ -30,6 +30,7 @@ In run.h5, for h5py:
   /ranks/R/messages    when each message was posted, completed and waited for
   /ranks/R/memory      bytes of every category, a row per action
   /audit               only with profile.audit: all samples and parameters
+  /parts               a row per start of the program that went on with the run
 
 Rows of actions, messages and memory exist for the profiled steps alone
 (profile.steps). Links to ranks/ let h5py see one file. Copy the folder as a
@@ -45,10 +46,11 @@ status.json. A run that was killed in its first moment may leave
 status.json.lock; remove it, too.
 
 Pauses. A run pauses after every epoch and wherever [checkpoint] asks for a
-checkpoint. Records then reach the disk. Pauses change no number. Device 0
-writes the checkpoint; plan says how much memory of its host that takes.
-Checkpoints hold /parameters, /previous (cyclic rules), /buffers and /optimizer.
-Nothing can resume from one yet; eval and export read them.
+checkpoint. Records then reach the disk. Pauses change no number. Every device
+writes what it owns into one checkpoint, without a copy in memory; ranks must
+therefore share the run folder. Checkpoints hold /parameters, /previous (cyclic
+rules), /buffers and /optimizer; a digest of each tensor, which is checked when
+it is read (carousel help restart).
 
 Checks. A receipt is a 64-bit digest of a stage's parameters, followed by its
 running statistics. verify makes the plan again, from the deck and /plan/basis
@@ -99,8 +101,51 @@ start ranks with srun --mpi=pmi2 for MPICH; without it, MPICH starts many worlds
 of one rank, which carousel refuses.
 
 After a fault. verify checks what the run wrote up to its last pause, and ends
-with 4 if that is right. Train again with --overwrite or another run.output:
-resuming from a checkpoint is not there yet.
+with 4 if that is right. `carousel train RUNFOLDER` goes on from its newest
+checkpoint (carousel help restart).
+)";
+
+constexpr const char* restart =
+    R"(carousel train RUNFOLDER     goes on with what is in a run folder, by its deck;
+                             key=value changes keys of it
+run.resume = "auto"          in a deck: goes on where there is something, begins
+                             where nothing is, and exits with 0 where all is
+                             done; for jobs that are queued again
+run.resume = "PATH"          begins a run in a new folder with a checkpoint of
+                             another one, or goes back to it in its own folder
+
+To stop. SIGTERM, SIGINT and SIGUSR1, to any rank, and run.wall_clock: all ranks
+finish the same step, at most three steps later, write a checkpoint and end with
+75; status.json says "stopped". What was asked for during an evaluation happens
+behind it. A second SIGINT, more than a second later, ends at once. If a run is
+killed, it goes on from its last checkpoint: [checkpoint] says how often there
+is one.
+
+Exact. A run that goes on makes the updates that it would have made, bit for
+bit, wherever it was stopped, with another placement, transport or number of
+ranks, too, on the same kind of processor, with dropout and any optimizer.
+Learning rate, epochs and all that is not named below may be changed; then
+updates are those of the new deck.
+
+What must stay. [model], data, parallel.rule, parallel.slack, run.seed and the
+kind of optimizer; whatever is changed of it is refused by name. To begin with
+weights alone, use train.start.
+
+Other micro-batches. parallel.micro_batches, train.micro_batch_size and
+parallel.stages may change. The rest of the epoch is divided into steps of the
+new size, each sample of it used once but for an incomplete last step. From the
+next epoch on, all is as in a run that always had them, with the learning rate
+of that place of that epoch; numbers of steps go on counting.
+
+One history. /steps, /evaluations and metrics.jsonl tell of the whole run, less
+what was done after the checkpoint that it went on from and is done again.
+/parts has a row for every start; its ranks write ranks/part-K/NNNN.h5, with
+program, machine, deck and plan, to which /ranks, /receipts and /audit of run.h5
+lead for the newest part. inspect shows the parts, verify judges each by its own
+deck, diff compares receipts across them.
+
+A damaged checkpoint is passed over aloud, and the one before it is taken.
+checkpoint.keep says how many there are; checkpoint.keep_best keeps the best.
 )";
 
 constexpr const char* rules =
@@ -175,6 +220,7 @@ constexpr Topic topics[] = {
      [] { return std::string(files); }},
     {"faults", "what happens when a rank, a network or a disk fails",
      [] { return std::string(faults); }},
+    {"restart", "how runs are stopped and gone on with", [] { return std::string(restart); }},
     {"exit-codes", "what the number means that a command ends with", exit_codes},
 };
 

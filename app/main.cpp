@@ -36,10 +36,11 @@ struct CommandLine {
   PlanArguments plan;
   std::string checkpoint;
   std::string dataset;
-  std::vector<std::string> inspected;
+  InspectArguments inspected;
   std::string verified;
   std::string run_a;
   std::string run_b;
+  ImportDataArguments data;
   ImportArguments imported;
   ExportArguments exported;
   std::vector<std::string> topic;
@@ -67,29 +68,66 @@ std::string version() {
                      build.compiler, build.build_type, build.precision, build.libraries());
 }
 
-/// `import weights` and `export weights`. The second word leaves room for other things to import.
-void add_weights_commands(CLI::App& app, CommandLine& line) {
-  constexpr const char* overwrite = "Replace an earlier file";
-  CLI::App* in = app.add_subcommand("import", "Make a checkpoint from weights of PyTorch");
-  in->require_subcommand(1);
-  in = in->add_subcommand("weights", "Weights by PyTorch's names, an HDF5 data set each");
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "needs a value" : "";
+}
+
+constexpr const char* overwrite_help = "Replace an earlier file";
+
+void add_data_options(CLI::App* command, ImportDataArguments& data) {
+  command->add_option("PATH", data.path, "Folder, or tar archive, compressed or not")->required();
+  command->add_option("FILE", data.dataset, "HDF5 file to write")->required();
+  command->add_option("--workers", data.workers, "Threads that decode (default: one per core)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  command->add_flag("--skip-bad", data.skip_bad, "Leave bad pictures out, after naming them");
+  command->add_option("--source", data.source, "Where the pictures are from, for FILE")
+      ->type_name("TEXT");
+  command->add_option("--licence", data.licence, "What may be done with them, for FILE")
+      ->type_name("TEXT");
+  command->add_flag("--overwrite", data.overwrite, overwrite_help);
+}
+
+void add_import_commands(CLI::App& app, CommandLine& line) {
+  CLI::App* import = app.add_subcommand("import", "Make a data set, or a checkpoint of weights");
+  import->require_subcommand(1);
+  CLI::App* cifar10 =
+      import->add_subcommand("cifar10", "CIFAR-10, in batches as published or as pictures");
+  add_data_options(cifar10, line.data);
+  CLI::App* images =
+      import->add_subcommand("images", "JPEG and PNG files of one size, a folder per class");
+  add_data_options(images, line.data);
+  images
+      ->add_option("--test-fraction", line.data.test_fraction,
+                   "Of all pictures, for tests, if no folder has them")
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  images->add_option("--seed", line.data.seed, "Of that choice (default 1)")->type_name("N");
+  images->add_option("--classes", line.data.classes, "A class per line, in order (default: sorted)")
+      ->type_name("LIST")
+      ->check(not_empty);
+  images->footer(
+      "PATH holds train/CLASS/... beside test/CLASS/... (or val), or CLASS/... and then\n"
+      "--test-fraction is needed. Greys become RGB, alpha is dropped; CMYK and 16 bits\n"
+      "are refused. Bad files are named, and nothing is written (exit code 65).");
+
+  CLI::App* in =
+      import->add_subcommand("weights", "Weights by PyTorch's names, an HDF5 data set each");
   in->add_option("FILE", line.imported.weights, "HDF5 file with the tensors of a state_dict")
       ->required();
   in->add_option("DECK", line.imported.deck, "TOML file that names model and data")->required();
   in->add_option("CHECKPOINT", line.imported.checkpoint, "HDF5 file to write")->required();
   add_overrides(in, line.imported.overrides);
-  in->add_flag("--overwrite", line.imported.overwrite, overwrite);
+  in->add_flag("--overwrite", line.imported.overwrite, overwrite_help);
+}
 
+void add_export_command(CLI::App& app, CommandLine& line) {
   CLI::App* out = app.add_subcommand("export", "Write the weights of a checkpoint for PyTorch");
   out->require_subcommand(1);
   out = out->add_subcommand("weights", "Weights by PyTorch's names, an HDF5 data set each");
   out->add_option("CHECKPOINT", line.exported.checkpoint, "HDF5 file to read")->required();
   out->add_option("FILE", line.exported.weights, "HDF5 file to write")->required();
-  out->add_flag("--overwrite", line.exported.overwrite, overwrite);
-}
-
-std::string not_empty(const std::string& value) {
-  return value.empty() ? "needs a value" : "";
+  out->add_flag("--overwrite", line.exported.overwrite, overwrite_help);
 }
 
 /// An empty override would remove the key, and the row would have no name.
@@ -160,8 +198,14 @@ void add_commands(CLI::App& app, CommandLine& line) {
   eval->add_option("DATASET", line.dataset, "HDF5 file to read")->required();
 
   CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");
-  inspect->add_option("FILE", line.inspected, "Run folder, run file, checkpoint or data set")
+  inspect->add_option("FILE", line.inspected.paths, "Run folder, run file, checkpoint or data set")
       ->required();
+  CLI::Option* as_json = inspect->add_flag("--json", line.inspected.json,
+                                           "Print an array of JSON, with every step of runs");
+  inspect->add_option("--csv", line.inspected.csv, "Print steps or evaluations of a run as CSV")
+      ->type_name("TABLE")
+      ->check(CLI::IsMember({"steps", "evaluations"}).description(""))
+      ->excludes(as_json);
 
   CLI::App* verify =
       app.add_subcommand("verify", "Check a run's records against the plan of its deck");
@@ -176,7 +220,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
   diff->add_option("OTHER", line.run_b, "Run folder")->required();
   diff->footer("Exit code: 0 if both runs made the same updates, bit for bit, 3 if they differ.");
 
-  add_weights_commands(app, line);
+  add_import_commands(app, line);
+  add_export_command(app, line);
 
   CLI::App* help = app.add_subcommand("help", "Help on carousel, a command or a topic");
   help->add_option("TOPIC", line.topic, "A command, or one of the topics below; deck TABLE, too");
@@ -214,6 +259,17 @@ void print_help(const CLI::App& app, const std::vector<std::string>& topic) {
   fmt::print("{}", app.get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal));
 }
 
+void import_command(const CLI::App& command, const CommandLine& line, const Launcher& launcher) {
+  const std::string what = command.get_subcommands().front()->get_name();
+  if (what == "weights") {
+    say_what_is_dropped(line.imported.deck, line.imported.overrides, "", launcher);
+    return import_weights_command(line.imported, launcher);
+  }
+  ImportDataArguments data = line.data;
+  data.cifar10 = what == "cifar10";
+  import_data_command(data, launcher);
+}
+
 ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launcher) {
   if (app.get_subcommands().empty())
     fail(ExitCode::usage, "{}", explain(app, CLI::RequiredError::Subcommand(1)));
@@ -229,10 +285,7 @@ ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launc
   if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
   if (command == "inspect") inspect_command(line.inspected);
   if (command == "verify") return verify_command(line.verified);
-  if (command == "import") {
-    say_what_is_dropped(line.imported.deck, line.imported.overrides, "", launcher);
-    import_weights_command(line.imported, launcher);
-  }
+  if (command == "import") import_command(*app.get_subcommands().front(), line, launcher);
   if (command == "export") export_weights_command(line.exported, launcher);
   if (command == "diff") return diff_command(line.run_a, line.run_b);
   if (command == "help") print_help(app, line.topic);

@@ -7,6 +7,7 @@
 
 #include "app/commands.hpp"
 #include "app/plan_text.hpp"
+#include "app/provenance.hpp"
 #include "app/requested_run.hpp"
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
@@ -54,7 +55,7 @@ std::vector<StageSeconds> seconds_by_run(const RunConfig& config, const Prepared
   std::vector<DeviceProfile> profiles;  // what they read outlives the rows, which point at it
   std::vector<std::vector<ActionRecord>> actions;
   for (int d = 0; d < theirs.devices; ++d) {
-    profiles.push_back(read_profile(measured.folder, d));
+    profiles.push_back(read_profile(measured.folder, measured.number, d));
     actions.push_back(std::move(profiles.back().actions));
   }
   return measured_seconds(measured.folder, actions, seconds_by_machine(config, run));
@@ -195,7 +196,8 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of, bool laye
   check_batch_norm(config, run);
   check_slow_device(config, run);
   const Estimate costs = estimate_of(config, run);
-  fmt::print("{}", describe(run, layers));
+  const std::int64_t checkpoint = checkpoint_layout(config, run).file_bytes(provenance(config), {});
+  fmt::print("{}", describe(run, checkpoint, layers));
   if (!costs.seconds) return;
   fmt::print("simulated           {:.4g} s per step, of which {:.4g} s is communication\n",
              costs.seconds->step, costs.seconds->exposed());

@@ -10,11 +10,10 @@
 #include "core/draw/grid.hpp"
 #include "core/forecast/estimate.hpp"
 #include "core/forecast/routes.hpp"
-#include "core/state/checkpoint.hpp"
 
 namespace carousel {
 
-std::string describe(const PreparedRun& run, bool layers) {
+std::string describe(const PreparedRun& run, std::int64_t checkpoint, bool layers) {
   const ParallelConfig& parallel = run.schedule.parallel();
   const std::vector<Route> routes = routes_of(run.schedule);
   const Baselines baselines = activation_baselines(run.memory.stages, parallel.micro_batches);
@@ -28,6 +27,8 @@ std::string describe(const PreparedRun& run, bool layers) {
   else
     text += fmt::format("{}: {} layers (--layers lists them)\n", run.model.name,
                         run.model.layers.size());
+  if (!run.model.portable_because.empty())
+    text += fmt::format("slow kernels: {}\n", run.model.portable_because);
   text += to_string(run.partition, run.model) + "\n";
   text += draw_grid(run.schedule) + "\n";
   text += to_string(run.memory) + "\n";
@@ -42,11 +43,8 @@ std::string describe(const PreparedRun& run, bool layers) {
   const Traffic sent = sum_of(routes);
   text += fmt::format("sent per step       {} messages, {} in all\n", sent.messages,
                       human_bytes(sent.bytes));
-  const CheckpointSize saved = checkpoint_size(run.model, saved_copies(run));
-  const std::int64_t part = std::ranges::max(run.schedule.spec().message_bytes);
-  text +=
-      fmt::format("checkpoint          {}; device 0 makes it in {} on its host\n",
-                  human_bytes(saved.bytes), human_bytes(CheckpointWriter::host_bytes(saved, part)));
+  text += fmt::format("checkpoint          {}; each device writes what it owns, without a copy\n",
+                      human_bytes(checkpoint));
   return text;
 }
 

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/provenance.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
 #include "core/base/version.hpp"
 #include "core/record/run_folder.hpp"
 
@@ -15,6 +20,21 @@ RunInfo provenance(const RunConfig& config) {
           .start_time = utc_now(),
           .seed = config.run.seed,
           .deck = resolved_deck(config)};
+}
+
+std::string machine_of(const NodeUse& node) {
+  std::ifstream file("/proc/cpuinfo");
+  const std::string key = "model name";
+  std::string processor = "unknown processor";
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    processor = line.substr(std::min(line.size(), line.find(':') + 2));
+    break;
+  }
+  const std::string threads =
+      node.threads > 0 ? fmt::format("{} thread{}", node.threads, node.threads == 1 ? "" : "s")
+                       : node.space;
+  return fmt::format("{}, {}, {}", host_name(), processor, threads);
 }
 
 }  // namespace carousel

@@ -10,6 +10,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "comm/mpi_session.hpp"
@@ -41,6 +42,11 @@ class Ranks {
 
   /// The text of rank 0, of up to 511 bytes, on every rank. Collective.
   [[nodiscard]] std::string of_first(const std::string& text) const;
+
+  /// In place of each number, its sum over all ranks. Collective.
+  void sum(std::span<std::uint64_t> values) const {
+    if (session_ != nullptr) session_->sum(values);
+  }
 
   /// Changes whenever this rank begins or ends one of these actions.
   [[nodiscard]] std::uint64_t turns() const { return turns_; }

@@ -39,6 +39,10 @@ PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {
       config, [&] { return prepare_run(request_of(config, TransportKind::local), basis); });
 }
 
+CheckpointLayout checkpoint_layout(const RunConfig& config, const PreparedRun& run) {
+  return {run.model, run.schedule.rule().cyclic(), optimizer_states(config.train.optimizer)};
+}
+
 void check_batch_norm(const RunConfig& config, const PreparedRun& run) {
   with_locations(config, [&] { check_batch_norm(request_of(config, TransportKind::local), run); });
 }

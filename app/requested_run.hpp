@@ -8,6 +8,7 @@
 #include "app/run_config.hpp"
 #include "core/data/dataset.hpp"
 #include "core/prepare/prepare.hpp"
+#include "core/state/checkpoint_writer.hpp"
 
 namespace carousel {
 
@@ -21,6 +22,9 @@ namespace carousel {
                                       TransportKind transport);
 /// The same for data that may be gone, from what the run file kept of it.
 [[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis);
+
+/// Where the tensors of the run's checkpoints lie in their files.
+[[nodiscard]] CheckpointLayout checkpoint_layout(const RunConfig& config, const PreparedRun& run);
 
 /// As in core/prepare, with the place in the deck.
 void check_batch_norm(const RunConfig& config, const PreparedRun& run);

@@ -2,13 +2,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/run_config.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <regex>
+#include <system_error>
 
 #include "app/deck_reader.hpp"
 #include "app/schema.hpp"
 #include "app/toml_text.hpp"
+#include "core/record/run_reader.hpp"
 
 namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The deck of the run in a folder, which goes on there unless the overrides say otherwise.
+Deck deck_of_run(const std::string& folder, std::vector<std::string> overrides) {
+  if (!fs::exists(fs::path(folder) / "run.h5"))
+    fail(ExitCode::usage, "{}: is a folder without a run; name a deck, or the folder of a run",
+         folder);
+  const auto unless_given = [&](const std::string& key, const std::string& value) {
+    const std::string prefix = key + "=";
+    const auto gives = [&](const std::string& text) { return text.starts_with(prefix); };
+    if (std::ranges::none_of(overrides, gives))
+      overrides.push_back(prefix + to_toml(DeckValue{value}));
+  };
+  unless_given("run.output", folder);
+  unless_given("run.resume", resume_auto);
+  return parse_deck(read_deck_of(folder), folder + "/run.h5, deck", overrides);
+}
+
+}  // namespace
 
 const char* to_string(TransportKind transport) {
   switch (transport) {
@@ -22,8 +47,18 @@ const char* to_string(TransportKind transport) {
   return "?";
 }
 
+std::optional<double> wall_clock_seconds(const std::string& text) {
+  static const std::regex form(R"((?:(\d{1,4})-)?(\d{1,5}):([0-5]\d):([0-5]\d))");
+  std::smatch parts;
+  if (!std::regex_match(text, parts, form)) return {};
+  const double days = parts[1].matched ? std::stod(parts[1]) : 0;
+  return ((days * 24 + std::stod(parts[2])) * 60 + std::stod(parts[3])) * 60 + std::stod(parts[4]);
+}
+
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
-  RunConfig config = read_config(read_deck(path, overrides));
+  std::error_code unknown;  // the deck itself will tell
+  RunConfig config = fs::is_directory(path, unknown) ? read_config(deck_of_run(path, overrides))
+                                                     : read_config(read_deck(path, overrides));
   // What is written into files must be read from them again.
   if (const std::size_t bytes = resolved_deck(config).size(); bytes > max_deck_bytes)
     fail(ExitCode::usage, "{}: with all defaults the deck has {} bytes; a deck may have at most {}",
@@ -39,7 +74,9 @@ RunConfig parse_run_config(std::string_view text, const std::string& path,
 std::string resolved_deck(const RunConfig& config, bool origins) {
   // The resolved deck lies in other folders than the deck.
   RunConfig moved = config;
-  moved.data_file = std::filesystem::absolute(config.data_file).string();
+  moved.data_file = fs::absolute(config.data_file).string();
+  if (config.run.resumes_from_path()) moved.run.resume = fs::absolute(config.run.resume).string();
+  if (!config.train.start.empty()) moved.train.start = fs::absolute(config.train.start).string();
   std::string toml;
   for (const TableSpec& table : deck_tables()) {
     if (table.optional && !config.machine) continue;

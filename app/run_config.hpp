@@ -24,12 +24,21 @@ namespace carousel {
 enum class TransportKind : std::uint8_t { automatic, local, mpi };
 [[nodiscard]] const char* to_string(TransportKind transport);
 
+inline constexpr const char* resume_off = "off";
+inline constexpr const char* resume_auto = "auto";
+
 /// `[run]`.
 struct RunTable {
   std::string name;
   std::uint64_t seed = 1;
-  std::string output;             // folder, relative to where the command runs
-  double watchdog_seconds = 300;  // 0: none
+  std::string output;               // folder, relative to where the command runs
+  double watchdog_seconds = 300;    // 0: none
+  std::string resume = resume_off;  // or "auto", or the path of a checkpoint or of a run folder
+  std::string wall_clock;           // "23:30:00"; empty: for ever
+
+  [[nodiscard]] bool resumes_from_path() const {
+    return resume != resume_off && resume != resume_auto;
+  }
 };
 
 /// `[engine]`.
@@ -55,8 +64,9 @@ struct RunConfig {
 };
 
 /// Reads and checks a deck with overrides `table.key=value` and `table.key=`. A key of the deck
-/// that an override deprives of its effect is dropped with a note. Throws Error(usage) with the
-/// place in the deck, or Error(input_output).
+/// that an override deprives of its effect is dropped with a note. A run folder stands for the deck
+/// of its run, which is then gone on with. Throws Error(usage) with the place in the deck, or
+/// Error(input_output).
 [[nodiscard]] RunConfig load_run_config(const std::string& path,
                                         const std::vector<std::string>& overrides);
 /// The same for text that lies in memory, such as the deck inside a checkpoint.
@@ -66,6 +76,10 @@ struct RunConfig {
 /// The deck with all defaults, which reads back as the same deck from any folder. With `origins`,
 /// comments say where each value comes from.
 [[nodiscard]] std::string resolved_deck(const RunConfig& config, bool origins = true);
+
+/// Seconds of "23:30:00" or, with days before, "2-23:30:00", as Slurm writes them; none for
+/// anything else.
+[[nodiscard]] std::optional<double> wall_clock_seconds(const std::string& text);
 
 /// Where a key is written: "inputs/digits.toml:7:3", or the deck alone for a default.
 [[nodiscard]] std::string where(const RunConfig& config, std::string_view key);

@@ -13,7 +13,8 @@
 namespace carousel {
 
 RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
-                         const std::vector<int>& devices, const Ranks& ranks, StatusFile& status)
+                         const std::vector<int>& devices, const Ranks& ranks, StatusFile& status,
+                         const RunStart& start)
     : config_(config),
       run_(run),
       ranks_(ranks),
@@ -21,12 +22,11 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       devices_(devices),
       first_(std::ranges::find(devices, 0) != devices.end()),
       audits_(config.profile.audit),
-      order_{dataset.train().samples(), config.parallel.micro_batches,
-             config.train.micro_batch_size},
+      start_(start),
       sampler_(config.run.seed, dataset.train().samples()),
       digests_(run.schedule.rule().stages()) {
-  const Agenda agenda = agenda_of(config.train, config.checkpoint, order_.steps_per_epoch());
-  const std::int64_t longest = agenda.segment_at(0).last;  // steps of a segment
+  for (const EvaluationRecord& evaluation : start.history.evaluations)
+    best_accuracy_ = std::max(best_accuracy_, evaluation.accuracy);
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
     owners_.push_back({run.schedule.owner(j), {}});
     const StageMemory& stage = run.memory.stages[j];
@@ -35,43 +35,66 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       for (const ParameterSpec& parameter : run.model.layers[stage.first + k].parameters) {
         owners_.back().audited.push_back(parameter.name);
         if (!here) continue;
-        audits_by_stage_[j].names.push_back(parameter.name);
-        audits_by_stage_[j].shapes.push_back(parameter.shape);
+        audits_by_stage_[j].parameters.push_back(&parameter);
         audits_by_stage_[j].values.emplace_back();
-        // Room for theta_0 and for a segment of updates, which must not take from the heap.
-        audits_by_stage_[j].values.back().reserve(
-            static_cast<std::size_t>(parameter.size() * (longest + 1)));
       }
     }
   }
 }
 
-void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer) {
+void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, const NodeUse& node) {
   exec_ = exec;
   trainer_ = &trainer;
-  const RunInfo info = provenance(config_);
+  const PartInfo part{provenance(config_), machine_of(node), start_.part};
   const std::filesystem::path folder(config_.run.output);
-  for (int device : devices_) rank_files_.try_emplace(device, folder, device, info);
+  for (int device : devices_) rank_files_.try_emplace(device, folder, device, part);
+  // A segment is at most an epoch; what is told of one must not take from the heap.
+  const std::int64_t longest = trainer.agenda().steps_per_epoch;
   if (first_) {
-    run_file_.emplace(folder, info);
-    run_file_->write_plan(plan_record(run_));
-    run_file_->link(run_.schedule.devices(), owners_);
-    metrics_.emplace(folder);
+    open_run_file(folder, part);
     terminal_.emplace(STDERR_FILENO, TerminalStyle::of(STDERR_FILENO),
-                      RunLength{trainer.agenda(), run_.basis.test_samples});
-    steps_.reserve(static_cast<std::size_t>(trainer.agenda().segment_at(0).last));
+                      RunLength{trainer.agenda(), run_.basis.test_samples, trainer.steps()});
+    steps_.reserve(static_cast<std::size_t>(longest));
   }
   publish();
-  for (const auto& [stage, unused] : audits_by_stage_) {
+  for (auto& [stage, audit] : audits_by_stage_) {
+    // With what it begins with.
+    for (std::size_t p = 0; p < audit.parameters.size(); ++p)
+      audit.values[p].reserve(
+          static_cast<std::size_t>(audit.parameters[p]->size() * (longest + 1)));
     const DeviceMemory& memory = trainer.device(run_.schedule.owner(stage)).memory();
-    audit(stage, memory.parameters(stage, 0), run_.memory.stages[stage].parameter_size);
+    this->audit(stage, memory.parameters(stage, trainer.steps()),
+                run_.memory.stages[stage].parameter_size);
   }
+}
+
+void RunObserver::open_run_file(const std::filesystem::path& folder, const PartInfo& part) {
+  const EpochPosition place = trainer_->order().locate(trainer_->steps(), 0);
+  RunHistory history = start_.history;
+  history.parts.push_back({.first_step = trainer_->steps(),
+                           .epoch = place.epoch,
+                           .position = place.first,
+                           .devices = run_.schedule.devices(),
+                           .seconds = start_.seconds});
+  run_file_.emplace(folder, part, history);
+  const PlanRecord plan = plan_record(run_);
+  run_file_->write_plan(plan);
+  rank_files_.at(0).write_plan(plan);
+  run_file_->link(run_.schedule.devices(), owners_);
+  if (start_.part == 0)
+    metrics_.emplace(folder);
+  else
+    metrics_.emplace(folder, trainer_->steps());
 }
 
 void RunObserver::introduce(const NodeUse& node, int processes) {
   if (!first_) return;
   ranks_.at_files([&] {
     terminal_->lines(describe_start(config_, run_, trainer_->agenda(), node, processes));
+    if (!start_.checkpoint.empty())
+      terminal_->message(fmt::format("{} {} after {} steps",
+                                     start_.part == 0 ? "begins with" : "goes on from",
+                                     printable(start_.checkpoint), start_.step));
     if (const std::string warning = crowding(node); !warning.empty()) terminal_->message(warning);
   });
 }
@@ -103,9 +126,8 @@ void RunObserver::audit(int stage, const real* theta, std::int64_t size) {
   audit.flat.resize(static_cast<std::size_t>(size));
   copy_to_host(exec_, audit.flat, theta);
   std::span<const real> rest(audit.flat);
-  for (std::size_t p = 0; p < audit.names.size(); ++p) {
-    std::size_t count = 1;
-    for (std::int64_t extent : audit.shapes[p]) count *= static_cast<std::size_t>(extent);
+  for (std::size_t p = 0; p < audit.parameters.size(); ++p) {
+    const auto count = static_cast<std::size_t>(audit.parameters[p]->size());
     const std::span<const real> values = rest.first(count);
     audit.values[p].insert(audit.values[p].end(), values.begin(), values.end());
     rest = rest.subspan(count);
@@ -121,7 +143,7 @@ void RunObserver::on_evaluation(const EvaluationRecord& evaluation) {
   ranks_.at_files([&] {
     keep([&] { metrics_->write(evaluation); });
     terminal_->evaluation(evaluation);
-    run_file_->append({.evaluations = {&evaluation, 1}});
+    run_file_->append(evaluation);
   });
 }
 
@@ -143,18 +165,27 @@ void RunObserver::on_segment_end(int device, const Recorder& recorder) {
   std::vector<AuditedParameter> audited;
   for (auto& [stage, audit] : audits_by_stage_) {
     if (run_.schedule.owner(stage) != device) continue;
-    for (std::size_t p = 0; p < audit.names.size(); ++p)
-      audited.push_back({audit.names[p], audit.shapes[p], audit.values[p]});
+    for (std::size_t p = 0; p < audit.parameters.size(); ++p)
+      audited.push_back({audit.parameters[p]->name, audit.parameters[p]->shape, audit.values[p]});
   }
+  const Segment& segment = trainer_->device(device).executor().segment();
+  MeasuredRecord measured = trainer_->measured(device);
+  measured.first_step_seconds -= start_.seconds;
+  std::vector<std::int64_t> samples;
+  if (audits_ && device == 0) append_samples(samples);
   ranks_.at_files([&] {
-    rank_files_.at(device).append({.actions = recorder.actions(),
-                                   .messages = recorder.messages(),
-                                   .memory = recorder.memory(),
-                                   .receipts = receipts,
-                                   .audit = audited},
-                                  trainer_->measured(device));
-    if (device == 0) append_run_file();
+    rank_files_.at(device).append(
+        {.segment = {segment.first, segment.last},
+         .actions = recorder.actions(),
+         .messages = recorder.messages(),
+         .memory = recorder.memory(),
+         .receipts = receipts,
+         .audit = audited,
+         .samples = {samples, config_.parallel.micro_batches, config_.train.micro_batch_size}},
+        measured);
+    if (device == 0) run_file_->append(steps_);
   });
+  if (device == 0) steps_.clear();
   for (auto& [stage, audit] : audits_by_stage_) {
     if (run_.schedule.owner(stage) != device) continue;
     for (std::vector<real>& values : audit.values) values.clear();
@@ -162,24 +193,15 @@ void RunObserver::on_segment_end(int device, const Recorder& recorder) {
 }
 
 void RunObserver::append_samples(std::vector<std::int64_t>& samples) {
+  const TrainingOrder& steps = trainer_->order();
   for (const StepRecord& step : steps_) {
-    for (int i = 0; i < order_.micro_batches; ++i) {
-      const EpochPosition position = order_.locate(step.step, i);
+    for (int i = 0; i < steps.micro_batches; ++i) {
+      const EpochPosition position = steps.locate(step.step, i);
       const std::span<const int> order = sampler_.permutation(position.epoch);
-      for (int k = 0; k < order_.micro_batch_size; ++k)
+      for (int k = 0; k < steps.micro_batch_size; ++k)
         samples.push_back(order[static_cast<std::size_t>(position.first + k)]);
     }
   }
-}
-
-void RunObserver::append_run_file() {
-  std::vector<std::int64_t> samples;
-  if (audits_) append_samples(samples);
-  run_file_->append({.steps = steps_,
-                     .samples = samples,
-                     .micro_batches = order_.micro_batches,
-                     .micro_batch_size = order_.micro_batch_size});
-  steps_.clear();
 }
 
 void RunObserver::publish() {
@@ -194,6 +216,8 @@ void RunObserver::publish_evaluation() {
   if (failed_) throw *failed_;
   if (!run_file_) return;
   run_file_->publish();
+  is_best_ = last_evaluation_->accuracy > best_accuracy_;
+  best_accuracy_ = std::max(best_accuracy_, last_evaluation_->accuracy);
   if (!std::isfinite(last_evaluation_->loss))
     fail(ExitCode::diverged,
          "the test loss after step {} is not a finite number, though all parameters are; lower "

@@ -16,6 +16,7 @@
 #include "app/ranks.hpp"
 #include "app/requested_run.hpp"
 #include "app/run_config.hpp"
+#include "app/run_start.hpp"
 #include "app/start_text.hpp"
 #include "app/terminal.hpp"
 #include "core/data/sampler.hpp"
@@ -30,11 +31,12 @@ class RunObserver final : public TrainingObserver {
   /// `devices` are those of this process; with device 0 among them it also keeps run.h5, metrics
   /// and the terminal. Borrows all but those.
   RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
-              const std::vector<int>& devices, const Ranks& ranks, StatusFile& status);
+              const std::vector<int>& devices, const Ranks& ranks, StatusFile& status,
+              const RunStart& start);
 
   /// Called once the trainer stands and the run folder exists, before it runs: makes the files and
-  /// writes down theta_0 of audited stages.
-  void begin(const ExecutionSpace& exec, const Trainer& trainer);
+  /// writes down what audited stages begin with.
+  void begin(const ExecutionSpace& exec, const Trainer& trainer, const NodeUse& node);
 
   /// Tells people what begins, by rank 0.
   void introduce(const NodeUse& node, int processes);
@@ -50,6 +52,9 @@ class RunObserver final : public TrainingObserver {
   void publish();
   /// Brings an evaluation to the file of the run; Error(diverged) when its loss is not finite.
   void publish_evaluation();
+  /// Whether no evaluation before was as good as the last one, which has just been published; on
+  /// rank 0.
+  [[nodiscard]] bool is_best() const { return is_best_; }
   /// Makes those files compact, once all is in them.
   void finish();
   /// A line for people, by rank 0.
@@ -58,17 +63,16 @@ class RunObserver final : public TrainingObserver {
  private:
   /// theta of a stage after each update of the segment, tensor by tensor.
   struct StageAudit {
-    std::vector<std::string> names;
-    std::vector<std::vector<std::int64_t>> shapes;
-    std::vector<std::vector<real>> values;  // [parameter][rows * size]
-    std::vector<real> flat;                 // all parameters, after one update
+    std::vector<const ParameterSpec*> parameters;  // of the run's model
+    std::vector<std::vector<real>> values;         // [parameter][rows * size]
+    std::vector<real> flat;                        // all parameters, after one update
   };
 
   void keep(const std::function<void()>& write);
   void audit(int stage, const real* theta, std::int64_t size);
   void append_samples(std::vector<std::int64_t>& samples);
   [[nodiscard]] std::vector<StageReceipts> receipts_of(int device, const Recorder& recorder);
-  void append_run_file();
+  void open_run_file(const std::filesystem::path& folder, const PartInfo& part);
 
   const RunConfig& config_;
   const PreparedRun& run_;
@@ -78,7 +82,7 @@ class RunObserver final : public TrainingObserver {
   std::vector<StageOwner> owners_;
   bool first_ = false;
   bool audits_ = false;
-  TrainingOrder order_;
+  const RunStart& start_;
   Sampler sampler_;
   ExecutionSpace exec_;
   const Trainer* trainer_ = nullptr;
@@ -90,6 +94,8 @@ class RunObserver final : public TrainingObserver {
   std::optional<Terminal> terminal_;
   std::vector<StepRecord> steps_;
   std::optional<EvaluationRecord> last_evaluation_;
+  double best_accuracy_ = -1;
+  bool is_best_ = false;
   std::optional<Error> failed_;
 };
 

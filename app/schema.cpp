@@ -90,6 +90,19 @@ std::vector<KeySpec> run_keys() {
           "Seeds the initial parameters and the order of the samples."),
       key("output", run, &RunTable::output, anything,
           "Run folder, relative to the folder where the command runs.", required),
+      key("resume", run, &RunTable::resume, anything,
+          "off: a run folder that holds a run is refused. auto: a run there goes on from its "
+          "newest "
+          "checkpoint, and one begins where there is none; exit code 0 if it is done. The path of "
+          "a "
+          "checkpoint: a run begins with it in a folder of its own, or goes on from it in its own "
+          "run folder. Model, data, rule and seed must be the same; `carousel help restart` says "
+          "more."),
+      key("wall_clock", run, &RunTable::wall_clock, anything,
+          "Time after which the run writes a checkpoint and ends with exit code 75, such as "
+          "\"23:30:00\" or \"2-12:00:00\", from its start. Leave time for a few steps, the "
+          "checkpoint and an evaluation.",
+          optional),
       key("watchdog_seconds", run, &RunTable::watchdog_seconds, within(0, 1e6, "s"),
           "Ends all ranks when one makes no progress for this long, or for ten times as long while "
           "it reads or writes files. 0 never ends them, not even when a rank dies."),
@@ -194,6 +207,13 @@ std::vector<KeySpec> train_keys() {
       key("label_smoothing", train, &TrainConfig::label_smoothing, fraction,
           "Share of the target that is spread evenly over all classes. Evaluation does not "
           "smooth."),
+      key("start", train, &TrainConfig::start, anything,
+          "Checkpoint, also of `carousel import weights`, whose weights training starts with. "
+          "Optimizer and steps start anew. Relative as data.file.",
+          optional),
+      key("new_head", train, &TrainConfig::new_head, anything,
+          "Whether the last layer with weights starts anew, so that train.start may be of other "
+          "classes."),
   };
 }
 
@@ -222,7 +242,7 @@ std::vector<KeySpec> optimizer_keys() {
           "Share of the mean of gradients that is kept from step to step.", adamw),
       key("beta2", optimizer, &OptimizerConfig::beta2, below_one,
           "Share of the mean of their squares that is kept from step to step.", adamw),
-      key("epsilon", optimizer, &OptimizerConfig::epsilon, above(0),
+      key("epsilon", optimizer, &OptimizerConfig::epsilon, at_least(1e-37),  // not 0 as a float
           "What is added to the root of that mean, by which gradients are divided.", adamw),
   };
 }
@@ -290,8 +310,13 @@ std::vector<KeySpec> checkpoint_keys() {
       key("every_steps", checkpoint, &CheckpointConfig::every_steps,
           within(0, 1e12, "training steps"),
           "Interval between further checkpoints. 0 writes none."),
+      key("every_minutes", checkpoint, &CheckpointConfig::every_minutes, within(0, 1e9, "minutes"),
+          "Interval between further checkpoints, which come a few steps later. 0 writes none."),
       key("keep", checkpoint, &CheckpointConfig::keep, within(0, 1e9),
           "How many checkpoints stay, the newest ones. 0 keeps all."),
+      key("keep_best", checkpoint, &CheckpointConfig::keep_best, anything,
+          "Whether there is a checkpoint for every evaluation, and the one of the highest accuracy "
+          "stays, as checkpoints/best.h5, the first of several."),
   };
 }
 

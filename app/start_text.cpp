@@ -54,6 +54,7 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
                           parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : ""));
   add("devices", describe_devices(node, run.schedule.devices(), processes));
   add("memory", describe_memory(run.memory));
+  if (!run.model.portable_because.empty()) add("kernels", "slow: " + run.model.portable_because);
   const int samples = parallel.micro_batches * config.train.micro_batch_size;
   add("steps", fmt::format("{} of {} each, in {} epoch{}", human_count(agenda.total_steps),
                            counted(samples, "sample"), human_count(agenda.epochs()),

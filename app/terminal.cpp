@@ -87,7 +87,10 @@ Terminal::~Terminal() {
 void Terminal::step(const StepRecord& record) noexcept {
   const std::int64_t steps = record.step + 1;
   const auto more = static_cast<double>(record.step - length_.first_step);
-  if (!started_) first_seconds_ = record.seconds;
+  if (!started_) {
+    first_seconds_ = record.seconds;
+    evaluated_seconds_ = 0;  // which a restart may begin with
+  }
   if (more > 0) step_seconds_ = (record.seconds - first_seconds_ - evaluated_seconds_) / more;
   images_per_second_ = record.images_per_second;
   if (started_ && !is_due(record.seconds) && steps < length_.agenda.total_steps) return;

@@ -5,6 +5,11 @@
 // compares. Needs neither the data set nor the machine it ran on.
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <deque>
+#include <string>
+#include <vector>
 
 #include "app/commands.hpp"
 #include "app/requested_run.hpp"
@@ -22,6 +27,9 @@ std::string reason(const RunSummary& run) {
   if (!run.status) return "it has no status.json";
   const RunStatus& status = *run.status;
   if (status.state == RunState::failed) return "it failed:\n  " + status.cause;
+  if (status.state == RunState::stopped)
+    return fmt::format("it was stopped by {}; `carousel train {}` goes on", status.cause,
+                       run.folder);
   if (status.state == RunState::diverged) return "it diverged:\n  " + status.cause;
   switch (life_of(status)) {
     case Life::alive:
@@ -39,17 +47,23 @@ bool is_done(const RunSummary& run) {
   return run.status && run.status->state == RunState::done;
 }
 
-/// What the plan of the run is made from; throws if it cannot be made here.
-PlanBasis basis_of(const RunSummary& run) {
-  if (!run.plan)
+/// The file that tells what a part is.
+std::string file_of(const RunSummary& run, const RunPart& part) {
+  return part.number == run.number ? run.file : run.folder + "/" + rank_file_name(0, part.number);
+}
+
+/// What the plan of a part is made from; throws if it cannot be made here.
+PlanBasis basis_of(const RunSummary& run, const RunPart& part) {
+  const std::string file = file_of(run, part);
+  if (!part.plan)
     fail(is_done(run) ? ExitCode::bad_data : ExitCode::incomplete,
-         "{}: has no /plan; the run ended before its first step", run.file);
-  if (!run.plan->basis)
+         "{}: has no /plan; the run ended before its first step", file);
+  if (!part.plan->basis)
     fail(ExitCode::bad_data,
-         "{}: has no /plan/basis; an earlier Carousel did not write it; train again", run.file);
-  const PlanBasis& basis = *run.plan->basis;
+         "{}: has no /plan/basis; an earlier Carousel did not write it; train again", file);
+  const PlanBasis& basis = *part.plan->basis;
   if (basis.real_bytes != 4 && basis.real_bytes != 8)
-    fail(ExitCode::bad_data, "{}: attribute real_bytes of /plan/basis is {}", run.file,
+    fail(ExitCode::bad_data, "{}: attribute real_bytes of /plan/basis is {}", file,
          basis.real_bytes);
   if (basis.real_bytes != int{sizeof(real)})
     fail(ExitCode::usage,
@@ -57,6 +71,52 @@ PlanBasis basis_of(const RunSummary& run) {
          "that precision",
          run.folder, basis.real_bytes, sizeof(real));
   return basis;
+}
+
+/// A part of a run, planned again from its deck.
+struct PlannedPart {
+  PlannedPart(const RunSummary& run, const RunPart& part)
+      : basis(basis_of(run, part)),
+        config(as_bad_data(
+            [&] { return parse_run_config(part.info.deck, file_of(run, part) + ", deck", {}); })),
+        prepared(as_bad_data([&] { return prepare_run(config, basis); },
+                             file_of(run, part) + ": deck or /plan/basis: ")),
+        order(TrainingOrder{basis.train_samples, config.parallel.micro_batches,
+                            config.train.micro_batch_size}
+                  .going_on(part.part.first_step, {part.part.epoch, part.part.position})),
+        agenda(agenda_of(config.train, config.checkpoint, order)),
+        profiled(config.profile.steps) {}
+
+  [[nodiscard]] Expectation expectation() const {
+    return {.model = prepared.model,
+            .schedule = prepared.schedule,
+            .memory = prepared.memory,
+            .plan = plan_record(prepared),
+            .seed = config.run.seed,
+            .micro_batch_size = config.train.micro_batch_size,
+            .optimizer_states = optimizer_states(config.train.optimizer),
+            .order = order,
+            .agenda = agenda,
+            .profiled =
+                [this](std::int64_t step) { return profiled.contains(step, agenda.total_steps); },
+            .learning_rate =
+                [this](std::int64_t step) { return learning_rate(config.train, agenda, step); }};
+  }
+
+  PlanBasis basis;
+  RunConfig config;
+  PreparedRun prepared;
+  TrainingOrder order;
+  Agenda agenda;
+  Slices profiled;
+};
+
+/// "2, from steps 0 and 44 on".
+std::string parts_of(const RunSummary& run) {
+  std::vector<std::int64_t> first;
+  for (const RunPart& part : run.earlier) first.push_back(part.part.first_step);
+  return fmt::format("{}, from steps {} and {} on", first.size() + 1, fmt::join(first, ", "),
+                     run.part.first_step);
 }
 
 std::string describe(const RunSummary& run, const PlanRecord& plan, const Verified& verified) {
@@ -69,7 +129,14 @@ std::string describe(const RunSummary& run, const PlanRecord& plan, const Verifi
   report += line("rule", fmt::format("{}, {} on {} device{}, N = {}, S = {}", plan.rule,
                                      plan.placement, plan.devices, plan.devices == 1 ? "" : "s",
                                      plan.micro_batches, plan.stages));
-  report += line("plan", "all of it follows from the deck");
+  if (run.earlier.empty()) {
+    report += line("plan", "all of it follows from the deck");
+  } else {
+    report += line("parts", fmt::format("{}, each by its own deck and plan", parts_of(run)));
+    if (verified.lost_steps > 0)
+      report += line("", fmt::format("{} steps were made after a checkpoint, lost and made again",
+                                     verified.lost_steps));
+  }
   report += line("steps", fmt::format("{}, with the learning rates of the deck; {} evaluations",
                                       verified.steps, verified.evaluations));
   report +=
@@ -98,41 +165,19 @@ bool is_alive(const std::string& path) {
 
 ExitCode verify(const std::string& path) {
   const RunSummary run = read_run(path);
-  const PlanBasis basis = basis_of(run);
-  const RunConfig config =
-      as_bad_data([&] { return parse_run_config(run.info.deck, run.file + ", deck", {}); });
-  const PreparedRun prepared =
-      as_bad_data([&] { return prepare_run(config, basis); }, run.file + ": deck or /plan/basis: ");
-
-  const TrainConfig& train = config.train;
-  const std::int64_t per_epoch =
-      TrainingOrder{basis.train_samples, config.parallel.micro_batches, train.micro_batch_size}
-          .steps_per_epoch();
-  const Agenda agenda = agenda_of(train, config.checkpoint, per_epoch);
-  const Slices profiled(config.profile.steps);
-  const Expectation expected{
-      .model = prepared.model,
-      .schedule = prepared.schedule,
-      .memory = prepared.memory,
-      .plan = plan_record(prepared),
-      .seed = config.run.seed,
-      .micro_batch_size = train.micro_batch_size,
-      .optimizer_states = optimizer_states(train.optimizer),
-      .agenda = agenda,
-      .profiled = [&](std::int64_t step) { return profiled.contains(step, agenda.total_steps); },
-      .learning_rate =
-          [&](std::int64_t step) {
-            return learning_rate(train.schedule, train.optimizer.learning_rate, step, per_epoch,
-                                 agenda.total_steps);
-          }};
+  std::deque<PlannedPart> parts;  // which stay where they are
+  for (const RunPart& part : run.earlier) parts.emplace_back(run, part);
+  parts.emplace_back(run, run);
+  std::vector<Expectation> expected;
+  for (const PlannedPart& part : parts) expected.push_back(part.expectation());
   const Verified verified = verify_run(run, expected);
-  fmt::print("{}", describe(run, expected.plan, verified));
+  fmt::print("{}", describe(run, expected.back().plan, verified));
   if (is_done(run)) {
     fmt::print("All checks passed.\n");
     return ExitCode::done;
   }
   fmt::print("What it wrote passed all checks, but the run is incomplete, {} of {} steps:\n{}\n",
-             verified.steps, agenda.total_steps, reason(run));
+             verified.steps, parts.back().agenda.total_steps, reason(run));
   return ExitCode::incomplete;
 }
 

@@ -81,6 +81,12 @@ std::int64_t MpiSession::least(std::int64_t value) const {
   return value;
 }
 
+void MpiSession::sum(std::span<std::uint64_t> values) const {
+  // NOLINTNEXTLINE(mpi-type-mismatch): clang-tidy 14 does not know the type of fixed width
+  CAROUSEL_MPI(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
+                             MPI_UINT64_T, MPI_SUM, world_));
+}
+
 void MpiSession::from_first(std::span<std::byte> bytes) const {
   CAROUSEL_MPI(MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, world_));
 }

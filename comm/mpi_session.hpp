@@ -53,6 +53,8 @@ class MpiSession {
   void together(const std::function<void()>& action) const;
   /// The least number of any rank on every rank. Collective.
   [[nodiscard]] std::int64_t least(std::int64_t value) const;
+  /// In place of each number, its sum over all ranks. Collective.
+  void sum(std::span<std::uint64_t> values) const;
   /// The bytes of rank 0 on every rank. Collective.
   void from_first(std::span<std::byte> bytes) const;
 

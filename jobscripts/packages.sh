@@ -20,6 +20,9 @@ build  ca-certificates     certificates (only to fetch Kokkos)
 build  mpich               an MPI launcher
 build  libmpich-dev        MPI
 build  libhdf5-dev         HDF5 >= 1.10, serial
+build  libjpeg62-turbo-dev libjpeg-turbo
+build  libpng-dev          libpng
+build  libarchive-dev      libarchive
 build  libfmt-dev          fmt
 build  libcli11-dev        CLI11
 build  libtomlplusplus-dev toml++

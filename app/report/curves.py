@@ -29,6 +29,9 @@ def draw_progress(axes, runs, column, word):
                   linewidth=line_width(runs, k), marker="o", markersize=line_width(runs, k) + 1,
                   gid=f"test {column}:{run.name}",
                   label=marked_name(run) if len(runs) > 1 else "test set")
+        for joint in run.joints:
+            axes.axvline(joint, color=colour, linewidth=0.6, linestyle=":", alpha=0.7,
+                         gid=f"joint:{run.name}:{joint}")
     if len(runs) == 1:
         axes.plot([], [], color=palette.RUNS[0][0], linewidth=0.5, alpha=0.6,
                   label="training step")

@@ -45,8 +45,9 @@ class Run:
     planned_activations: numpy.ndarray  # [device], bytes
     steps: dict  # step, loss, accuracy, ...
     evaluations: dict  # step, loss, accuracy on the test set
-    devices: list  # of Device
-    state: str = ""  # running, done, failed or diverged; empty where no status.json tells
+    devices: list  # of Device, in the newest part of the run that has profiled steps
+    joints: list  # steps from which later parts went on with the run
+    state: str = ""  # running, done, stopped, failed, diverged; empty where no status.json tells
 
 
 def read_run(path):
@@ -72,16 +73,18 @@ def read_file(file, main):
     if info["format"] != "carousel run" or info["format_version"] != 1:
         raise Refusal(BAD_DATA, f"{main}: is a '{info['format']}' of version "
                                 f"{info['format_version']}, not a 'carousel run' of version 1")
-    plan = attributes(file["plan"])
+    joints = file["parts/first_step"][1:].tolist() if "parts" in file else []
+    ranks, plan, stage_activations, planned = profiled_part(file, main.parent / "ranks", len(joints))
     run = Run(name=main.resolve().parent.name,
               info=info,
               deck=tomllib.loads(info["deck"]),
               plan=plan,
-              stage_activations=file["plan/stage_activations"][:],
-              planned_activations=file["plan/bytes/activations"][:],
+              stage_activations=stage_activations,
+              planned_activations=planned,
               steps=columns(file["steps"], "step", "loss", "accuracy"),
               evaluations=columns(file["evaluations"], "step", "loss", "accuracy"),
-              devices=[read_device(main.parent, d) for d in range(plan["devices"])],
+              devices=[read_device(ranks, d) for d in range(plan["devices"])],
+              joints=joints,
               state=read_state(main.parent / "status.json"))
     if not len(run.steps["step"]):
         raise Refusal(USAGE, f"{main}: the run has not come to its first pause; metrics.jsonl has "
@@ -90,6 +93,27 @@ def read_file(file, main):
         raise Refusal(USAGE, f"{main}: no step was profiled; train again with, for example, "
                              "profile.steps=\"0:20\"")
     return run
+
+
+def profiled_part(file, ranks, newest):
+    """Folder and plan of the newest part of a run that has profiled steps, or of the first one."""
+    for number in range(newest, 0, -1):
+        folder = ranks / f"part-{number}"
+        first = folder / "0000.h5"
+        if not first.is_file():
+            continue
+        with h5py.File(first, "r") as rank:
+            if len(rank["actions/step"]):
+                return folder, *read_plan(rank["plan"])
+    if newest == 0:
+        return ranks, *read_plan(file["plan"])
+    with h5py.File(ranks / "0000.h5", "r") as rank:
+        return ranks, *read_plan(rank["plan"])
+
+
+def read_plan(group):
+    """Attributes, bytes of a stage's activations, and planned bytes of every device."""
+    return attributes(group), group["stage_activations"][:], group["bytes/activations"][:]
 
 
 def read_state(path):
@@ -104,9 +128,9 @@ def read_state(path):
         raise Refusal(BAD_DATA, f"{path}: not a status that Carousel wrote") from None
 
 
-def read_device(folder, number):
+def read_device(ranks, number):
     """By its name: where a link of run.h5 leads nowhere, HDF5 takes a file of the current folder."""
-    path = folder / f"ranks/{number:04d}.h5"
+    path = ranks / f"{number:04d}.h5"
     if not path.is_file():
         raise Refusal(INPUT_OUTPUT, f"{path}: no such file; copy the whole folder of the run")
     try:

@@ -77,11 +77,12 @@ std::vector<std::string> measured_cells(const std::vector<RunSummary>& runs, Fun
   });
 }
 
-/// A total over all ranks and the whole run, per training step.
+/// A total over all ranks and the newest part, per training step.
 double per_step(const RunSummary& run, std::int64_t MeasuredRecord::*total) {
   std::int64_t sum = 0;
   for (const MeasuredRecord& rank : run.measured) sum += rank.*total;
-  return run.steps == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(run.steps);
+  const std::int64_t steps = run.steps - run.part.first_step;
+  return steps == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(steps);
 }
 
 bool comparable(const RunSummary& a, const RunSummary& b) {
@@ -95,7 +96,8 @@ std::string same_bits(const std::vector<RunSummary>& runs, std::size_t k) {
   for (std::size_t earlier = 0; earlier < k; ++earlier) {
     if (!comparable(runs[earlier], runs[k])) continue;
     const Agreement agreement = compare_receipts(runs[earlier], runs[k]);
-    if (agreement.steps == 0 && !agreement.differ()) continue;  // no update to compare
+    if (agreement.steps == agreement.first && !agreement.differ())
+      continue;  // no update to compare
     if (agreement.differ())
       return fmt::format("no: step {} stage {}", agreement.steps, agreement.stage);
     if (agreement.equal()) return "yes, as " + short_name(runs[earlier].folder);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/audit/receipts.hpp"
 #include "core/base/check.hpp"
 #include "core/base/text.hpp"
 #include "core/data/dataset.hpp"
@@ -46,6 +47,22 @@ void tell_info(std::string& text, const RunInfo& info) {
   line(text, "seed", "{}", info.seed);
 }
 
+/// What the run went on with, part by part, where there is more than one.
+void tell_parts(std::string& text, const RunSummary& run) {
+  const auto tell = [&](const RunPart& part) {
+    std::string fact = fmt::format("{} from step {} on: ", part.number, part.part.first_step);
+    if (part.plan)
+      fact += fmt::format("{} on {} device{}, ", part.plan->placement, part.plan->devices,
+                          part.plan->devices == 1 ? "" : "s");
+    fact += fmt::format("{}; Carousel {} ({}), {}", part.machine, part.info.program_version,
+                        part.info.git_hash, part.info.start_time);
+    line(text, part.number == 0 ? "parts" : "", "{}", fact);
+  };
+  if (run.earlier.empty()) return;
+  for (const RunPart& part : run.earlier) tell(part);
+  tell(run);
+}
+
 void tell_plan(std::string& text, const PlanRecord& plan) {
   line(text, "rule", "{}, N = {} micro-batches, S = {} stages", plan.rule, plan.micro_batches,
        plan.stages);
@@ -69,17 +86,18 @@ void tell_memory(std::string& text, const RunSummary& run) {
 }
 
 void tell_results(std::string& text, const RunSummary& run) {
-  if (run.steps > 0)
+  if (!run.rows.empty())
     line(text, "training", "{} steps, last loss {:.4g}, {:.0f} images/s (median)", run.steps,
-         unsigned_nan(run.losses.back()), run.images_per_second);
+         unsigned_nan(run.rows.back().loss), run.images_per_second);
   if (!run.evaluations.empty()) {
     const EvaluationRecord& last = run.evaluations.back();
     line(text, "evaluations", "{}; the last, after {} steps: accuracy {:.4f}, loss {:.4g}",
          run.evaluations.size(), last.step, last.accuracy, unsigned_nan(last.loss));
   }
-  if (!run.receipts.empty() && !run.receipts.front().empty())
-    line(text, "receipts", "{} stages, {} updates; stage 0 ends with {:016x}", run.receipts.size(),
-         run.receipts.front().size(), run.receipts.front().back());
+  const ReceiptHistory history = receipts_of(run);
+  if (history.end() > history.first)
+    line(text, "receipts", "{} stages, {} updates; stage 0 ends with {:016x}",
+         history.receipts.size(), history.receipts.front().size(), history.receipts.front().back());
 }
 
 void tell_checkpoints(std::string& text, const std::string& folder) {
@@ -118,12 +136,14 @@ std::string inspect_run(const std::string& path) {
   }
   text += "\n";
   if (run.plan) tell_plan(text, *run.plan);
+  tell_parts(text, run);
   tell_results(text, run);
   tell_checkpoints(text, run.folder);
-  if (!run.missing.empty())
+  if (!missing_files(run).empty())
     line(text, "incomplete", "{}; copy the whole folder to see what all devices measured",
          missing_files(run));
   if (!run.measured.empty()) tell_memory(text, run);
+  if (!run.machine.empty()) line(text, "machine", "{}", run.machine);
   tell_info(text, run.info);
   return text;
 }
@@ -151,13 +171,14 @@ void tell_tensor(std::string& text, const std::string& name, const Shape& shape)
 
 std::string inspect_checkpoint(const std::string& path) {
   const Checkpoint checkpoint(path);
+  checkpoint.check();
   const CheckpointPlace& place = checkpoint.place();
   std::string text = fmt::format("Checkpoint {}: whole, every checksum is right\n", path);
   line(text, "place", "{} steps done, epoch {}, {} micro-batches of {} samples", place.step,
        place.epoch, place.micro_batches, place.micro_batch_size);
   tell_info(text, checkpoint.info());
   text += "  tensors\n";
-  for (const NamedTensor& tensor : checkpoint.tensors())
+  for (const CheckpointTensor& tensor : checkpoint.tensors())
     tell_tensor(text, tensor.name, tensor.shape);
   return text;
 }
@@ -173,8 +194,7 @@ std::string inspect_weights(const std::string& path) {
 
 /// What a file says it is.
 std::string format_of(const std::string& path) {
-  const Descriptor readable = Descriptor::open(path);
-  const hdf5::File file = hdf5::File::open(path);
+  const hdf5::File file = hdf5::File::open_with_reason(path);
   for (const char* place : {"/info", "/"}) {
     if (file.contains(place) && file.has(place, "format")) return file.string(place, "format");
   }
@@ -183,17 +203,31 @@ std::string format_of(const std::string& path) {
 
 }  // namespace
 
-std::string inspect(const std::string& path) {
+FileKind kind_of(const std::string& path) {
   std::error_code unknown;  // the file itself will tell
-  if (std::filesystem::is_directory(path, unknown)) return inspect_run(path);
+  if (std::filesystem::is_directory(path, unknown)) return FileKind::run;
   const std::string format = format_of(path);
-  if (format == "carousel run") return inspect_run(path);
-  if (format == "carousel dataset") return inspect_dataset(path);
-  if (format == "carousel checkpoint") return inspect_checkpoint(path);
-  if (format == "carousel weights") return inspect_weights(path);
+  if (format == "carousel run") return FileKind::run;
+  if (format == "carousel dataset") return FileKind::dataset;
+  if (format == "carousel checkpoint") return FileKind::checkpoint;
+  if (format == "carousel weights") return FileKind::weights;
   if (format == "carousel rank")
     fail(ExitCode::bad_data, "{}: is the file of one rank; inspect the run folder instead", path);
   fail(ExitCode::bad_data, "{}: '{}' is not a format this program knows", path, format);
+}
+
+std::string inspect(const std::string& path) {
+  switch (kind_of(path)) {
+    case FileKind::run:
+      return inspect_run(path);
+    case FileKind::dataset:
+      return inspect_dataset(path);
+    case FileKind::checkpoint:
+      return inspect_checkpoint(path);
+    case FileKind::weights:
+      break;
+  }
+  return inspect_weights(path);
 }
 
 }  // namespace carousel

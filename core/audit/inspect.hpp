@@ -5,10 +5,16 @@
 // Reports for people, at most 80 columns wide where names allow it: what a file of Carousel holds,
 // and how runs compare. They only read.
 
+#include <cstdint>
 #include <span>
 #include <string>
 
 namespace carousel {
+
+enum class FileKind : std::uint8_t { run, dataset, checkpoint, weights };
+
+/// What a path leads to, by what the file says it is. Throws as inspect() does.
+[[nodiscard]] FileKind kind_of(const std::string& path);
 
 /// Describes what a run folder, run.h5, data set or checkpoint holds. Throws Error(input_output) if
 /// it cannot be read, Error(bad_data) if it is damaged or none of these.

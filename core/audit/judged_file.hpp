@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/base/check.hpp"
-#include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
 #include "core/record/rows.hpp"
 
@@ -22,7 +21,7 @@ namespace carousel {
 class JudgedFile {
  public:
   /// Error(input_output) when it is not there.
-  explicit JudgedFile(const std::string& path) : file_(open(path)) {}
+  explicit JudgedFile(const std::string& path) : file_(hdf5::File::open_with_reason(path)) {}
 
   [[nodiscard]] const hdf5::File& hdf5() const { return file_; }
 
@@ -97,11 +96,6 @@ class JudgedFile {
   }
 
  private:
-  static hdf5::File open(const std::string& path) {
-    const Descriptor readable = Descriptor::open(path);  // for the system's own error text
-    return hdf5::File::open(path);
-  }
-
   hdf5::File file_;
 };
 

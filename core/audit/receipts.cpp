@@ -5,33 +5,51 @@
 #include <algorithm>
 
 namespace carousel {
-namespace {
 
-/// Updates with a receipt of every stage.
-std::int64_t whole_updates(const RunSummary& run) {
-  if (run.receipts.empty()) return 0;
+std::int64_t ReceiptHistory::end() const {
+  if (receipts.empty()) return first;
   const auto shortest = std::ranges::min_element(
-      run.receipts, {}, [](const std::vector<std::uint64_t>& stage) { return stage.size(); });
-  return std::ssize(*shortest);
+      receipts, {}, [](const std::vector<std::uint64_t>& stage) { return stage.size(); });
+  return first + std::ssize(*shortest);
 }
 
-}  // namespace
+ReceiptHistory receipts_of(const RunSummary& run) {
+  ReceiptHistory history{.first = run.part.first_step, .receipts = run.receipts};
+  for (auto part = run.earlier.rbegin(); part != run.earlier.rend(); ++part) {
+    const std::int64_t kept = history.first - part->part.first_step;
+    if (kept <= 0) continue;  // nobody went on from what it did
+    const bool same_cut =
+        part->plan && run.plan && part->plan->stage_layers == run.plan->stage_layers;
+    const auto has_all = [&](const auto& stage) { return std::ssize(stage) >= kept; };
+    if (!same_cut || !std::ranges::all_of(part->receipts, has_all)) break;
+    for (std::size_t s = 0; s < history.receipts.size(); ++s)
+      history.receipts[s].insert(history.receipts[s].begin(), part->receipts[s].begin(),
+                                 part->receipts[s].begin() + kept);
+    history.first = part->part.first_step;
+  }
+  return history;
+}
 
-Agreement compare_receipts(const RunSummary& a, const RunSummary& b) {
-  const std::int64_t of_a = whole_updates(a);
-  const std::int64_t of_b = whole_updates(b);
+Agreement compare_receipts(const RunSummary& run_a, const RunSummary& run_b) {
+  const ReceiptHistory a = receipts_of(run_a);
+  const ReceiptHistory b = receipts_of(run_b);
   const bool same_cut = a.receipts.size() == b.receipts.size();
-  Agreement result{.steps = same_cut ? std::min(of_a, of_b) : 0, .stage = same_cut ? -1 : 0};
+  const std::int64_t first = std::max(a.first, b.first);
+  Agreement result{.first = first,
+                   .steps = same_cut ? std::max(first, std::min(a.end(), b.end())) : first,
+                   .stage = same_cut ? -1 : 0};
   for (std::size_t s = 0; same_cut && s < a.receipts.size(); ++s) {
-    const auto first = a.receipts[s].begin();
-    const auto at = std::mismatch(first, first + result.steps, b.receipts[s].begin()).first;
-    if (at - first == result.steps) continue;
-    result.steps = at - first;
+    if (result.steps == first) break;
+    const auto from = a.receipts[s].begin() + (first - a.first);
+    const auto to = from + (result.steps - first);
+    const auto at = std::mismatch(from, to, b.receipts[s].begin() + (first - b.first)).first;
+    if (at == to) continue;
+    result.steps = first + (at - from);
     result.stage = static_cast<int>(s);
   }
   if (!result.differ()) {
-    result.only_a = of_a - result.steps;
-    result.only_b = of_b - result.steps;
+    result.only_a = std::max<std::int64_t>(0, a.end() - result.steps);
+    result.only_b = std::max<std::int64_t>(0, b.end() - result.steps);
   }
   return result;
 }

@@ -63,15 +63,50 @@ void verify_plan(const JudgedFile& file, const PlanRecord& found, const PlanReco
   }
 }
 
-void verify_steps(const JudgedFile& file, const Expectation& expected, std::int64_t steps) {
-  const auto rows = static_cast<std::size_t>(steps);
+/// Where a part of a run lies in it, and what it must be.
+struct JudgedPart {
+  const RunPart& found;
+  const Expectation& expected;
+  std::int64_t first = 0;              // step
+  std::int64_t end = 0;                // where the next part goes on, or the run ends
+  std::vector<Segment> segments = {};  // of its rank 0
+  // [stage][step of the part] digests of every stage after every update
+  std::vector<std::vector<std::uint64_t>> receipts = {};
+};
+
+/// All parts, of which the last one is the newest. A part may have made steps that no later part
+/// goes on from.
+std::vector<JudgedPart> judged_parts(const RunSummary& run, std::span<const Expectation> expected) {
+  std::vector<JudgedPart> parts;
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    const RunPart& found = k < run.earlier.size() ? run.earlier[k] : run;
+    const std::int64_t first = found.part.first_step;
+    for (JudgedPart& before : parts) before.end = std::clamp(first, before.first, before.end);
+    parts.push_back({.found = found, .expected = expected[k], .first = first, .end = run.steps});
+  }
+  return parts;
+}
+
+/// The part that made the update before `step`.
+const JudgedPart& part_before(std::span<const JudgedPart> parts, std::int64_t step) {
+  const auto found = std::ranges::find_if(
+      parts, [&](const JudgedPart& part) { return part.first < step && step <= part.end; });
+  CAROUSEL_CHECK(found != parts.end(), "no part made the update before step {}", step);
+  return *found;
+}
+
+void verify_steps(const JudgedFile& file, const RunSummary& run,
+                  std::span<const JudgedPart> parts) {
+  const std::int64_t first = run.first_step();
+  const auto rows = static_cast<std::size_t>(run.steps - first);
   std::set<std::string> words;  // these records have none
   const auto found = file.rows<StepRecord>(rows, words);
   double before = 0;
   for (std::size_t k = 0; k < rows; ++k) {
     const StepRecord& row = found[k];
-    const auto t = static_cast<std::int64_t>(k);
-    file.demand_row<StepRecord>(k, row, {.step = t, .epoch = t / expected.agenda.steps_per_epoch});
+    const std::int64_t t = first + static_cast<std::int64_t>(k);
+    const Expectation& expected = part_before(parts, t + 1).expected;
+    file.demand_row<StepRecord>(k, row, {.step = t, .epoch = expected.agenda.epochs_after(t)});
     // Cosines of two machines may differ in their last bits.
     const double wanted = expected.learning_rate(t);
     if (!(std::abs(row.learning_rate - wanted) <= 1e-12 * std::abs(wanted)))
@@ -85,12 +120,24 @@ void verify_steps(const JudgedFile& file, const Expectation& expected, std::int6
   }
 }
 
-/// The segments of a run that made `steps` updates; the last one may have been cut short.
-std::vector<Segment> segments_until(const Expectation& expected, std::int64_t steps) {
+/// The segments that a rank recorded: one after the other, none longer than the deck lets it be.
+std::vector<Segment> verify_segments(const JudgedFile& file, const JudgedPart& part) {
+  std::set<std::string> words;  // these records have none
+  const hdf5::File& hdf5 = file.hdf5();
+  if (!hdf5.contains(Columns<SegmentRecord>::group))
+    file.wrong("has no /segments; an earlier Carousel did not write them; train again");
   std::vector<Segment> segments;
-  for (std::int64_t t = 0; t < steps; t = segments.back().last) {
-    segments.push_back(expected.agenda.segment_at(t));
-    segments.back().last = std::min(segments.back().last, steps);
+  std::int64_t next = part.first;
+  for (const SegmentRecord& row : read_rows<SegmentRecord>(hdf5, words)) {
+    const std::size_t k = segments.size();
+    file.demand("/segments/first", k, row.first, next);
+    const std::int64_t longest =
+        next < part.expected.agenda.total_steps ? part.expected.agenda.segment_at(next).last : next;
+    if (row.last <= next || row.last > longest)
+      file.wrong("/segments/last row {} is {}, should lie between {} and {}", k, row.last, next + 1,
+                 longest);
+    segments.push_back({row.first, row.last});
+    next = row.last;
   }
   return segments;
 }
@@ -98,24 +145,33 @@ std::vector<Segment> segments_until(const Expectation& expected, std::int64_t st
 /// How the run ended, its losses and its length agree: all devices stop three steps after the first
 /// loss that is not finite, or with the segment if that is earlier. Where all of them are finite,
 /// the parameters ceased to be, which a checkpoint tells, or the test loss did.
-void verify_end(const JudgedFile& file, const RunSummary& run, const Expectation& expected) {
+void verify_end(const JudgedFile& file, const RunSummary& run, const JudgedPart& part) {
+  const Agenda& agenda = part.expected.agenda;
   const RunState state = run.status ? run.status->state : RunState::running;
-  const auto first =
-      std::ranges::find_if_not(run.losses, [](double x) { return std::isfinite(x); });
-  const std::int64_t t = first - run.losses.begin();
-  std::int64_t wanted = expected.agenda.total_steps;
+  const auto first = std::ranges::find_if_not(
+      run.rows, [](double loss) { return std::isfinite(loss); }, &StepRecord::loss);
+  const std::int64_t t = run.first_step() + (first - run.rows.begin());
+  std::int64_t wanted = agenda.total_steps;
   if (state == RunState::diverged) {
-    if (t == run.steps && !expected.agenda.saves_after(t) && !expected.agenda.evaluates_after(t))
-      file.wrong("/steps/loss is finite in every row, but the run diverged");
-    wanted = t == run.steps ? t : std::min(expected.agenda.segment_at(t).last, t + 3);
+    const bool told_by_numbers = t == run.steps;
+    wanted = told_by_numbers ? t : std::min(agenda.segment_at(t).last, t + decision_lag);
+    // Somebody may have wanted a pause just before.
+    if (!told_by_numbers && run.steps < wanted && !part.segments.empty() &&
+        part.segments.back().last == run.steps && run.steps > t)
+      return;
   } else {
     if (t < run.steps)
-      file.wrong("/steps/loss row {} is {}, but the run is {}", t, *first, to_string(state));
-    if (state != RunState::done && expected.agenda.pauses_after(run.steps)) return;
+      file.wrong("/steps/loss row {} is {}, but the run is {}", t - run.first_step(), first->loss,
+                 to_string(state));
+    // As far as it came.
+    const auto ends = [&](const Segment& segment) { return segment.last == run.steps; };
+    if (state != RunState::done &&
+        (run.steps == part.first || std::ranges::any_of(part.segments, ends)))
+      return;
   }
   if (run.steps != wanted)
-    file.wrong("/steps/loss has {} rows, should have {} in a run that is {}", run.steps, wanted,
-               to_string(state));
+    file.wrong("/steps/loss has {} rows, should have {} in a run that is {}",
+               run.steps - run.first_step(), wanted - run.first_step(), to_string(state));
 }
 
 /// The exit code that goes with a state in status.json.
@@ -124,6 +180,8 @@ bool fits(const RunStatus& status) {
     case RunState::running:
     case RunState::done:
       return status.exit_code == 0;
+    case RunState::stopped:
+      return status.exit_code == static_cast<int>(ExitCode::requeue);
     case RunState::failed:
       return status.exit_code != 0;
     case RunState::diverged:
@@ -134,7 +192,7 @@ bool fits(const RunStatus& status) {
 
 /// status.json agrees with the records. A run writes its records first: if it ended between the two
 /// or in the middle of a segment, its status may be up to a segment behind or ahead.
-void verify_status(const RunSummary& run, const Expectation& expected) {
+void verify_status(const RunSummary& run, const JudgedPart& part) {
   if (!run.status) return;
   const RunStatus& status = *run.status;
   const std::string file = run.folder + "/status.json";
@@ -144,29 +202,44 @@ void verify_status(const RunSummary& run, const Expectation& expected) {
   std::int64_t least = run.steps;
   std::int64_t most = run.steps;
   if (status.state == RunState::running || status.state == RunState::failed) {
-    if (run.steps > 0) least = segments_until(expected, run.steps).back().first;
-    if (run.steps < expected.agenda.total_steps) most = expected.agenda.segment_at(run.steps).last;
+    const Agenda& agenda = part.expected.agenda;
+    const auto last = std::ranges::find(part.segments, run.steps, &Segment::last);
+    if (last != part.segments.end()) least = last->first;
+    if (run.steps < agenda.total_steps) most = agenda.segment_at(run.steps).last;
   }
   if (status.step < least || status.step > most)
     fail(ExitCode::bad_data, "{}: step is {}, but {} has {} steps in a run that is {}", file,
          status.step, run.file, run.steps, to_string(status.state));
 }
 
-/// Evaluations stand where the deck asks for them; a run cut short may lack its last one.
+/// Evaluations stand where the decks ask for them. A run cut short may lack its last one; where a
+/// part goes on from another, either deck may have asked for one.
 std::int64_t verify_evaluations(const JudgedFile& file, const RunSummary& run,
-                                const Expectation& expected) {
-  std::vector<std::int64_t> wanted;
-  for (const Segment& segment : segments_until(expected, run.steps))
-    if (expected.agenda.evaluates_after(segment.last)) wanted.push_back(segment.last);
+                                std::span<const JudgedPart> parts) {
   const bool done = run.status && run.status->state == RunState::done;
-  const bool last_missing = !done && !wanted.empty() && run.evaluations.size() + 1 == wanted.size();
-  if (last_missing && wanted.back() == run.steps) wanted.pop_back();
+  std::size_t k = 0;  // of those found
+  std::vector<EvaluationRecord> wanted;
+  for (std::int64_t step = run.first_step() + 1; step <= run.steps; ++step) {
+    const Agenda& agenda = part_before(parts, step).expected.agenda;
+    const bool is_due = agenda.evaluates_after(step);
+    bool may_lack = step == run.steps && !done;
+    bool may_have = is_due;
+    for (const JudgedPart& part : parts) {
+      if (part.first != step) continue;
+      const bool is_due_again = part.expected.agenda.evaluates_after(step);
+      may_lack = may_lack || !is_due_again;
+      may_have = may_have || is_due_again;
+    }
+    const bool is_there = k < run.evaluations.size() && run.evaluations[k].step == step;
+    if (is_there ? !may_have : !may_have || may_lack) continue;
+    wanted.push_back({.step = step, .epoch = agenda.epochs_after(step)});
+    ++k;
+  }
   std::set<std::string> words;  // these records have none
   const auto found = file.rows<EvaluationRecord>(wanted.size(), words);
-  for (std::size_t k = 0; k < wanted.size(); ++k) {
-    file.demand_row<EvaluationRecord>(
-        k, found[k], {.step = wanted[k], .epoch = wanted[k] / expected.agenda.steps_per_epoch});
-    file.demand_within("/evaluations/accuracy", k, found[k].accuracy, 0, 1);
+  for (std::size_t row = 0; row < wanted.size(); ++row) {
+    file.demand_row<EvaluationRecord>(row, found[row], wanted[row]);
+    file.demand_within("/evaluations/accuracy", row, found[row].accuracy, 0, 1);
   }
   return std::ssize(wanted);
 }
@@ -178,9 +251,9 @@ void verify_info(const JudgedFile& file, const RunInfo& info, const RunInfo& wan
 }
 
 /// run.h5 links to the files of the ranks, so that h5py sees one file.
-void verify_links(const JudgedFile& file, const Schedule& schedule) {
+void verify_links(const JudgedFile& file, const Schedule& schedule, int part) {
   const auto verify = [&](const std::string& object, int rank, const std::string& target) {
-    const std::string wanted = fmt::format("{}:{}", rank_file_name(rank), target);
+    const std::string wanted = fmt::format("{}:{}", rank_file_name(rank, part), target);
     const std::string found = file.hdf5().link_target(object);
     if (found.empty()) file.wrong("{} is missing", object);
     if (found != wanted) file.wrong("{} leads to {}, should lead to {}", object, found, wanted);
@@ -192,38 +265,11 @@ void verify_links(const JudgedFile& file, const Schedule& schedule) {
   }
 }
 
-/// Updates that a rank's file holds. Ranks of a run that was killed may be an epoch apart.
-std::int64_t recorded_steps(const JudgedFile& file, const RunSummary& run,
-                            const Expectation& expected, int device) {
-  const RunState state = run.status ? run.status->state : RunState::running;
-  if (state == RunState::done || state == RunState::diverged) return run.steps;
-  if (!file.hdf5().contains("/measured")) return 0;  // it finished no segment
-  std::int64_t steps = run.steps;
-  const std::int64_t messages = file.hdf5().integer("/measured", "messages_sent");
-  std::int64_t counted = 0;
-  const std::int64_t total = expected.agenda.total_steps;
-  // Who sends nothing has no count to go by.
-  for (std::int64_t t = 0; counted != messages && t <= run.steps && t < total; t = steps) {
-    const Segment segment = expected.agenda.segment_at(t);
-    counted += sent_in(expected.schedule, device, segment).messages;
-    steps = segment.last;
-  }
-  for (int j = 0; j < expected.schedule.rule().stages(); ++j) {
-    const std::string receipts = fmt::format("/receipts/{}", j);
-    if (expected.schedule.owner(j) == device)
-      steps = file.hdf5().contains(receipts) ? std::ssize(file.hdf5().read<std::uint64_t>(receipts))
-                                             : 0;
-  }
-  return expected.agenda.pauses_after(steps) ? steps : run.steps;
-}
-
-/// Digests of every stage after every update.
-using Receipts = std::vector<std::vector<std::uint64_t>>;  // [stage][step]
-
 /// Every stage has a receipt per update, in the file of its owner and nowhere else; adds those of
 /// one device.
-std::int64_t verify_receipts(const JudgedFile& file, const Expectation& expected, int device,
-                             std::int64_t steps, Receipts& receipts) {
+std::int64_t verify_receipts(const JudgedFile& file, JudgedPart& part, int device,
+                             std::int64_t steps) {
+  const Expectation& expected = part.expected;
   std::int64_t count = 0;
   for (int j = 0; j < expected.schedule.rule().stages(); ++j) {
     const std::string name = fmt::format("/receipts/{}", j);
@@ -231,7 +277,8 @@ std::int64_t verify_receipts(const JudgedFile& file, const Expectation& expected
     if (!owns && file.hdf5().contains(name))
       file.wrong("{} should be in the file of device {} alone", name, expected.schedule.owner(j));
     if (!owns || (steps == 0 && !file.hdf5().contains(name))) continue;
-    receipts[j] = file.column<std::uint64_t>(name, static_cast<std::size_t>(steps));
+    part.receipts[static_cast<std::size_t>(j)] =
+        file.column<std::uint64_t>(name, static_cast<std::size_t>(steps));
     count += steps;
   }
   return count;
@@ -268,11 +315,11 @@ class Meetings {
   }
 
   /// Every message of a step before `steps` has both ends; returns the messages of all steps.
-  [[nodiscard]] std::int64_t verify(const RunSummary& run, std::int64_t steps) const {
+  [[nodiscard]] std::int64_t verify(const std::string& folder, int part, std::int64_t steps) const {
     for (const auto& [meeting, ends] : ends_) {
       if (ends.balance == 0 || meeting.step >= steps) continue;
       fail(ExitCode::bad_data, "{}/{}: /messages row {}: {} of step {}, stage {} has only one end",
-           run.folder, rank_file_name(ends.device), ends.row, meeting.kind, meeting.step,
+           folder, rank_file_name(ends.device, part), ends.row, meeting.kind, meeting.step,
            meeting.stage);
     }
     return sent_;
@@ -290,7 +337,7 @@ std::uint64_t digest_of(const Checkpoint& checkpoint, const Model& model, const 
   const auto add = [&](const std::string& group, auto list) {
     for (int k = 0; k < stage.layers; ++k) {
       for (const ParameterSpec& tensor : model.layers[stage.first + k].*list) {
-        const auto values = checkpoint.values(group + tensor.name, tensor.shape);
+        const std::vector<real> values = checkpoint.values(group + tensor.name, tensor.shape);
         flat.insert(flat.end(), values.begin(), values.end());
       }
     }
@@ -300,40 +347,47 @@ std::uint64_t digest_of(const Checkpoint& checkpoint, const Model& model, const 
   return digest(std::span<const real>(flat));
 }
 
-/// Where a checkpoint stands in the run follows from its step.
-void verify_place(const Checkpoint& checkpoint, const Expectation& expected, std::int64_t steps) {
+/// Where a checkpoint stands in the run follows from its step; returns the part that made it.
+const JudgedPart& verify_place(const Checkpoint& checkpoint, const RunSummary& run,
+                               std::span<const JudgedPart> parts) {
   const CheckpointPlace& place = checkpoint.place();
   const auto wrong = [&](const char* name, std::int64_t found, std::int64_t wanted) {
     if (found != wanted)
       fail(ExitCode::bad_data, "{}: attribute {} of / is {}, should be {}", checkpoint.path(), name,
            found, wanted);
   };
-  if (place.step < 1 || place.step > steps)
+  if (place.step <= run.first_step() || place.step > run.steps)
     fail(ExitCode::bad_data, "{}: was made after {} steps, but receipts end with {}",
-         checkpoint.path(), place.step, steps);
-  if (!expected.agenda.saves_after(place.step))
-    fail(ExitCode::bad_data, "{}: was made after {} steps, where the deck wants none",
+         checkpoint.path(), place.step, run.steps);
+  const JudgedPart& part = part_before(parts, place.step);
+  if (std::ranges::find(part.segments, place.step, &Segment::last) == part.segments.end())
+    fail(ExitCode::bad_data, "{}: was made after {} steps, where the run made no pause",
          checkpoint.path(), place.step);
-  wrong("epoch", place.epoch, place.step / expected.agenda.steps_per_epoch);
-  wrong("micro_batches", place.micro_batches, expected.schedule.rule().micro_batches());
-  wrong("micro_batch_size", place.micro_batch_size, expected.micro_batch_size);
+  const EpochPosition wanted = part.expected.order.locate(place.step, 0);
+  wrong("epoch", place.epoch, wanted.epoch);
+  wrong("position", place.position, wanted.first);
+  wrong("micro_batches", place.micro_batches, part.expected.schedule.rule().micro_batches());
+  wrong("micro_batch_size", place.micro_batch_size, part.expected.micro_batch_size);
+  return part;
 }
 
-/// Parameters and buffers of a checkpoint have the digests of their receipts, of which every stage
-/// has `steps`; so have previous parameters, where they have no buffers, which are not stored.
-/// Momentum has no receipts; it must be there.
+/// Parameters and buffers of a checkpoint have the digests of their receipts; so have previous
+/// parameters, where they have no buffers, which are not stored, and where the same part made them.
+/// What the optimizer keeps has no receipts; it must be there.
 void verify_checkpoint(const Checkpoint& checkpoint, const RunSummary& run,
-                       const Expectation& expected, const Receipts& receipts) {
-  const std::int64_t step = checkpoint.place().step;
+                       const JudgedPart& part) {
+  const Expectation& expected = part.expected;
+  const std::int64_t step = checkpoint.place().step - part.first;
   for (std::size_t j = 0; j < expected.memory.stages.size(); ++j) {
     const StageMemory& stage = expected.memory.stages[j];
     const auto demand = [&](std::int64_t row, const char* parameters) {
       const std::uint64_t found = digest_of(checkpoint, expected.model, stage, parameters);
-      const std::uint64_t receipt = receipts[j][static_cast<std::size_t>(row)];
+      const std::uint64_t receipt = part.receipts[j].at(static_cast<std::size_t>(row));
+      const int owner = expected.schedule.owner(static_cast<int>(j));
       if (found != receipt)
         fail(ExitCode::bad_data, "{}/{}: /receipts/{} row {} is {}, should be {} as in {} of {}",
-             run.folder, rank_file_name(expected.schedule.owner(static_cast<int>(j))), j, row,
-             receipt, found, parameters, checkpoint.path());
+             run.folder, rank_file_name(owner, part.found.number), j, row, receipt, found,
+             parameters, checkpoint.path());
     };
     demand(step - 1, "/parameters/");
     if (expected.schedule.rule().cyclic() && stage.buffer_size == 0 && step > 1)
@@ -345,10 +399,9 @@ void verify_checkpoint(const Checkpoint& checkpoint, const RunSummary& run,
 }
 
 /// All checkpoints that were kept; returns the step of the newest, or -1 where there is none.
-std::int64_t verify_checkpoints(const RunSummary& run, const Expectation& expected,
-                                const Receipts& receipts, std::int64_t steps) {
+std::int64_t verify_checkpoints(const RunSummary& run, std::span<const JudgedPart> parts) {
   const fs::path folder = fs::path(run.folder) / "checkpoints";
-  const std::string last = (folder / "last.h5").string();
+  const std::string last = (folder / last_checkpoint).string();
   std::error_code unknown;  // the files themselves will tell
   const bool linked = fs::symlink_status(last, unknown).type() != fs::file_type::not_found;
   const std::vector<fs::path> files =
@@ -357,20 +410,21 @@ std::int64_t verify_checkpoints(const RunSummary& run, const Expectation& expect
   std::vector<std::int64_t> made;  // after how many steps, newest first
   for (const fs::path& file : files) {
     const Checkpoint checkpoint(file.string());
-    verify_place(checkpoint, expected, steps);
-    verify_checkpoint(checkpoint, run, expected, receipts);
+    // What a run began with that another one has trained has no receipts here.
+    if (checkpoint.place().step != run.first_step() || run.first_step() == 0)
+      verify_checkpoint(checkpoint, run, verify_place(checkpoint, run, parts));
     made.push_back(checkpoint.place().step);
   }
   const std::int64_t newest = made.empty() ? -1 : made.front();
   // A run may have been killed when its newest checkpoint was there and the link to it was not.
   const bool done = run.status && run.status->state == RunState::done;
   const bool killed_there = !done && run.steps == newest;
-  const auto saved_before = [&](const Segment& segment) {
-    return segment.last < newest && expected.agenda.saves_after(segment.last);
+  const auto saved_before = [&](const JudgedPart& part) {
+    return std::ranges::any_of(part.segments, [&](const Segment& segment) {
+      return segment.last < newest && part.expected.agenda.saves_after(segment.last);
+    });
   };
-  if (killed_there && !linked &&
-      std::ranges::none_of(segments_until(expected, newest), saved_before))
-    return newest;
+  if (killed_there && !linked && std::ranges::none_of(parts, saved_before)) return newest;
   // Mostly a link to what was read already.
   const bool same = !files.empty() && fs::equivalent(last, files.front(), unknown);
   const std::int64_t step = same ? newest : Checkpoint(last).place().step;
@@ -381,35 +435,60 @@ std::int64_t verify_checkpoints(const RunSummary& run, const Expectation& expect
   return newest;
 }
 
-}  // namespace
-
-Verified verify_run(const RunSummary& run, const Expectation& expected) {
-  const JudgedFile main(run.file);
-  main.demand_attribute("/info", "seed", run.info.seed, expected.seed);
-  verify_plan(main, *run.plan, expected.plan);
-  if (run.steps > 0) verify_links(main, expected.schedule);
-  verify_steps(main, expected, run.steps);
-  verify_end(main, run, expected);
-  verify_status(run, expected);
-  Verified result{.steps = run.steps, .evaluations = verify_evaluations(main, run, expected)};
-  for (std::int64_t t = 0; t < run.steps; ++t)
-    result.profiled_steps += expected.profiled(t) ? 1 : 0;
-
+/// All files of ranks of one part.
+void verify_part(const RunSummary& run, JudgedPart& part, bool is_newest, Verified& result) {
+  const Expectation& expected = part.expected;
+  const RunState state = run.status ? run.status->state : RunState::running;
+  const bool is_whole = is_newest && (state == RunState::done || state == RunState::diverged ||
+                                      state == RunState::stopped);
+  part.receipts.resize(expected.memory.stages.size());
   Meetings meetings;
-  Receipts receipts(expected.memory.stages.size());
-  std::int64_t common = run.steps;
+  std::int64_t common = std::numeric_limits<std::int64_t>::max();
   for (int d = 0; d < expected.schedule.devices(); ++d) {
-    const JudgedFile file(fmt::format("{}/{}", run.folder, rank_file_name(d)));
-    verify_info(file, read_info(file.hdf5(), "carousel rank"), run.info);
-    const std::int64_t steps = recorded_steps(file, run, expected, d);
-    const VerifiedRank rank = verify_rank(file, expected, d, segments_until(expected, steps));
-    result.receipts += verify_receipts(file, expected, d, steps, receipts);
+    const std::string name = rank_file_name(d, part.found.number);
+    const JudgedFile file(fmt::format("{}/{}", run.folder, name));
+    verify_info(file, read_info(file.hdf5(), rank_format), part.found.info);
+    const std::vector<Segment> segments = verify_segments(file, part);
+    // Ranks of a part that was killed may be a segment apart.
+    const std::size_t both = std::min(segments.size(), part.segments.size());
+    for (std::size_t k = 0; k < both; ++k)
+      file.demand("/segments/last", k, segments[k].last, part.segments[k].last);
+    const std::int64_t end = segments.empty() ? part.first : segments.back().last;
+    const bool may_be_behind = is_newest && !is_whole;
+    if (is_whole ? end != part.end : end < part.end && !may_be_behind)
+      file.wrong("/segments end after {} steps, should end after {}", end, part.end);
+    const VerifiedRank rank = verify_rank(file, expected, d, segments);
+    result.receipts += verify_receipts(file, part, d, end - part.first);
     result.actions += rank.actions;
     for (std::size_t k = 0; k < rank.messages.size(); ++k) meetings.add(d, k, rank.messages[k]);
-    common = std::min(common, steps);
+    common = std::min(common, end);
   }
-  result.messages = meetings.verify(run, common);
-  result.checkpoint_step = verify_checkpoints(run, expected, receipts, common);
+  result.messages += meetings.verify(run.folder, part.found.number, common);
+  result.lost_steps += std::max<std::int64_t>(0, common - part.end);
+}
+
+}  // namespace
+
+Verified verify_run(const RunSummary& run, std::span<const Expectation> expected) {
+  const JudgedFile main(run.file);
+  main.demand_attribute("/info", "seed", run.info.seed, expected.back().seed);
+  verify_plan(main, *run.plan, expected.back().plan);
+  if (run.steps > run.first_step()) verify_links(main, expected.back().schedule, run.number);
+  std::vector<JudgedPart> parts = judged_parts(run, expected);
+  verify_steps(main, run, parts);
+  Verified result{.steps = run.steps};
+  for (JudgedPart& part : parts) {
+    const JudgedFile first(fmt::format("{}/{}", run.folder, rank_file_name(0, part.found.number)));
+    part.segments = verify_segments(first, part);
+  }
+  verify_end(main, run, parts.back());
+  verify_status(run, parts.back());
+  for (JudgedPart& part : parts) verify_part(run, part, &part == &parts.back(), result);
+  result.evaluations = verify_evaluations(main, run, parts);
+  for (const JudgedPart& part : parts)
+    for (std::int64_t t = part.first; t < part.end; ++t)
+      result.profiled_steps += part.expected.profiled(t) ? 1 : 0;
+  result.checkpoint_step = verify_checkpoints(run, parts);
   return result;
 }
 

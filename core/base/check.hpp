@@ -42,7 +42,8 @@ inline constexpr std::array exit_code_meanings = {
     ExitCodeMeaning{ExitCode::bad_data, "a file does not hold what it should"},
     ExitCodeMeaning{ExitCode::internal, "a bug in Carousel; please report it"},
     ExitCodeMeaning{ExitCode::input_output, "the system refused to read or write"},
-    ExitCodeMeaning{ExitCode::requeue, "reserved for runs that can be resumed; not in use yet"},
+    ExitCodeMeaning{ExitCode::requeue,
+                    "train: stopped behind a checkpoint; `carousel train RUNFOLDER` goes on"},
     ExitCodeMeaning{ExitCode::diverged, "the loss is no longer a finite number"},
     ExitCodeMeaning{ExitCode::peer_lost, "another rank died or is stuck"},
 };

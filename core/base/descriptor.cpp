@@ -42,6 +42,10 @@ Descriptor Descriptor::create(const std::string& path) {
   return {path, O_WRONLY | O_CREAT | O_TRUNC};
 }
 
+Descriptor Descriptor::append(const std::string& path) {
+  return {path, O_WRONLY | O_CREAT | O_APPEND};
+}
+
 Descriptor Descriptor::overwrite(const std::string& path) {
   return {path, O_WRONLY};
 }
@@ -132,25 +136,47 @@ void Descriptor::close() {
 
 void replace_file(const std::string& path, std::span<const std::byte> bytes,
                   Durability durability) {
-  const std::string partial = path + ".partial";
-  try {
+  replacing(path, [&](const std::string& partial) {
     Descriptor file = Descriptor::create(partial);
     file.write(bytes);
     if (durability == Durability::machine) file.sync();
     file.close();
-    if (::rename(partial.c_str(), path.c_str()) != 0)
-      fail(ExitCode::input_output, "{}: cannot rename to {}: {}", partial, path,
-           std::generic_category().message(errno));
+  });
+  if (durability == Durability::machine) sync_folder_of(path);
+}
+
+void writing(const std::string& path, const std::function<void()>& function) {
+  try {
+    function();
   } catch (const Error& error) {
-    ::unlink(partial.c_str());
+    if (error.code() != ExitCode::input_output) throw;
     fail(error.code(), "{}; check free space, quota and permissions; {} was not changed",
          error.what(), path);
   }
-  // The new name, too, must reach the disk.
-  if (durability == Durability::machine) {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    Descriptor::open_folder(folder.empty() ? "." : folder).sync();
-  }
+}
+
+void replacing(const std::string& path, const std::function<void(const std::string&)>& function) {
+  const std::string partial = path + ".partial";
+  writing(path, [&] {
+    try {
+      function(partial);
+      rename_file(partial, path);
+    } catch (const Error&) {
+      ::unlink(partial.c_str());
+      throw;
+    }
+  });
+}
+
+void rename_file(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0)
+    fail(ExitCode::input_output, "{}: cannot rename to {}: {}", from, to,
+         std::generic_category().message(errno));
+}
+
+void sync_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  Descriptor::open_folder(folder.empty() ? "." : folder).sync();
 }
 
 bool make_file(const std::string& path) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ class Descriptor {
   static Descriptor open(const std::string& path);
   /// Makes an empty file to write, replacing one of that name.
   static Descriptor create(const std::string& path);
+  /// Opens a file to write behind its bytes, and makes it if there is none.
+  static Descriptor append(const std::string& path);
   /// Opens an existing file to write over its bytes.
   static Descriptor overwrite(const std::string& path);
   /// Opens an existing file to read and write its bytes.
@@ -71,6 +74,19 @@ enum class Durability : std::uint8_t { process, machine };
 /// Gives `path` new contents at once: readers and crashes find either the former bytes or the new
 /// ones. Throws Error(input_output), for example on a full disk, and leaves the former ones.
 void replace_file(const std::string& path, std::span<const std::byte> bytes, Durability durability);
+
+/// Runs a function that writes a file for `path`. Where it fails, says what the user can do.
+void writing(const std::string& path, const std::function<void()>& function);
+
+/// Runs a function that makes the file it is given the name of, which then replaces `path` at once.
+/// Where it fails there is no such file, and the former one is as it was.
+void replacing(const std::string& path, const std::function<void(const std::string&)>& function);
+
+/// Gives a finished file the name of another at once. Error(input_output) leaves both.
+void rename_file(const std::string& from, const std::string& to);
+
+/// Returns once the folder that holds `path` is on the disk, and so the names in it.
+void sync_folder_of(const std::string& path);
 
 /// Makes an empty file; false if anything of that name exists. If several processes ask at once,
 /// only one gets true. Error(input_output) if it cannot be made.

@@ -28,11 +28,13 @@ namespace carousel {
   return digest_term(index, std::bit_cast<std::uint64_t>(value));
 }
 
-/// Digest of an array on the host: sum over k of digest_term(k, values[k]), modulo 2^64.
+/// Digest of an array on the host: sum over k of digest_term(k, values[k]), modulo 2^64. Of a piece
+/// of one, whose number `first` it begins with, the part of the sum.
 template <class Real>
-[[nodiscard]] constexpr std::uint64_t digest(std::span<const Real> values) {
+[[nodiscard]] constexpr std::uint64_t digest(std::span<const Real> values,
+                                             std::uint64_t first = 0) {
   std::uint64_t sum = 0;
-  for (std::size_t k = 0; k < values.size(); ++k) sum += digest_term(k, values[k]);
+  for (std::size_t k = 0; k < values.size(); ++k) sum += digest_term(first + k, values[k]);
   return sum;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
 #include "core/base/hdf5_medium.hpp"
 #include "core/base/hdf5_types.hpp"
 
@@ -97,6 +98,11 @@ File File::open(const std::string& path) {
   return {path, H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), false};
 }
 
+File File::open_with_reason(const std::string& path) {
+  const Descriptor readable = Descriptor::open(path);
+  return open(path);
+}
+
 File File::create(const std::string& path) {
   quiet_library();
   return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, latest_format().get()), true};
@@ -107,6 +113,13 @@ File File::create_on(const std::string& path, Medium& medium) {
   const Handle access = latest_format();
   use_medium(access, medium);
   return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), true};
+}
+
+File File::open_on(const std::string& path, Medium& medium) {
+  quiet_library();
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  use_medium(access, medium);
+  return {path, H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), false};
 }
 
 bool File::contains(const std::string& object) const {
@@ -289,6 +302,12 @@ void File::write(const std::string& dataset, std::span<const T> values, const Sh
 }
 
 template <class T>
+std::int64_t File::reserve(const std::string& dataset, const Shape& shape) {
+  reserve(dataset, native_type<T>(), shape);
+  return info(dataset).offset;
+}
+
+template <class T>
 void File::append(const std::string& dataset, std::span<const T> values, const Shape& row) {
   append_raw(dataset, native_type<T>(), values.data(), values.size(), row);
 }
@@ -310,6 +329,7 @@ std::vector<T> File::read(const std::string& dataset) const {
 
 #define CAROUSEL_INSTANTIATE(T)                                                               \
   template void File::write<T>(const std::string&, std::span<const T>, const Shape&, Layout); \
+  template std::int64_t File::reserve<T>(const std::string&, const Shape&);                   \
   template void File::append<T>(const std::string&, std::span<const T>, const Shape&);        \
   template std::vector<T> File::read<T>(const std::string&) const;
 CAROUSEL_INSTANTIATE(std::uint8_t)

@@ -67,15 +67,19 @@ class File {
  public:
   /// Opens an existing file to read.
   static File open(const std::string& path);
+  /// The same; where the system refuses, Error(input_output) with its reason, which is clearer than
+  /// HDF5's.
+  static File open_with_reason(const std::string& path);
   /// Makes a new file in HDF5's latest format, replacing one of that name.
   static File create(const std::string& path);
-  /// Makes a file that lives in memory only, which grows by so many bytes at a time; `path` names
-  /// it in errors.
-  static File create_in_memory(const std::string& path, std::size_t growth = std::size_t{1} << 16);
+  /// Makes a file that lives in memory only; `path` names it in errors.
+  static File create_in_memory(const std::string& path);
   /// Makes a file of which every byte goes to a medium; `path` names it in errors.
   static File create_on(const std::string& path, Medium& medium);
   /// Reads a file from its bytes, which must outlive it; `path` names it in errors.
   static File open_image(const std::string& path, std::span<const std::byte> image);
+  /// Reads a file of which a medium reads every byte; `path` names it in errors.
+  static File open_on(const std::string& path, Medium& medium);
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -101,6 +105,10 @@ class File {
     write(dataset, std::span<const T>(values), {values.size()});
   }
   void write_strings(const std::string& dataset, const std::vector<std::string>& values);
+  /// Makes a contiguous dataset and writes none of it. Returns where its first byte lies in the
+  /// file, for who writes there by other means.
+  template <class T>
+  [[nodiscard]] std::int64_t reserve(const std::string& dataset, const Shape& shape);
   /// Adds rows of shape `row` at the end of a dataset, which starts with the first call.
   template <class T>
   void append(const std::string& dataset, std::span<const T> values, const Shape& row = {});

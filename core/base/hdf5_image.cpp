@@ -56,7 +56,8 @@ void renew_superblock_checksum(std::span<std::byte> image) {
 
 }  // namespace
 
-File File::create_in_memory(const std::string& path, std::size_t growth) {
+File File::create_in_memory(const std::string& path) {
+  constexpr std::size_t growth = std::size_t{1} << 16;  // bytes at a time
   quiet_library();
   const Handle access = latest_format();
   H5Pset_fapl_core(access.get(), growth, false);

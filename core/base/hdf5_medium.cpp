@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/hdf5_medium.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
+#include <utility>
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
@@ -129,6 +131,57 @@ void Medium::keep(const std::function<void()>& function) noexcept {
   } catch (const std::exception& error) {
     failure_.emplace(ExitCode::internal, error.what());
   }
+}
+
+std::int64_t MetadataMedium::allocate(Part part, std::int64_t size) {
+  begun_ = true;
+  if (part == Part::superblock) return 0;
+  if (part == Part::values && values_ >= 0) return std::exchange(values_, -1);
+  const std::int64_t offset = place_ + std::ssize(bytes);
+  bytes.resize(bytes.size() + static_cast<std::size_t>(size));
+  return offset;
+}
+
+std::int64_t MetadataMedium::end() const {
+  if (!begun_) return 0;
+  return std::max(file_end_, place_ + std::ssize(bytes));
+}
+
+void MetadataMedium::set_end(std::int64_t end) {
+  CAROUSEL_CHECK(end >= place_, "HDF5 cuts off {} bytes", place_ - end);
+  bytes.resize(static_cast<std::size_t>(end - place_));
+}
+
+void MetadataMedium::write(std::int64_t offset, std::span<const std::byte> from) {
+  std::ranges::copy(from, at(offset, from.size()));
+}
+
+void MetadataMedium::read(std::int64_t offset, std::span<std::byte> to) {
+  std::copy_n(at(offset, to.size()), to.size(), to.begin());
+}
+
+std::vector<std::byte>::iterator MetadataMedium::at(std::int64_t offset, std::size_t size) {
+  std::vector<std::byte>& part = offset < superblock_bytes ? superblock : bytes;
+  if (&part == &bytes) offset -= place_;
+  CAROUSEL_CHECK(offset >= 0 && offset + static_cast<std::int64_t>(size) <= std::ssize(part),
+                 "HDF5 turns to {} bytes that it has no room for", size);
+  return part.begin() + offset;
+}
+
+std::int64_t ReadingMedium::allocate(Part, std::int64_t) {
+  fail(ExitCode::internal, "HDF5 asks for room in a file that is read");
+}
+
+void ReadingMedium::write(std::int64_t, std::span<const std::byte>) {
+  fail(ExitCode::internal, "HDF5 writes to a file that is read");
+}
+
+/// What lies behind the end, where a damaged file may lead, is zero.
+void ReadingMedium::read(std::int64_t offset, std::span<std::byte> bytes) {
+  std::ranges::fill(bytes, std::byte{});
+  if (offset < 0 || offset >= size_) return;
+  file_.read_at(offset,
+                bytes.first(static_cast<std::size_t>(std::min(size_ - offset, std::ssize(bytes)))));
 }
 
 void use_medium(const Handle& access, Medium& medium) {

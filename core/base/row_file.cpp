@@ -3,12 +3,10 @@
 #include "core/base/row_file.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <memory>
-#include <system_error>
 #include <utility>
 
+#include "core/base/align.hpp"
 #include "core/base/check.hpp"
 #include "core/base/hdf5_medium.hpp"
 #include "core/base/hdf5_types.hpp"
@@ -17,47 +15,10 @@ namespace carousel::hdf5 {
 namespace {
 
 constexpr std::int64_t page = 4096;
-constexpr std::int64_t superblock_bytes = 48;  // version 3, the latest format's
 // Readers read metadata bit by bit. So long they find what the superblock has led them to, or until
 // so many more are published, if that is less.
 constexpr std::chrono::seconds reading_time{10};
 constexpr int slot_count = 128;
-
-std::int64_t whole_pages(std::int64_t bytes) {
-  return (bytes + page - 1) / page * page;
-}
-
-/// Runs a function that writes a file; says what the user can do where it fails.
-template <class Function>
-void writing(const std::string& partial, Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    if (!partial.empty()) std::remove(partial.c_str());
-    if (error.code() != ExitCode::input_output) throw;
-    fail(error.code(), "{}; check free space, quota and permissions", error.what());
-  }
-}
-
-void rename_file(const std::string& from, const std::string& to) {
-  if (std::rename(from.c_str(), to.c_str()) != 0)
-    fail(ExitCode::input_output, "{}: cannot rename to {}: {}", from, to,
-         std::generic_category().message(errno));
-}
-
-/// Makes a file on a medium, whose own error says more than that of HDF5 which follows from it.
-template <class Function>
-void make_on(const std::string& path, Medium& medium, Function&& write) {
-  try {
-    File file = File::create_on(path, medium);
-    write(file);
-    file.close();
-  } catch (const Error&) {
-    medium.check();
-    throw;
-  }
-  medium.check();
-}
 
 /// A file on disk, made from its begin to its end.
 class Disk final : public Medium {
@@ -90,56 +51,6 @@ class Disk final : public Medium {
 };
 
 }  // namespace
-
-/// Metadata in memory, as it will lie at a place of the file. Values of rows have places already.
-class RowFile::Snapshot final : public Medium {
- public:
-  Snapshot(std::int64_t place, std::int64_t file_end)
-      : superblock(superblock_bytes), place_(place), file_end_(file_end) {}
-
-  /// The next dataset has its values there.
-  void place_values(std::int64_t place) { values_ = place; }
-
-  std::int64_t allocate(Part part, std::int64_t size) override {
-    begun_ = true;
-    if (part == Part::superblock) return 0;
-    if (part == Part::values && values_ >= 0) return std::exchange(values_, -1);
-    const std::int64_t offset = place_ + std::ssize(bytes);
-    bytes.resize(bytes.size() + static_cast<std::size_t>(size));
-    return offset;
-  }
-  [[nodiscard]] std::int64_t end() const override {
-    if (!begun_) return 0;
-    return std::max(file_end_, place_ + std::ssize(bytes));
-  }
-  void set_end(std::int64_t end) override {
-    CAROUSEL_CHECK(end >= place_, "HDF5 cuts off {} bytes", place_ - end);
-    bytes.resize(static_cast<std::size_t>(end - place_));
-  }
-  void write(std::int64_t offset, std::span<const std::byte> from) override {
-    std::ranges::copy(from, at(offset, from.size()));
-  }
-  void read(std::int64_t offset, std::span<std::byte> to) override {
-    std::copy_n(at(offset, to.size()), to.size(), to.begin());
-  }
-
-  std::vector<std::byte> superblock;
-  std::vector<std::byte> bytes;
-
- private:
-  std::vector<std::byte>::iterator at(std::int64_t offset, std::size_t size) {
-    std::vector<std::byte>& part = offset < superblock_bytes ? superblock : bytes;
-    if (&part == &bytes) offset -= place_;
-    CAROUSEL_CHECK(offset >= 0 && offset + static_cast<std::int64_t>(size) <= std::ssize(part),
-                   "HDF5 turns to {} bytes that it has no room for", size);
-    return part.begin() + offset;
-  }
-
-  std::int64_t place_;
-  std::int64_t file_end_;
-  std::int64_t values_ = -1;
-  bool begun_ = false;
-};
 
 Shape RowFile::Column::shape() const {
   Shape shape{static_cast<hsize_t>(all_bytes() / row_bytes)};
@@ -196,7 +107,7 @@ bool RowFile::fits() const {
   return true;
 }
 
-void RowFile::take(Snapshot& snapshot, std::span<const Place> places,
+void RowFile::take(MetadataMedium& snapshot, std::span<const Place> places,
                    const WriteRest& write_rest) const {
   make_on(path_, snapshot, [&](File& file) {
     write_rest(file);
@@ -219,10 +130,10 @@ bool RowFile::add(const WriteRest& write_rest) {
     slots_[newest_].left = now;
     slot = std::ranges::min_element(slots_, {}, &Slot::left);
   }
-  Snapshot snapshot(slot->place.offset, length_);
+  MetadataMedium snapshot(slot->place.offset, length_);
   take(snapshot, places_, write_rest);
   if (std::ssize(snapshot.bytes) > slot->place.room) return false;
-  writing("", [&] {
+  writing(path_, [&] {
     // Closed between the two, since some file systems show others what was written only then.
     Descriptor file = Descriptor::update(path_);
     for (std::size_t k = 0; k < columns_.size(); ++k)
@@ -243,11 +154,11 @@ std::vector<RowFile::Place> RowFile::spacious_places() const {
   for (const Column& column : columns_) sum += column.all_bytes();
   // Of short columns, too, as much as a column has on average, so that none asks for more often.
   const std::int64_t least =
-      whole_pages(std::max(page, sum / std::max<std::int64_t>(1, std::ssize(columns_))));
+      align_up(std::max(page, sum / std::max<std::int64_t>(1, std::ssize(columns_))), page);
   std::vector<Place> places;
   std::int64_t end = page;  // the superblock has the first one to itself
   for (const Column& column : columns_) {
-    const std::int64_t room = whole_pages(2 * column.all_bytes()) + least;
+    const std::int64_t room = align_up(2 * column.all_bytes(), page) + least;
     places.push_back({std::exchange(end, end + room), room});
   }
   return places;
@@ -256,17 +167,16 @@ std::vector<RowFile::Place> RowFile::spacious_places() const {
 void RowFile::move(const WriteRest& write_rest) {
   const std::vector<Place> places = spacious_places();
   const std::int64_t end = places.empty() ? page : places.back().offset + places.back().room;
-  Snapshot draft(end, end);  // tells how much room it takes
+  MetadataMedium draft(end, end);  // tells how much room it takes
   take(draft, places, write_rest);
-  const std::int64_t room = whole_pages(std::ssize(draft.bytes) * 5 / 4);
+  const std::int64_t room = align_up(std::ssize(draft.bytes) * 5 / 4, page);
   std::vector<Slot> slots(slot_count);
   std::int64_t length = end;
   for (Slot& slot : slots) slot.place = {std::exchange(length, length + room), room};
-  Snapshot snapshot(end, length);
+  MetadataMedium snapshot(end, length);
   take(snapshot, places, write_rest);
-  const std::string partial = path_ + ".partial";
   FileIdentity identity;
-  writing(partial, [&] {
+  replacing(path_, [&](const std::string& partial) {
     Descriptor::create(partial).close();
     Descriptor file = Descriptor::update(partial);
     for (std::size_t k = 0; k < columns_.size(); ++k) {
@@ -280,7 +190,6 @@ void RowFile::move(const WriteRest& write_rest) {
     file.resize(length);  // zeros at its end take no room
     identity = file.identity();
     file.close();
-    rename_file(partial, path_);
   });
   identity_ = identity;
   places_ = places;
@@ -305,8 +214,7 @@ void RowFile::read_rows(std::size_t k, const TakeRows& take_rows) const {
 
 void RowFile::finish(const WriteRest& write_rest) {
   check_own();
-  const std::string partial = path_ + ".partial";
-  writing(partial, [&] {
+  replacing(path_, [&](const std::string& partial) {
     Disk disk(partial);
     make_on(path_, disk, [&](File& file) {
       write_rest(file);
@@ -322,7 +230,6 @@ void RowFile::finish(const WriteRest& write_rest) {
       }
     });
     disk.close();
-    rename_file(partial, path_);
   });
 }
 

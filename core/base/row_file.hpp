@@ -28,6 +28,8 @@
 
 namespace carousel::hdf5 {
 
+class MetadataMedium;
+
 class RowFile {
  public:
   /// Writes what the file holds besides rows.
@@ -73,7 +75,6 @@ class RowFile {
     std::optional<std::chrono::steady_clock::time_point> left;  // when it ceased to be the newest
   };
   using TakeRows = std::function<void(std::int64_t done, std::span<const std::byte> rows)>;
-  class Snapshot;
 
   void append_raw(const std::string& dataset, Handle type, std::span<const std::byte> values,
                   const Shape& row);
@@ -86,7 +87,8 @@ class RowFile {
   /// its readers: HDF5 asks for the length before it reads how long a file should be.
   void move(const WriteRest& write_rest);
   [[nodiscard]] std::vector<Place> spacious_places() const;
-  void take(Snapshot& snapshot, std::span<const Place> places, const WriteRest& write_rest) const;
+  void take(MetadataMedium& snapshot, std::span<const Place> places,
+            const WriteRest& write_rest) const;
   /// Reads the rows of a column in the file, block by block.
   void read_rows(std::size_t k, const TakeRows& take_rows) const;
 

@@ -9,11 +9,10 @@
 
 #include "core/base/check.hpp"
 #include "core/base/digest.hpp"
+#include "core/data/checksums.hpp"
 
 namespace carousel {
 namespace {
-
-constexpr std::int64_t format_version = 1;
 
 std::string to_text(const hdf5::Shape& shape) {
   std::string text = "[";
@@ -25,15 +24,14 @@ std::string to_text(const hdf5::Shape& shape) {
 void check_format(const hdf5::File& file) {
   if (const std::string format = file.string("/", "format"); format != "carousel dataset")
     fail(ExitCode::bad_data, "{}: this is a '{}', not a 'carousel dataset'", file.path(), format);
-  if (const std::int64_t version = file.integer("/", "format_version"); version != format_version)
+  if (const std::int64_t version = file.integer("/", "format_version");
+      version != dataset_format_version)
     fail(ExitCode::bad_data, "{}: format version {}, this program reads version {}", file.path(),
-         version, format_version);
+         version, dataset_format_version);
 }
 
-/// Opens the file itself first, so that an error gives the system's reason, not HDF5's.
 hdf5::File open_file(const std::string& path) {
-  const Descriptor readable = Descriptor::open(path);
-  hdf5::File file = hdf5::File::open(path);
+  hdf5::File file = hdf5::File::open_with_reason(path);
   check_format(file);
   return file;
 }
@@ -94,6 +92,32 @@ void Split::read_images(const hdf5::File& file, const std::string& images,
     fail(ExitCode::bad_data,
          "{}: truncated: {} ends at byte {}, the file at byte {}; copy it again", file.path(),
          images, end, file_.size());
+  read_checksums(file, images);
+}
+
+void Split::read_checksums(const hdf5::File& file, const std::string& images) {
+  const std::string sums = "/checksums" + images;
+  if (!file.contains(sums)) return;
+  checksums_ = file.read<std::uint64_t>(sums);
+  if (const std::int64_t blocks = checksum_blocks(samples() * sample_bytes_);
+      std::ssize(checksums_) != blocks)
+    fail(ExitCode::bad_data, "{}: {} has {} checksums, not {}; import it again", file.path(), sums,
+         checksums_.size(), blocks);
+  checked_ = std::make_unique<std::atomic<bool>[]>(checksums_.size());
+  name_ = file.path() + ": " + images;
+}
+
+/// Threads that ask for the same block at the same time check it both.
+void Split::check(std::int64_t begin, std::int64_t end) const {
+  const std::int64_t bytes = samples() * sample_bytes_;
+  for (std::int64_t k = begin / checksum_block; k * checksum_block < end; ++k) {
+    std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
+    if (checked.load(std::memory_order_relaxed)) continue;
+    if (checksum(file_, offset_, bytes, k) != checksums_[static_cast<std::size_t>(k)])
+      fail(ExitCode::bad_data, "{} is damaged in its MiB {} of {}; copy or import it again", name_,
+           k + 1, checksums_.size());
+    checked.store(true, std::memory_order_relaxed);
+  }
 }
 
 /// Reads the widest type first, so that an error shows a wrong label as it stands in the file.
@@ -112,6 +136,7 @@ void Split::read(std::int64_t index, std::span<std::uint8_t> sample) const {
   CAROUSEL_CHECK(index >= 0 && index < samples() && std::ssize(sample) == sample_bytes_,
                  "sample {} of {}, {} bytes of {}", index, samples(), sample.size(), sample_bytes_);
   const std::int64_t begin = index * sample_bytes_;
+  if (!checksums_.empty()) check(begin, begin + sample_bytes_);
   if (loaded_.empty())
     file_.read_at(offset_ + begin, std::as_writable_bytes(sample));
   else

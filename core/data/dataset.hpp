@@ -8,8 +8,11 @@
 //   /train/images  uint8 [n, c, h, w]    /train/labels  integers [n]    the same under /test
 //   attributes of /: format = "carousel dataset", format_version = 1, class_names, mean, std (one
 //   per channel, of values scaled to [0, 1]), source, licence
+//   /checksums/train/images and /checksums/test/images, uint64 [MiB], where an import made them
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,12 +23,16 @@
 
 namespace carousel {
 
+inline constexpr std::int64_t dataset_format_version = 1;
+
 /// One half of a data set, /train or /test.
 class Split {
  public:
   [[nodiscard]] std::int64_t samples() const { return static_cast<std::int64_t>(labels_.size()); }
   [[nodiscard]] std::span<const int> labels() const { return labels_; }
   /// Copies sample `index` as stored, [c, h, w]. Any number of threads may read at the same time.
+  /// Of an imported data set, each MiB is checked when the first sample of it is read:
+  /// Error(bad_data) where it is damaged.
   void read(std::int64_t index, std::span<std::uint8_t> sample) const;
 
  private:
@@ -34,12 +41,17 @@ class Split {
   void read_images(const hdf5::File& file, const std::string& images,
                    const hdf5::DatasetInfo& info);
   void read_labels(const hdf5::File& file, const std::string& labels, int classes);
+  void read_checksums(const hdf5::File& file, const std::string& images);
+  void check(std::int64_t begin, std::int64_t end) const;
 
   std::vector<int> labels_;
   Descriptor file_;          // own one: HDF5 calls are not thread-safe
   std::int64_t offset_ = 0;  // of the first image in the file
   std::int64_t sample_bytes_ = 0;
   std::vector<std::uint8_t> loaded_;  // all images, when the file keeps them in chunks
+  std::string name_;                  // of the file and its images, for errors
+  std::vector<std::uint64_t> checksums_;
+  std::unique_ptr<std::atomic<bool>[]> checked_;  // of each MiB
 };
 
 /// Opens and checks a file. Throws Error(input_output) when it cannot be opened, Error(bad_data)

@@ -11,8 +11,21 @@
 
 namespace carousel {
 
+TrainingOrder TrainingOrder::going_on(std::int64_t step, const EpochPosition& at) const {
+  CAROUSEL_CHECK(step >= 0 && at.epoch >= 0 && at.first >= 0 && at.first <= samples,
+                 "step {} at {} of epoch {}", step, at.first, at.epoch);
+  TrainingOrder order = *this;
+  const std::int64_t left = (samples - at.first) / step_samples();  // steps of that epoch
+  const std::int64_t before = steps_per_epoch() - left;             // of which nobody is left
+  order.ahead = at.epoch * steps_per_epoch() + before - step;
+  order.displaced = at.first - before * step_samples();
+  order.divided_epoch = order.displaced == 0 || left == 0 ? -1 : at.epoch;
+  if (order.divided_epoch < 0) order.displaced = 0;
+  return order;
+}
+
 std::int64_t TrainingOrder::steps_per_epoch() const {
-  const std::int64_t step = static_cast<std::int64_t>(micro_batches) * micro_batch_size;
+  const std::int64_t step = step_samples();
   if (samples < step)
     fail(
         ExitCode::usage,
@@ -24,8 +37,12 @@ std::int64_t TrainingOrder::steps_per_epoch() const {
 
 EpochPosition TrainingOrder::locate(std::int64_t step, int micro_batch) const {
   const std::int64_t steps = steps_per_epoch();
-  return {.epoch = step / steps,
-          .first = (step % steps * micro_batches + micro_batch) * micro_batch_size};
+  const std::int64_t number = step + ahead;
+  EpochPosition position{
+      .epoch = number / steps,
+      .first = (number % steps * micro_batches + micro_batch) * micro_batch_size};
+  if (position.epoch == divided_epoch) position.first += displaced;
+  return position;
 }
 
 Sampler::Sampler(std::uint64_t seed, std::int64_t samples) : key_(random_key(seed, "permutation")) {

@@ -18,11 +18,26 @@ struct EpochPosition {
 };
 
 /// How training steps divide epochs. The incomplete last step of an epoch is dropped.
+///
+/// Where a run goes on in the middle of an epoch with steps of another size, the rest of that epoch
+/// is divided into new steps, so that each of its samples is used once; the incomplete step at its
+/// end is dropped, too. From there on all is as if the run had always had this size, but for the
+/// numbers of its steps: the work of step t is that of step t + ahead of such a run.
 struct TrainingOrder {
   std::int64_t samples = 0;
   int micro_batches = 1;     // N
   int micro_batch_size = 1;  // b
+  std::int64_t ahead = 0;
+  std::int64_t divided_epoch = -1;  // where the size changed; -1: in none
+  std::int64_t displaced = 0;       // by how much its new steps lie behind those of other epochs
 
+  /// The order of a run whose step `step` is to begin at a position of an epoch, up to which other
+  /// steps have used the epoch.
+  [[nodiscard]] TrainingOrder going_on(std::int64_t step, const EpochPosition& at) const;
+
+  [[nodiscard]] std::int64_t step_samples() const {
+    return static_cast<std::int64_t>(micro_batches) * micro_batch_size;
+  }
   /// floor(samples / (N b)); throws Error(usage) when there is not even one step.
   [[nodiscard]] std::int64_t steps_per_epoch() const;
   /// Where micro-batch i of training step t lies.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/kernels.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -88,6 +90,16 @@ bool has_blocked_kernels(const LayerSpec& layer, int block) {
   return !layer.is<kind::Flatten>() && !layer.is<kind::SoftmaxCrossEntropy>();
 }
 
+/// What of a layer without blocked kernels fills no blocks.
+std::string odd_features(const LayerSpec& layer, int block) {
+  constexpr std::size_t columns = 30;
+  const bool attends = layer.is<kind::Attention>();
+  const int features =
+      attends ? layer.output.channels / layer.as<kind::Attention>().heads : layer.output.channels;
+  return fmt::format("{} has {} {}, no multiple of {}", layer.label(columns), features,
+                     attends ? "features per head" : "channels", block);
+}
+
 }  // namespace
 
 const char* to_string(Recompute recompute) {
@@ -117,7 +129,10 @@ Model choose_kernels(Model model, const KernelChoice& choice) {
     }
     const bool has_blocks = layer.inputs.front().format.block > 1;
     if (!has_blocks && !begins_blocks(layer)) continue;  // behind what ends them
-    if (!has_blocked_kernels(layer, choice.block)) return model;
+    if (!has_blocked_kernels(layer, choice.block)) {
+      model.portable_because = odd_features(layer, choice.block);
+      return model;
+    }
     layer = with_blocks(std::move(layer), choice);
   }
   return result;

@@ -24,6 +24,8 @@ struct Model {
                                    // activations are not kept; but for what leaves the stage (Chen
                                    // et al. 2016, arXiv 1604.06174)
 
+  std::string portable_because = {};  // why fast kernels that were asked for do not fit a layer
+
   [[nodiscard]] std::int64_t parameter_size() const;
   [[nodiscard]] std::int64_t buffer_size() const;
 };

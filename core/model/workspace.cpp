@@ -14,12 +14,21 @@ std::int64_t tile_bytes(int channels_in, int channels_out, int block) {
          (winograd_pitch(channels_in, block) + winograd_pitch(channels_out, block));
 }
 
+/// Of the second cache of a core, what sums and the tiles that are added to them may take.
+constexpr std::int64_t near_cache = std::int64_t{896} << 10;
+/// Of a cache that all cores share.
+constexpr std::int64_t far_cache = std::int64_t{8} << 20;
+
 /// Few enough tiles for a third cache, but so many that their products cost more than fetching the
 /// sums.
 int most_tiles(int channels_in, int channels_out, int block) {
-  constexpr std::int64_t cache = std::int64_t{8} << 20;
   constexpr int least = 64;
-  return std::max(least, static_cast<int>(cache / tile_bytes(channels_in, channels_out, block)));
+  return std::max(least,
+                  static_cast<int>(far_cache / tile_bytes(channels_in, channels_out, block)));
+}
+
+std::int64_t sum_bytes(int channels_in, int channels_out) {
+  return winograd_products * real_bytes * channels_in * channels_out;
 }
 
 /// Transformed weights, and their gradient with the tiles that it is summed over.
@@ -29,6 +38,11 @@ std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block) {
   const std::int64_t tile = tile_bytes(in, out, block);
   const std::int64_t weights = winograd_matrix(std::int64_t{in} * out, block);
   const std::int64_t gaps = 2 * winograd_matrix(0, block);  // of both tensors of tiles
+  if (winograd_sums_fit(in, out)) {
+    const std::int64_t chunk = winograd_products * real_bytes * weights;
+    return {{0, winograd_chunks(winograd_tiles(spec.input()), in, out) * chunk,
+             winograd_chunks(std::numeric_limits<int>::max(), in, out) * chunk}};
+  }
   return {{winograd_products * real_bytes * (weights + gaps), winograd_tiles(spec.input()) * tile,
            most_tiles(in, out, block) * tile}};
 }
@@ -36,7 +50,8 @@ std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block) {
 /// Packed weights are as large as one chunk of their gradient.
 std::vector<SampleBytes> direct_workspace(const LayerSpec& spec, int block) {
   const std::int64_t bytes = spec.weights().size() * real_bytes;
-  const int blocks = (spec.input().channels + block - 1) / block;
+  const bool reads_images = spec.inputs.front().format.block == 1;  // pixel by pixel, as one block
+  const int blocks = reads_images ? 1 : spec.input().channels / block;
   return {{0, bytes, ((wanted_tasks + blocks - 1) / blocks) * bytes}};
 }
 
@@ -46,6 +61,23 @@ SampleBytes norm_sums(const LayerSpec& spec) {
 }
 
 }  // namespace
+
+bool winograd_sums_fit(int channels_in, int channels_out) {
+  return sum_bytes(channels_in, channels_out) <= 2 * near_cache / 3;
+}
+
+int winograd_chunks(int tiles, int channels_in, int channels_out) {
+  constexpr int least_tiles = 16;  // of a chunk: fewer are no work beside adding its sums
+  const std::int64_t most = far_cache / sum_bytes(channels_in, channels_out);
+  return std::min((tiles - 1) / least_tiles + 1,
+                  static_cast<int>(std::clamp<std::int64_t>(most, 16, 64)));
+}
+
+int winograd_tiles_in_cache(int channels_in, int channels_out) {
+  const std::int64_t tile = winograd_products * real_bytes * (channels_in + channels_out);
+  return static_cast<int>(
+      std::clamp<std::int64_t>((near_cache - sum_bytes(channels_in, channels_out)) / tile, 12, 48));
+}
 
 int winograd_tiles_at_once(int tiles, int channels_in, int channels_out, int block) {
   return std::min(tiles, most_tiles(channels_in, channels_out, block));

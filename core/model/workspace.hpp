@@ -32,7 +32,20 @@ inline constexpr int winograd_tile = 4;
   return numbers + block;
 }
 
-/// Of `tiles`, those that the gradient of the weights transforms before it multiplies.
+/// Whether so many tiles, each with `numbers` per product, take no more memory than the transformed
+/// weights do, where they can lie in their place.
+[[nodiscard]] constexpr bool winograd_tiles_are_few(int tiles, std::int64_t numbers,
+                                                    int channels_in, int channels_out) {
+  return tiles * numbers <= std::int64_t{channels_in} * channels_out;
+}
+
+/// Whether the sums that give the gradient of the weights stay in the second cache of a core.
+[[nodiscard]] bool winograd_sums_fit(int channels_in, int channels_out);
+/// If they do: chunks of the tiles, whose sums are made apart, then added in order, and tiles of a
+/// chunk that are transformed at once.
+[[nodiscard]] int winograd_chunks(int tiles, int channels_in, int channels_out);
+[[nodiscard]] int winograd_tiles_in_cache(int channels_in, int channels_out);
+/// If not: of `tiles`, those that the gradient of the weights transforms before it multiplies.
 [[nodiscard]] int winograd_tiles_at_once(int tiles, int channels_in, int channels_out, int block);
 
 /// Parts of a micro-batch whose gradients of weights are added up apart, then in order, so that

@@ -40,8 +40,6 @@ const char* to_string(ActionKind kind) {
       return "reduce";
     case ActionKind::broadcast:
       return "broadcast";
-    case ActionKind::save:
-      return "save";
   }
   return "?";
 }
@@ -66,8 +64,6 @@ const char* to_string(Payload payload) {
       return "forward_copy";
     case Payload::backward_copy:
       return "backward_copy";
-    case Payload::optimizer_state:
-      return "optimizer_state";
     case Payload::sums:
       return "sums";
     case Payload::metrics:

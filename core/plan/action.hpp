@@ -24,22 +24,20 @@ enum class ActionKind : std::uint8_t {
   all_reduce,  // start a sum over the devices of a group, each of which gets it
   reduce,      // the same, but `peer` alone gets it
   broadcast,   // start to bring what `peer` has to all devices of a group
-  save,        // keep a copy of what has landed for the checkpoint
 };
 
 enum class Payload : std::uint8_t {
   none,
-  token,            // paces the start of a step; carries nothing
-  activations,      // what crosses the cut before `stage`, into the landing of its frame
-  d_activations,    // the gradients of what crosses the cut behind `stage`
-  gradient,         // sum over micro-batches 0 .. micro_batch of a stage's gradients
-  total,            // the sum over all micro-batches
-  parameters,       // theta of `version`
-  forward_copy,     // theta of `version` on its way from micro-batch to micro-batch, for forward
-  backward_copy,    // the same for backward
-  optimizer_state,  // all of them, at the end of a segment
-  sums,             // loss and accuracy of the step that made theta_version
-  metrics,          // results of an evaluation
+  token,          // paces the start of a step; carries nothing
+  activations,    // what crosses the cut before `stage`, into the landing of its frame
+  d_activations,  // the gradients of what crosses the cut behind `stage`
+  gradient,       // sum over micro-batches 0 .. micro_batch of a stage's gradients
+  total,          // the sum over all micro-batches
+  parameters,     // theta of `version`
+  forward_copy,   // theta of `version` on its way from micro-batch to micro-batch, for forward
+  backward_copy,  // the same for backward
+  sums,           // loss and accuracy of the step that made theta_version
+  metrics,        // results of an evaluation
 };
 
 enum class Direction : std::uint8_t { none, receive, send };

@@ -13,20 +13,19 @@ bool is_due(std::int64_t count, std::int64_t distance) {
 }
 
 bool is_due_after_epochs(const Agenda& agenda, std::int64_t steps, std::int64_t epochs) {
-  return steps % agenda.steps_per_epoch == 0 && is_due(steps / agenda.steps_per_epoch, epochs);
+  return (steps + agenda.ahead) % agenda.steps_per_epoch == 0 &&
+         is_due(agenda.epochs_after(steps), epochs);
 }
 
 }  // namespace
 
 Segment Agenda::segment_at(std::int64_t step) const {
-  const auto next = [step](std::int64_t distance) { return (step / distance + 1) * distance; };
-  std::int64_t last = std::min(next(steps_per_epoch), total_steps);
-  if (checkpoint_steps > 0) last = std::min(last, next(checkpoint_steps));
+  const auto next = [](std::int64_t number, std::int64_t distance) {
+    return (number / distance + 1) * distance;
+  };
+  std::int64_t last = std::min(next(step + ahead, steps_per_epoch) - ahead, total_steps);
+  if (checkpoint_steps > 0) last = std::min(last, next(step, checkpoint_steps));
   return {step, last};
-}
-
-bool Agenda::pauses_after(std::int64_t steps) const {
-  return steps == 0 || segment_at(steps - 1).last == steps;
 }
 
 bool Agenda::evaluates_after(std::int64_t steps) const {
@@ -37,13 +36,14 @@ std::int64_t Agenda::evaluations_beyond(std::int64_t steps) const {
   if (steps >= total_steps) return 0;
   if (evaluation_epochs == 0) return 1;
   const std::int64_t distance = evaluation_epochs * steps_per_epoch;
-  const bool one_more = total_steps % distance != 0;  // at the end, between two that are due
-  return total_steps / distance - steps / distance + (one_more ? 1 : 0);
+  const std::int64_t end = total_steps + ahead;
+  const bool one_more = end % distance != 0;  // at the end, between two that are due
+  return end / distance - (steps + ahead) / distance + (one_more ? 1 : 0);
 }
 
 bool Agenda::saves_after(std::int64_t steps) const {
   return steps == total_steps || is_due_after_epochs(*this, steps, checkpoint_epochs) ||
-         is_due(steps, checkpoint_steps);
+         is_due(steps, checkpoint_steps) || (saves_evaluated && evaluates_after(steps));
 }
 
 }  // namespace carousel

@@ -19,19 +19,24 @@ struct Segment {
 struct Agenda {
   std::int64_t total_steps = 0;
   std::int64_t steps_per_epoch = 1;
+  // What a step is ahead of its number, where steps had another size before: TrainingOrder::ahead.
+  std::int64_t ahead = 0;
   std::int64_t evaluation_epochs = 0;  // between evaluations; 0: only at the end
   std::int64_t checkpoint_epochs = 0;  // between checkpoints; 0: not for whole epochs
   std::int64_t checkpoint_steps = 0;   // the same in steps; 0: not for steps
+  bool saves_evaluated = false;        // there is one wherever the test set is evaluated
 
   /// Epochs that are begun.
   [[nodiscard]] std::int64_t epochs() const {
-    return (total_steps + steps_per_epoch - 1) / steps_per_epoch;
+    return (total_steps + ahead + steps_per_epoch - 1) / steps_per_epoch;
   }
-  /// The segment that begins with `step`. Segments end with epochs, so that records reach the disk,
-  /// and where there is a checkpoint to be made.
+  /// Epochs that are over after `steps` updates, which is also the epoch of that step.
+  [[nodiscard]] std::int64_t epochs_after(std::int64_t steps) const {
+    return (steps + ahead) / steps_per_epoch;
+  }
+  /// The segment that begins with `step`, unless somebody wants a pause before its end. Segments
+  /// end with epochs, so that records reach the disk, and where there is a checkpoint to be made.
   [[nodiscard]] Segment segment_at(std::int64_t step) const;
-  /// Whether a segment ends after `steps` updates; the first begins after none.
-  [[nodiscard]] bool pauses_after(std::int64_t steps) const;
   /// Whether the test set is evaluated after `steps` updates; it is at the end.
   [[nodiscard]] bool evaluates_after(std::int64_t steps) const;
   /// Evaluations after more than `steps` updates.

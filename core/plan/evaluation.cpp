@@ -238,48 +238,4 @@ std::vector<std::vector<Action>> closing_actions(const Schedule& schedule, std::
   return lists;
 }
 
-std::int64_t piece_bytes(const Schedule& schedule) {
-  std::int64_t largest = 0;
-  for (const int j : schedule.buffers(0).gradients.front())
-    largest = std::max(largest, schedule.message_bytes(j));
-  return largest;
-}
-
-std::vector<std::vector<Action>> collection_actions(const Schedule& schedule,
-                                                    const std::vector<std::int64_t>& state_bytes,
-                                                    std::int64_t step) {
-  Lists lists(schedule.devices());
-  const std::int64_t piece = piece_bytes(schedule);
-  const BufferCounts& first = schedule.buffers(0);
-  for (int j = 0; j < schedule.rule().stages(); ++j) {
-    const int owner = schedule.owner(j);
-    const auto collect = [&](Payload payload, std::int64_t version, bool here, std::int64_t bytes) {
-      Action save{.kind = ActionKind::save,
-                  .payload = payload,
-                  .step = step,
-                  .stage = j,
-                  .version = version};
-      save.source = 0;
-      if (here) lists[0].push_back(save);
-      for (std::int64_t done = 0; !here && done < bytes; done += piece, ++save.source) {
-        save.bytes = std::min(piece, bytes - done);
-        save.buffer = 0;
-        Action in = save;
-        in.direction = Direction::receive;
-        in.peer = owner;
-        for (const auto& part : {start_of, wait_for}) {
-          lists[0].push_back(part(in));
-          lists[owner].push_back(part(opposite(in, 0)));
-        }
-        lists[0].push_back(save);
-      }
-    };
-    for (std::int64_t version = step; version > step - first.parameter_copies; --version)
-      collect(Payload::parameters, version, first.owns(j), schedule.message_bytes(j));
-    if (state_bytes[j] > 0)
-      collect(Payload::optimizer_state, -1, first.optimizer[j], state_bytes[j]);
-  }
-  return lists;
-}
-
 }  // namespace carousel

@@ -3,7 +3,7 @@
 #pragma once
 
 // What devices do between segments, when all of them have complete parameters: they learn of the
-// last steps, evaluate, and collect what a checkpoint needs.
+// last steps and evaluate.
 
 #include <cstdint>
 #include <vector>
@@ -34,13 +34,5 @@ namespace carousel {
 /// its owner how the last steps went. Empty where nobody needs it.
 [[nodiscard]] std::vector<std::vector<Action>> closing_actions(const Schedule& schedule,
                                                                std::int64_t last);
-
-/// Actions that bring parameters of all versions, and `state_bytes` of optimizer state, of all
-/// stages to device 0 and save them there. What comes from elsewhere comes in pieces that fit into
-/// a gradient buffer, which between segments is free; `source` is the number of the piece.
-[[nodiscard]] std::vector<std::vector<Action>> collection_actions(
-    const Schedule& schedule, const std::vector<std::int64_t>& state_bytes, std::int64_t step);
-/// Bytes of all pieces but the last.
-[[nodiscard]] std::int64_t piece_bytes(const Schedule& schedule);
 
 }  // namespace carousel

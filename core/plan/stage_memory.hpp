@@ -16,7 +16,7 @@
 namespace carousel {
 
 /// Numbers that ride behind every gradient and parameter vector of a stage: loss, correct,
-/// non-finite, samples, summed over micro-batches just like the gradient.
+/// non-finite, wish for a pause, summed over micro-batches just like the gradient.
 inline constexpr int rider_size = 4;
 
 enum class Region : std::uint8_t {

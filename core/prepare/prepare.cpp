@@ -100,10 +100,6 @@ void check_batch_norm(const PlanRequest& request, const PreparedRun& run) {
          layer->label(), to_string(run.model.input));
 }
 
-int saved_copies(const PreparedRun& run) {
-  return run.schedule.buffers(0).parameter_copies + run.memory.optimizer_states;
-}
-
 AdviceQuestion advice_question(const PlanRequest& request, const PreparedRun& run) {
   constexpr int most_tried = 256;  // micro-batches, unless deck or machine have more
   AdviceQuestion question{

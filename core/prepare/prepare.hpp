@@ -29,10 +29,6 @@ struct PreparedRun {
 /// Error(usage), as PyTorch does.
 void check_batch_norm(const PlanRequest& request, const PreparedRun& run);
 
-/// Copies of the parameters that a checkpoint of the run holds: theta_t, for cyclic rules
-/// theta_{t-1}, and the states of the optimizer.
-[[nodiscard]] int saved_copies(const PreparedRun& run);
-
 /// The same training steps in other plans, on the machine of the request, which must have one.
 /// Keeps references to both.
 [[nodiscard]] AdviceQuestion advice_question(const PlanRequest& request, const PreparedRun& run);

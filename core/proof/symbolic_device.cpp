@@ -88,7 +88,6 @@ const char* SymbolicDevice::execute(const Action& action) {
       collective(action);
       break;
     case ActionKind::wait:
-    case ActionKind::save:
       break;
   }
   return error_;

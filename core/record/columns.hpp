@@ -47,6 +47,27 @@ struct Columns<EvaluationRecord> {
 };
 
 template <>
+struct Columns<PartRecord> {
+  static constexpr const char* group = "/parts";
+  static constexpr void list(auto&& column) {
+    column("first_step", &PartRecord::first_step);
+    column("epoch", &PartRecord::epoch);
+    column("position", &PartRecord::position);
+    column("devices", &PartRecord::devices);
+    column("seconds", &PartRecord::seconds);
+  }
+};
+
+template <>
+struct Columns<SegmentRecord> {
+  static constexpr const char* group = "/segments";
+  static constexpr void list(auto&& column) {
+    column("first", &SegmentRecord::first);
+    column("last", &SegmentRecord::last);
+  }
+};
+
+template <>
 struct Columns<ActionRecord> {
   static constexpr const char* group = "/actions";
   static constexpr void list(auto&& column) {

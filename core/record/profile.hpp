@@ -28,8 +28,8 @@ struct DeviceProfile {
   std::set<std::string> words;
 };
 
-/// Reads the file of a device in a run folder. Error(input_output) when there is none,
+/// Reads the file of a device of a part of a run. Error(input_output) when there is none,
 /// Error(bad_data) when it is damaged or its columns are of different length.
-[[nodiscard]] DeviceProfile read_profile(const std::filesystem::path& folder, int device);
+[[nodiscard]] DeviceProfile read_profile(const std::filesystem::path& folder, int part, int device);
 
 }  // namespace carousel

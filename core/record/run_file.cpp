@@ -9,8 +9,6 @@
 namespace carousel {
 namespace {
 
-constexpr std::int64_t format_version = 1;
-
 void write_basis(hdf5::File& file, const PlanBasis& basis) {
   const std::string group = "/plan/basis";
   file.create_group(group);
@@ -50,7 +48,7 @@ void write_plan_group(hdf5::File& file, const PlanRecord& plan) {
   if (plan.basis) write_basis(file, *plan.basis);
 }
 
-void append_segment(hdf5::RowFile& file, const RankSegment& segment) {
+void append_rows_of(hdf5::RowFile& file, const RankSegment& segment) {
   append_rows(file, segment.actions);
   append_rows(file, segment.messages);
   append_rows(file, segment.memory);
@@ -59,6 +57,17 @@ void append_segment(hdf5::RowFile& file, const RankSegment& segment) {
   for (const AuditedParameter& parameter : segment.audit)
     file.append<real>("/audit/parameters/" + parameter.name, parameter.values,
                       {parameter.shape.begin(), parameter.shape.end()});
+  const AuditedSamples& samples = segment.samples;
+  if (!samples.samples.empty())
+    file.append<std::int64_t>("/audit/samples", samples.samples,
+                              {static_cast<hsize_t>(samples.micro_batches),
+                               static_cast<hsize_t>(samples.micro_batch_size)});
+}
+
+void write_part(hdf5::File& file, const FileFormat& format, const PartInfo& part) {
+  write_info(file, format, part.info);
+  file.set("/info", "machine", part.machine);
+  file.set("/info", "part", std::int64_t{part.number});
 }
 
 void write_measured(hdf5::File& file, const MeasuredRecord& measured) {
@@ -73,11 +82,11 @@ void write_measured(hdf5::File& file, const MeasuredRecord& measured) {
 
 }  // namespace
 
-void write_info(hdf5::File& file, std::string_view format, const RunInfo& info,
+void write_info(hdf5::File& file, const FileFormat& format, const RunInfo& info,
                 const std::string& group) {
   file.create_group(group);
-  file.set(group, "format", format);
-  file.set(group, "format_version", format_version);
+  file.set(group, "format", format.name);
+  file.set(group, "format_version", format.version);
   file.set(group, "program_version", info.program_version);
   file.set(group, "git_hash", info.git_hash);
   file.set(group, "libraries", info.libraries);
@@ -86,14 +95,14 @@ void write_info(hdf5::File& file, std::string_view format, const RunInfo& info,
   file.set(group, "deck", info.deck);
 }
 
-RunInfo read_info(const hdf5::File& file, std::string_view format) {
+RunInfo read_info(const hdf5::File& file, const FileFormat& format) {
   if (!file.contains("/info"))
-    fail(ExitCode::bad_data, "{}: has no /info; it is no {} file", file.path(), format);
-  if (const std::string found = file.string("/info", "format"); found != format)
-    fail(ExitCode::bad_data, "{}: this is a '{}', not a '{}'", file.path(), found, format);
-  if (const auto version = file.integer("/info", "format_version"); version != format_version)
+    fail(ExitCode::bad_data, "{}: has no /info; it is no {} file", file.path(), format.name);
+  if (const std::string found = file.string("/info", "format"); found != format.name)
+    fail(ExitCode::bad_data, "{}: this is a '{}', not a '{}'", file.path(), found, format.name);
+  if (const auto version = file.integer("/info", "format_version"); version != format.version)
     fail(ExitCode::bad_data, "{}: format version {}, this program reads version {}", file.path(),
-         version, format_version);
+         version, format.version);
   return {.program_version = file.string("/info", "program_version"),
           .git_hash = file.string("/info", "git_hash"),
           .libraries = file.string("/info", "libraries"),
@@ -102,9 +111,12 @@ RunInfo read_info(const hdf5::File& file, std::string_view format) {
           .deck = file.string("/info", "deck")};
 }
 
-RunFile::RunFile(const std::filesystem::path& folder, const RunInfo& info)
-    : file_((folder / "run.h5").string()), info_(info) {
-  append({});
+RunFile::RunFile(const std::filesystem::path& folder, const PartInfo& part,
+                 const RunHistory& history)
+    : file_((folder / "run.h5").string()), part_(part) {
+  append_rows<PartRecord>(file_, history.parts);
+  append(history.steps);
+  append_rows<EvaluationRecord>(file_, history.evaluations);
 }
 
 void RunFile::link(int ranks, std::span<const StageOwner> stages) {
@@ -112,27 +124,30 @@ void RunFile::link(int ranks, std::span<const StageOwner> stages) {
   stages_.assign(stages.begin(), stages.end());
 }
 
-void RunFile::append(const RunSegment& segment) {
-  append_rows(file_, segment.steps);
-  append_rows(file_, segment.evaluations);
-  if (!segment.samples.empty())
-    file_.append<std::int64_t>("/audit/samples", segment.samples,
-                               {static_cast<hsize_t>(segment.micro_batches),
-                                static_cast<hsize_t>(segment.micro_batch_size)});
+void RunFile::append(std::span<const StepRecord> steps) {
+  append_rows(file_, steps);
+}
+
+void RunFile::append(const EvaluationRecord& evaluation) {
+  append_rows<EvaluationRecord>(file_, {&evaluation, 1});
 }
 
 void RunFile::write_rest(hdf5::File& file) const {
-  write_info(file, "carousel run", info_);
+  write_part(file, run_format, part_);
   if (plan_) write_plan_group(file, *plan_);
+  const auto name = [&](int rank) { return rank_file_name(rank, part_.number); };
   for (int rank = 0; rank < ranks_; ++rank)
-    file.link(fmt::format("/ranks/{:04}", rank), rank_file_name(rank), "/");
+    file.link(fmt::format("/ranks/{:04}", rank), name(rank), "/");
+  bool audited = false;
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const std::string owner = rank_file_name(stages_[s].device);
+    const std::string owner = name(stages_[s].device);
     const std::string receipts = fmt::format("/receipts/{}", s);
     file.link(receipts, owner, receipts);
-    for (const std::string& name : stages_[s].audited)
-      file.link("/audit/parameters/" + name, owner, "/audit/parameters/" + name);
+    for (const std::string& parameter : stages_[s].audited)
+      file.link("/audit/parameters/" + parameter, owner, "/audit/parameters/" + parameter);
+    audited = audited || !stages_[s].audited.empty();
   }
+  if (audited) file.link("/audit/samples", name(0), "/audit/samples");
 }
 
 void RunFile::publish() {
@@ -143,19 +158,22 @@ void RunFile::finish() {
   file_.finish([this](hdf5::File& file) { write_rest(file); });
 }
 
-RankFile::RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info)
-    : file_((folder / rank_file_name(rank)).string()), rank_(rank), info_(info) {
-  append_segment(file_, {});
+RankFile::RankFile(const std::filesystem::path& folder, int rank, const PartInfo& part)
+    : file_((folder / rank_file_name(rank, part.number)).string()), rank_(rank), part_(part) {
+  append_rows_of(file_, {});
+  append_rows<SegmentRecord>(file_, {});
 }
 
 void RankFile::append(const RankSegment& segment, const MeasuredRecord& measured) {
-  append_segment(file_, segment);
+  append_rows_of(file_, segment);
+  append_rows<SegmentRecord>(file_, {&segment.segment, 1});
   measured_ = measured;
 }
 
 void RankFile::write_rest(hdf5::File& file) const {
-  write_info(file, "carousel rank", info_);
+  write_part(file, rank_format, part_);
   file.set("/info", "rank", std::int64_t{rank_});
+  if (plan_) write_plan_group(file, *plan_);
   if (measured_) write_measured(file, *measured_);
 }
 

@@ -35,12 +35,34 @@ struct RunInfo {
   std::string deck;  // resolved: every key with its value
 };
 
-/// Writes `format`, such as "carousel run", this program's version of it and `info` as attributes
-/// of a group.
-void write_info(hdf5::File& file, std::string_view format, const RunInfo& info,
+/// What a file is, such as a "carousel run", and the version of it that this program writes and
+/// reads.
+struct FileFormat {
+  const char* name;
+  std::int64_t version = 1;
+};
+inline constexpr FileFormat run_format = {"carousel run"};
+inline constexpr FileFormat rank_format = {"carousel rank"};
+
+/// Writes format, version and `info` as attributes of a group.
+void write_info(hdf5::File& file, const FileFormat& format, const RunInfo& info,
                 const std::string& group = "/info");
 /// Reads /info; Error(bad_data) when the file is of another format or version.
-[[nodiscard]] RunInfo read_info(const hdf5::File& file, std::string_view format);
+[[nodiscard]] RunInfo read_info(const hdf5::File& file, const FileFormat& format);
+
+/// What a run has told before the part that goes on with it, as far as that part builds on it.
+struct RunHistory {
+  std::vector<StepRecord> steps;
+  std::vector<EvaluationRecord> evaluations;
+  std::vector<PartRecord> parts;  // the newest is the one that begins
+};
+
+/// What one start of the program is, as all of its files tell.
+struct PartInfo {
+  RunInfo info;
+  std::string machine = {};  // "nid001, AMD EPYC 9654, 64 threads"
+  int number = 0;            // of the run's parts
+};
 
 /// Who keeps a stage: its device writes the receipts and, with audit, these parameters.
 struct StageOwner {
@@ -48,26 +70,18 @@ struct StageOwner {
   std::vector<std::string> audited;
 };
 
-/// What all ranks know after a segment.
-struct RunSegment {
-  std::span<const StepRecord> steps = {};
-  std::span<const EvaluationRecord> evaluations = {};
-  std::span<const std::int64_t> samples =
-      {};                    // [steps, N, b], indices into /train; empty without audit
-  int micro_batches = 1;     // N
-  int micro_batch_size = 1;  // b
-};
-
-/// run.h5; rank 0 writes it. The folder exists.
+/// run.h5; rank 0 writes it. The folder exists. Rows of steps and evaluations are those of all
+/// parts of the run, all else is of the newest part.
 class RunFile {
  public:
-  RunFile(const std::filesystem::path& folder, const RunInfo& info);
+  RunFile(const std::filesystem::path& folder, const PartInfo& part, const RunHistory& history);
 
   void write_plan(const PlanRecord& plan) { plan_ = plan; }
-  /// Links /ranks/R, /receipts/S and /audit/parameters/P to the files of the ranks.
+  /// Links /ranks/R, /receipts/S and, with audit, /audit to the files of the ranks.
   void link(int ranks, std::span<const StageOwner> stages);
   /// Adds rows.
-  void append(const RunSegment& segment);
+  void append(std::span<const StepRecord> steps);
+  void append(const EvaluationRecord& evaluation);
   /// Brings all that was added to the file.
   void publish();
   /// The same for the last time: makes the file compact, and all of it have checksums.
@@ -77,7 +91,7 @@ class RunFile {
   void write_rest(hdf5::File& file) const;
 
   hdf5::RowFile file_;
-  RunInfo info_;
+  PartInfo part_;
   std::optional<PlanRecord> plan_;
   int ranks_ = 0;
   std::vector<StageOwner> stages_;
@@ -96,21 +110,32 @@ struct AuditedParameter {
   std::span<const real> values;  // [rows, shape]
 };
 
-/// What one rank knows after a segment. Action rows of memory records count from the run's start.
+/// Samples of every micro-batch of some steps.
+struct AuditedSamples {
+  std::span<const std::int64_t> samples = {};  // [steps, N, b], indices into /train
+  int micro_batches = 1;                       // N
+  int micro_batch_size = 1;                    // b
+};
+
+/// What one rank knows after a segment. Action rows of memory records count from the part's start.
 struct RankSegment {
+  SegmentRecord segment = {};
   std::span<const ActionRecord> actions = {};
   std::span<const MessageRecord> messages = {};
   std::span<const MemoryRecord> memory = {};
   std::span<const StageReceipts> receipts = {};
   std::span<const AuditedParameter> audit = {};
+  AuditedSamples samples = {};
 };
 
-/// ranks/NNNN.h5; each rank writes its own, or one process all of them. The folder exists. Until
-/// the first segment ends, a file has no /measured.
+/// ranks/NNNN.h5, or that of a later part; each rank writes its own, or one process all of them.
+/// The folder exists. Until the first segment ends, a file has no /measured. That of rank 0 has the
+/// plan.
 class RankFile {
  public:
-  RankFile(const std::filesystem::path& folder, int rank, const RunInfo& info);
+  RankFile(const std::filesystem::path& folder, int rank, const PartInfo& part);
 
+  void write_plan(const PlanRecord& plan) { plan_ = plan; }
   /// Adds rows and renews /measured.
   void append(const RankSegment& segment, const MeasuredRecord& measured);
   /// As of RunFile.
@@ -122,7 +147,8 @@ class RankFile {
 
   hdf5::RowFile file_;
   int rank_;
-  RunInfo info_;
+  PartInfo part_;
+  std::optional<PlanRecord> plan_;
   std::optional<MeasuredRecord> measured_;
 };
 

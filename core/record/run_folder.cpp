@@ -42,12 +42,29 @@ bool is_numbered(std::string_view name, std::string_view prefix, std::size_t dig
          name.find_first_not_of("0123456789") == name.size() - end.size();
 }
 
+constexpr std::string_view part_prefix = "part-";
+
 /// Whether a run writes files of this name into this folder of its own.
 bool is_written(std::string_view name, std::string_view folder) {
   constexpr std::string_view partial = ".partial";  // while it was being replaced
   if (name.ends_with(partial)) name.remove_suffix(partial.size());
   if (folder == "ranks") return is_numbered(name, "", 4);
-  return name == "last.h5" || is_checkpoint_file_name(name);
+  return name == last_checkpoint || name == best_checkpoint || is_checkpoint_file_name(name);
+}
+
+/// The folders in ranks/ of parts that went on with a run.
+std::vector<fs::path> folders_of_parts(const fs::path& folder) {
+  std::vector<fs::path> parts;
+  const fs::path ranks = folder / "ranks";
+  if (!fs::is_directory(ranks)) return parts;
+  for (const fs::directory_entry& entry : fs::directory_iterator(ranks)) {
+    std::string_view name = entry.path().filename().native();
+    if (!name.starts_with(part_prefix) || !fs::is_directory(entry.symlink_status())) continue;
+    name.remove_prefix(part_prefix.size());
+    if (!name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos)
+      parts.push_back(entry.path());
+  }
+  return parts;
 }
 
 /// All that bears a name which a run writes.
@@ -56,12 +73,15 @@ std::vector<fs::path> places_of_run(const fs::path& folder) {
   for (const char* name : run_files) {
     if (fs::exists(fs::symlink_status(folder / name))) places.push_back(folder / name);
   }
-  for (const char* inner : run_folders) {
-    if (!fs::is_directory(folder / inner)) continue;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder / inner)) {
-      if (is_written(entry.path().filename().native(), inner)) places.push_back(entry.path());
+  const auto add = [&places](const fs::path& inner, const char* kind) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(inner)) {
+      if (is_written(entry.path().filename().native(), kind)) places.push_back(entry.path());
     }
+  };
+  for (const char* inner : run_folders) {
+    if (fs::is_directory(folder / inner)) add(folder / inner, inner);
   }
+  for (const fs::path& part : folders_of_parts(folder)) add(part, "ranks");
   return places;
 }
 
@@ -98,12 +118,6 @@ std::int64_t start_of(std::int64_t process) {
   std::int64_t start = 0;
   words >> start;
   return start;
-}
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name = {};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 /// Who is still writing a run, or may be; "" when nobody is.
@@ -220,6 +234,15 @@ void check_place(const fs::path& folder) {
   });
 }
 
+/// Refuses a folder that somebody else writes a run into.
+void check_alone(const fs::path& folder) {
+  if (const std::string writer = writer_of(folder); !writer.empty())
+    fail(ExitCode::usage,
+         "{}: {} still writing this run; end it first, or set run.output to another folder; if it "
+         "has ended, or that process is not Carousel's, remove status.json",
+         folder.string(), writer);
+}
+
 /// What check_run_folder() says of the files and folders of runs.
 void check_contents(const fs::path& folder, bool overwrite) {
   for (const char* inner : run_folders) {
@@ -250,11 +273,17 @@ void check_contents(const fs::path& folder, bool overwrite) {
            "that run yourself, or set run.output to another folder",
            (folder / inner).string(), file.filename().string());
   }
-  if (const std::string writer = writer_of(folder); !writer.empty())
-    fail(ExitCode::usage,
-         "{}: {} still writing this run; end it first, or set run.output to another folder; if it "
-         "has ended, or that process is not Carousel's, remove status.json",
-         folder.string(), writer);
+  check_alone(folder);
+}
+
+/// Whether a line of metrics.jsonl tells of the updates before `step`, or of an evaluation of what
+/// they made.
+bool is_before(const std::string& line, std::int64_t step) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer())
+    return false;
+  const std::int64_t number = json["step"];
+  return json.value("kind", "") == "evaluation" ? number <= step : number < step;
 }
 
 /// One line of JSON of bounded length, on the stack.
@@ -297,12 +326,19 @@ Line line_of(const char* kind, const Row& row) {
 
 }  // namespace
 
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name = {};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
 std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
-std::string rank_file_name(int rank) {
-  return fmt::format("ranks/{:04}.h5", rank);
+std::string rank_file_name(int rank, int part) {
+  if (part == 0) return fmt::format("ranks/{:04}.h5", rank);
+  return fmt::format("ranks/{}{}/{:04}.h5", part_prefix, part, rank);
 }
 
 std::string checkpoint_file_name(std::int64_t step) {
@@ -331,7 +367,27 @@ void create_run_folder(const fs::path& folder, bool overwrite) {
   check_contents(folder, overwrite);
   on_run_folder([&] {
     for (const fs::path& file : places_of_run(folder)) fs::remove(file);
+    std::error_code unknown;  // a folder in which somebody has a file of his own
+    for (const fs::path& part : folders_of_parts(folder)) fs::remove(part, unknown);
     for (const char* name : run_folders) fs::create_directories(folder / name);
+  });
+  StatusFile(folder).write({});
+}
+
+void check_continuable(const fs::path& folder) {
+  check_place(folder);
+  FolderLock::check(folder);
+  check_alone(folder);
+}
+
+void continue_run_folder(const fs::path& folder, int part) {
+  check_continuable(folder);
+  const FolderLock lock(folder);
+  check_alone(folder);
+  on_run_folder([&] {
+    for (const char* name : run_folders) fs::create_directories(folder / name);
+    fs::create_directories((folder / rank_file_name(0, part)).parent_path());
+    fs::remove(folder / "status.json");  // which tells how the part before it ended
   });
   StatusFile(folder).write({});
 }
@@ -342,6 +398,8 @@ const char* to_string(RunState state) {
       return "running";
     case RunState::done:
       return "done";
+    case RunState::stopped:
+      return "stopped";
     case RunState::failed:
       return "failed";
     case RunState::diverged:
@@ -399,8 +457,8 @@ RunStatus read_status(const fs::path& folder) {
                      .process = json.value("process", std::int64_t{0}),
                      .process_start = json.value("process_start", std::int64_t{0}),
                      .updated = json.value("updated", "")};
-    for (const RunState state :
-         {RunState::running, RunState::done, RunState::failed, RunState::diverged}) {
+    for (const RunState state : {RunState::running, RunState::done, RunState::stopped,
+                                 RunState::failed, RunState::diverged}) {
       if (json.at("state") == to_string(state)) status.state = state;
     }
     return status;
@@ -419,6 +477,17 @@ Life life_of(const RunStatus& status) {
 
 MetricsLog::MetricsLog(const fs::path& folder)
     : file_(Descriptor::create((folder / "metrics.jsonl").string())) {}
+
+MetricsLog::MetricsLog(const fs::path& folder, std::int64_t step) {
+  const std::string path = (folder / "metrics.jsonl").string();
+  std::ifstream former(path);
+  std::string line;
+  std::int64_t kept = 0;
+  while (std::getline(former, line) && !former.eof() && is_before(line, step))
+    kept += std::ssize(line) + 1;
+  file_ = Descriptor::append(path);
+  file_.resize(kept);
+}
 
 void MetricsLog::write(const StepRecord& step) {
   file_.write(line_of("step", step).finish());

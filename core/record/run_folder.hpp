@@ -17,13 +17,20 @@
 
 namespace carousel {
 
+/// The name of this node.
+[[nodiscard]] std::string host_name();
+
 /// The time as files tell it: "2026-11-21T16:06:10Z".
 [[nodiscard]] std::string utc_now();
 
-/// The file names of a run; `rank` is also the number of the plan's device.
-[[nodiscard]] std::string rank_file_name(int rank);                 // "ranks/0003.h5"
+/// The file names of a run; `rank` is also the number of the plan's device. A run that was gone on
+/// with has files of ranks for each of its parts: "ranks/0003.h5", then "ranks/part-1/0003.h5".
+[[nodiscard]] std::string rank_file_name(int rank, int part = 0);
 [[nodiscard]] std::string checkpoint_file_name(std::int64_t step);  // "step-00000012.h5"
 [[nodiscard]] bool is_checkpoint_file_name(std::string_view name);
+/// Links to checkpoints, beside them.
+inline constexpr const char* last_checkpoint = "last.h5";
+inline constexpr const char* best_checkpoint = "best.h5";
 
 /// Whether there is any file that a run would replace. Error(input_output) if it cannot be listed.
 [[nodiscard]] bool holds_run(const std::filesystem::path& folder);
@@ -40,7 +47,14 @@ void check_run_folder(const std::filesystem::path& folder, bool overwrite);
 /// next one names.
 void create_run_folder(const std::filesystem::path& folder, bool overwrite);
 
-enum class RunState : std::uint8_t { running, done, failed, diverged };
+/// Error(usage) if the run in a folder cannot be gone on with, since it is alive, or may be.
+void check_continuable(const std::filesystem::path& folder);
+
+/// Takes a folder to go on with the run in it: refuses it if that run is alive, or may be, and
+/// makes the status `running` of this process. Nothing is removed.
+void continue_run_folder(const std::filesystem::path& folder, int part);
+
+enum class RunState : std::uint8_t { running, done, stopped, failed, diverged };
 [[nodiscard]] const char* to_string(RunState state);
 
 struct RunStatus {
@@ -92,6 +106,9 @@ enum class Life : std::uint8_t { alive, gone, unknown };
 class MetricsLog {
  public:
   explicit MetricsLog(const std::filesystem::path& folder);
+  /// Goes on with a log behind `step` updates: what it says of later ones, which were lost, is
+  /// removed.
+  MetricsLog(const std::filesystem::path& folder, std::int64_t step);
 
   /// Allocates nothing. Numbers that are not finite become null.
   void write(const StepRecord& step);

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/base/check.hpp"
-#include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
 #include "core/record/rows.hpp"
 
@@ -92,46 +91,82 @@ double median(std::vector<double> values) {
 void read_steps(const hdf5::File& file, RunSummary& run) {
   std::set<std::string> words;  // these records have none
   std::vector<double> images_per_second;
-  for (const StepRecord& step : read_rows<StepRecord>(file, words)) {
-    run.losses.push_back(step.loss);
-    run.learning_rates.push_back(step.learning_rate);
-    images_per_second.push_back(step.images_per_second);
-  }
-  run.steps = std::ssize(run.losses);
+  run.rows = read_rows<StepRecord>(file, words);
+  for (const StepRecord& step : run.rows) images_per_second.push_back(step.images_per_second);
+  run.steps = run.first_step() + std::ssize(run.rows);
   run.images_per_second = median(std::move(images_per_second));
   run.evaluations = read_rows<EvaluationRecord>(file, words);
 }
 
-void read_rank(const fs::path& path, RunSummary& run) {
-  const Descriptor readable = Descriptor::open(path.string());
-  const hdf5::File file = hdf5::File::open(path.string());
-  if (read_info(file, "carousel rank").deck != run.info.deck)
-    fail(ExitCode::bad_data, "{}: belongs to another run than {}", path.string(), run.file);
-  if (file.contains("/measured")) run.measured.push_back(read_measured(file));
+/// The parts of a run; files of the first version know of one.
+std::vector<PartRecord> read_parts(const hdf5::File& file) {
+  std::set<std::string> words;  // these records have none
+  if (!file.contains(Columns<PartRecord>::group)) return {PartRecord{}};
+  std::vector<PartRecord> parts = read_rows<PartRecord>(file, words);
+  if (parts.empty()) fail(ExitCode::bad_data, "{}: /parts has no row", file.path());
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    if (parts[k].first_step < (k == 0 ? 0 : parts.front().first_step))
+      fail(ExitCode::bad_data, "{}: /parts/first_step row {} is {}", file.path(), k,
+           parts[k].first_step);
+  }
+  return parts;
+}
+
+/// What a part is, from run.h5 or from the file of its rank 0.
+void read_part_info(const hdf5::File& file, const FileFormat& format, RunPart& part) {
+  part.info = read_info(file, format);
+  if (file.has("/info", "machine")) part.machine = file.string("/info", "machine");
+  if (file.contains("/plan")) part.plan = read_plan(file);
+}
+
+void read_rank(const fs::path& path, RunPart& part) {
+  const hdf5::File file = hdf5::File::open_with_reason(path.string());
+  if (read_info(file, rank_format).deck != part.info.deck)
+    fail(ExitCode::bad_data, "{}: belongs to another run than its folder", path.string());
+  if (file.contains("/measured")) part.measured.push_back(read_measured(file));
   if (!file.contains("/receipts")) return;
   for (const std::string& stage : file.children("/receipts")) {
-    for (std::size_t s = 0; s < run.receipts.size(); ++s) {
+    for (std::size_t s = 0; s < part.receipts.size(); ++s) {
       if (stage == std::to_string(s))
-        run.receipts[s] = file.read<std::uint64_t>("/receipts/" + stage);
+        part.receipts[s] = file.read<std::uint64_t>("/receipts/" + stage);
     }
   }
 }
 
+bool is_there(const fs::path& path) {
+  std::error_code unknown;  // the file itself will tell
+  return fs::status(path, unknown).type() != fs::file_type::not_found;
+}
+
 /// By their names, not through the links of run.h5: where one leads nowhere, HDF5 looks for a file
 /// of that name in the current folder, which may be of another run.
-void read_ranks(const fs::path& folder, RunSummary& run) {
-  if (!run.plan) return;
-  run.receipts.resize(run.plan->stage_layers.size());
-  const auto ranks = static_cast<int>(run.plan->messages_per_step.size());
+void read_ranks(const fs::path& folder, RunPart& part) {
+  if (!part.plan) return;
+  part.receipts.resize(part.plan->stage_layers.size());
+  const auto ranks = static_cast<int>(part.plan->messages_per_step.size());
   for (int rank = 0; rank < ranks; ++rank) {
-    std::error_code unknown;  // the file itself will tell
-    const fs::path path = folder / rank_file_name(rank);
-    if (fs::status(path, unknown).type() == fs::file_type::not_found)
-      run.missing.push_back(rank_file_name(rank));
+    const std::string name = rank_file_name(rank, part.number);
+    if (is_there(folder / name))
+      read_rank(folder / name, part);
     else
-      read_rank(path, run);
+      part.missing.push_back(name);
   }
-  if (std::ssize(run.measured) < ranks) run.measured.clear();
+  if (std::ssize(part.measured) < ranks) part.measured.clear();
+}
+
+/// A part that others went on from.
+RunPart read_earlier(const fs::path& folder, const PartRecord& record, int number) {
+  RunPart part;
+  part.part = record;
+  part.number = number;
+  const std::string name = rank_file_name(0, number);
+  if (!is_there(folder / name)) {
+    part.missing.push_back(name);
+    return part;
+  }
+  read_part_info(hdf5::File::open_with_reason((folder / name).string()), rank_format, part);
+  read_ranks(folder, part);
+  return part;
 }
 
 }  // namespace
@@ -145,20 +180,51 @@ RunSummary read_run(const std::string& path) {
   fs::path folder = fs::path(run.file).parent_path();
   if (folder.empty()) folder = ".";
   run.folder = folder.string();
-  const Descriptor readable = Descriptor::open(run.file);
-  const hdf5::File file = hdf5::File::open(run.file);
-  run.info = read_info(file, "carousel run");
+  const hdf5::File file = hdf5::File::open_with_reason(run.file);
+  read_part_info(file, run_format, run);
   if (fs::exists(folder / "status.json", unknown)) run.status = read_status(folder);
-  if (file.contains("/plan")) run.plan = read_plan(file);
+  const std::vector<PartRecord> parts = read_parts(file);
+  run.part = parts.back();
+  run.number = static_cast<int>(parts.size()) - 1;
+  for (int k = 0; k < run.number; ++k) {
+    RunPart part = read_earlier(folder, parts[static_cast<std::size_t>(k)], k);
+    // One that was killed before it had made its files.
+    const bool made_nothing =
+        parts[static_cast<std::size_t>(k) + 1].first_step <= part.part.first_step;
+    if (part.missing.empty() || !made_nothing) run.earlier.push_back(std::move(part));
+  }
   read_steps(file, run);
   read_ranks(folder, run);
   return run;
 }
 
+RunHistory read_history(const fs::path& folder, std::int64_t steps) {
+  const hdf5::File file = hdf5::File::open_with_reason((folder / "run.h5").string());
+  static_cast<void>(read_info(file, run_format));
+  std::set<std::string> words;  // these records have none
+  RunHistory history{.steps = read_rows<StepRecord>(file, words),
+                     .evaluations = read_rows<EvaluationRecord>(file, words),
+                     .parts = read_parts(file)};
+  std::erase_if(history.steps, [&](const StepRecord& row) { return row.step >= steps; });
+  std::erase_if(history.evaluations, [&](const EvaluationRecord& row) { return row.step > steps; });
+  const std::int64_t first = history.parts.front().first_step;
+  if (first + std::ssize(history.steps) != steps)
+    fail(ExitCode::bad_data, "{}: /steps tells of {} steps from {} on, and {} were made",
+         file.path(), history.steps.size(), first, steps);
+  return history;
+}
+
+std::string read_deck_of(const fs::path& folder) {
+  return read_info(hdf5::File::open_with_reason((folder / "run.h5").string()), run_format).deck;
+}
+
 std::string missing_files(const RunSummary& run) {
-  if (run.missing.empty()) return "";
-  if (run.missing.size() == 1) return run.missing.front() + " is missing";
-  return fmt::format("{} and {} more are missing", run.missing.front(), run.missing.size() - 1);
+  std::vector<std::string> missing = run.missing;
+  for (const RunPart& part : run.earlier)
+    missing.insert(missing.end(), part.missing.begin(), part.missing.end());
+  if (missing.empty()) return "";
+  if (missing.size() == 1) return missing.front() + " is missing";
+  return fmt::format("{} and {} more are missing", missing.front(), missing.size() - 1);
 }
 
 std::int64_t measured_bytes(const RunSummary& run, Category category) {

@@ -156,7 +156,8 @@ void write_trace(const std::filesystem::path& folder) {
   if (!run.plan) fail(ExitCode::bad_data, "{}: run.h5 has no /plan", run.folder);
   std::vector<DeviceProfile> devices;
   devices.reserve(static_cast<std::size_t>(run.plan->devices));
-  for (int d = 0; d < run.plan->devices; ++d) devices.push_back(read_profile(folder, d));
+  for (int d = 0; d < run.plan->devices; ++d)
+    devices.push_back(read_profile(folder, run.number, d));
   const std::string text = trace_text(*run.plan, devices);
   replace_file((folder / "trace.json").string(), std::as_bytes(std::span(text)),
                Durability::process);

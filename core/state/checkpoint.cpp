@@ -5,106 +5,36 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <system_error>
 
 #include "core/base/check.hpp"
-#include "core/base/descriptor.hpp"
+#include "core/base/digest.hpp"
+#include "core/base/hdf5_medium.hpp"
 #include "core/record/run_folder.hpp"
 
 namespace carousel {
-namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* format = "carousel checkpoint";
-// What HDF5 keeps about a file and about each of its tensors, generously.
-constexpr std::int64_t file_overhead = 1 << 20;
-constexpr std::int64_t tensor_overhead = 4096;
-
-/// Makes `link` lead to `target` in the same folder; readers find the former target or the new one.
-void replace_link(const fs::path& link, const std::string& target) {
-  const fs::path partial = link.string() + ".partial";
-  std::error_code error;
-  fs::remove(partial, error);
-  fs::create_symlink(target, partial, error);
-  if (!error) fs::rename(partial, link, error);
-  if (error)
-    fail(ExitCode::input_output, "{}: cannot make it a link to {}: {}", link.string(), target,
-         error.message());
-  Descriptor::open_folder(link.parent_path().string()).sync();
+std::int64_t CheckpointTensor::size() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-}  // namespace
-
-std::int64_t CheckpointSize::file_bytes() const {
-  return bytes + file_overhead + tensors * tensor_overhead;
-}
-
-CheckpointSize checkpoint_size(const Model& model, int copies) {
-  CheckpointSize size;
-  const auto add = [&size](const std::vector<ParameterSpec>& tensors, int times) {
-    for (const ParameterSpec& tensor : tensors) {
-      size.tensors += times;
-      size.bytes += times * tensor.size() * std::int64_t{sizeof(real)};
-    }
-  };
-  for (const LayerSpec& layer : model.layers) {
-    add(layer.parameters, copies);
-    add(layer.buffers, 1);
-  }
-  return size;
-}
-
-std::int64_t CheckpointWriter::host_bytes(const CheckpointSize& size, std::int64_t part) {
-  return library_bytes + size.file_bytes() + std::max(size.file_bytes(), 3 * part);
-}
-
-CheckpointWriter::CheckpointWriter(const RunInfo& info, const CheckpointPlace& place,
-                                   const CheckpointSize& size)
-    : place_(place),
-      file_(hdf5::File::create_in_memory(checkpoint_file_name(place.step),
-                                         static_cast<std::size_t>(size.file_bytes()))) {
-  write_info(file_, format, info);
-  file_.set("/", "step", place.step);
-  file_.set("/", "epoch", place.epoch);
-  file_.set("/", "micro_batches", std::int64_t{place.micro_batches});
-  file_.set("/", "micro_batch_size", std::int64_t{place.micro_batch_size});
-}
-
-void CheckpointWriter::add(const NamedTensor& tensor) {
-  file_.write<real>(tensor.name, tensor.values, {tensor.shape.begin(), tensor.shape.end()},
-                    hdf5::Layout::checked);
-}
-
-void CheckpointWriter::write(const std::string& path) const {
-  replace_file(path, file_.image(), Durability::machine);
-}
-
-void CheckpointWriter::save(const fs::path& run_folder, int keep) const {
-  const fs::path folder = run_folder / "checkpoints";
-  const std::string name = checkpoint_file_name(place_.step);
-  write((folder / name).string());
-  replace_link(folder / "last.h5", name);
-  if (keep == 0) return;
-  const std::vector<fs::path> files = checkpoints_of(run_folder);
-  // Later ones are somebody else's.
-  const auto newest = std::ranges::find(files, folder / name);
-  for (auto old = newest; old != files.end(); ++old) {
-    std::error_code ignored;  // one file too many harms nobody
-    if (old - newest >= keep) fs::remove(*old, ignored);
-  }
-}
-
-Checkpoint::Checkpoint(const std::string& path) : path_(path) {
+Checkpoint::Checkpoint(const std::string& path) : path_(path), file_(Descriptor::open(path)) {
   // Through own reads, so that the system's reason is told, and HDF5 never maps a changing file.
-  const std::vector<std::byte> image = read_file(path);
-  const hdf5::File file = hdf5::File::open_image(path, image);
-  info_ = read_info(file, format);
+  hdf5::ReadingMedium medium(file_);
+  const hdf5::File file = hdf5::File::open_on(path, medium);
+  info_ = read_info(file, checkpoint_format);
   place_ = {.step = file.integer("/", "step"),
             .epoch = file.integer("/", "epoch"),
+            .position = file.integer("/", "position"),
             .micro_batches = static_cast<int>(file.integer("/", "micro_batches")),
-            .micro_batch_size = static_cast<int>(file.integer("/", "micro_batch_size"))};
+            .micro_batch_size = static_cast<int>(file.integer("/", "micro_batch_size")),
+            .data = file.unsigned_integer("/", "data")};
   read_group(file, "");
+  medium.check();
 }
 
 void Checkpoint::read_group(const hdf5::File& file, const std::string& group) {
@@ -116,31 +46,76 @@ void Checkpoint::read_group(const hdf5::File& file, const std::string& group) {
       continue;
     }
     const hdf5::DatasetInfo found = file.info(name);
-    if (sizeof(real) == 4 && found.type == "float64")
-      fail(ExitCode::bad_data,
-           "{}: {} is in double precision, which this program would round; use a build with "
-           "Carousel_ENABLE_DOUBLE",
-           path_, name);
-    tensors_.push_back({name, {found.shape.begin(), found.shape.end()}, file.read<real>(name)});
+    CheckpointTensor tensor = {name, {found.shape.begin(), found.shape.end()}, found.offset};
+    const bool doubles = found.type == "float64";
+    const std::int64_t bytes = tensor.size() * (doubles ? 8 : 4);
+    if ((!doubles && found.type != "float32") || found.offset < 0 ||
+        found.offset + bytes > file_.size())
+      fail(ExitCode::bad_data, "{}: {} is no tensor that was written whole", path_, name);
+    tensors_.push_back(std::move(tensor));
+    stored_.push_back({doubles, file.unsigned_integer(name, "digest")});
   }
 }
 
-std::vector<NamedTensor> Checkpoint::tensors() const {
-  std::vector<NamedTensor> list;
-  for (const Stored& tensor : tensors_) list.push_back({tensor.name, tensor.shape, tensor.values});
-  return list;
+template <class T>
+void Checkpoint::read_pieces(std::size_t tensor,
+                             const std::function<void(std::span<const T>)>& take) const {
+  constexpr std::int64_t most = (std::int64_t{1} << 20) / std::int64_t{sizeof(T)};
+  const auto& [name, shape, offset] = tensors_[tensor];
+  const std::int64_t size = tensors_[tensor].size();
+  std::vector<T> piece(static_cast<std::size_t>(std::min(size, most)));
+  std::uint64_t sum = 0;
+  for (std::int64_t first = 0; first < size; first += most) {
+    const auto part =
+        std::span(piece).first(static_cast<std::size_t>(std::min(most, size - first)));
+    file_.read_at(offset + first * std::int64_t{sizeof(T)}, std::as_writable_bytes(part));
+    sum += digest(std::span<const T>(part), static_cast<std::uint64_t>(first));
+    take(part);
+  }
+  if (sum != stored_[tensor].digest)
+    fail(ExitCode::bad_data, "{}: {} has digest {:016x}, should have {:016x}; the file is damaged",
+         path_, name, sum, stored_[tensor].digest);
 }
 
-std::span<const real> Checkpoint::values(const std::string& name,
-                                         std::span<const std::int64_t> shape) const {
-  for (const Stored& tensor : tensors_) {
-    if (tensor.name != name) continue;
-    if (!std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end()))
-      fail(ExitCode::bad_data, "{}: {} has shape [{}], the model needs [{}]", path_, name,
-           fmt::join(tensor.shape, ", "), fmt::join(shape, ", "));
-    return tensor.values;
+void Checkpoint::read(const std::string& name, std::span<const std::int64_t> shape,
+                      std::span<real> values) const {
+  const auto found = std::ranges::find(tensors_, name, &CheckpointTensor::name);
+  if (found == tensors_.end())
+    fail(ExitCode::bad_data, "{}: {} is missing; is it a checkpoint of this model?", path_, name);
+  if (!std::ranges::equal(shape, found->shape))
+    fail(ExitCode::bad_data, "{}: {} has shape [{}], the model needs [{}]", path_, name,
+         fmt::join(found->shape, ", "), fmt::join(shape, ", "));
+  CAROUSEL_CHECK(std::ssize(values) == found->size(), "{} numbers of {}", values.size(), name);
+  const auto index = static_cast<std::size_t>(found - tensors_.begin());
+  auto to = values.begin();
+  const auto take = [&to](auto piece) { to = std::ranges::copy(piece, to).out; };
+  if (!stored_[index].doubles) {
+    read_pieces<float>(index, take);
+  } else if constexpr (sizeof(real) == 8) {
+    read_pieces<double>(index, take);
+  } else {
+    fail(ExitCode::bad_data,
+         "{}: {} is in double precision, which this program would round; use a build with "
+         "Carousel_ENABLE_DOUBLE",
+         path_, name);
   }
-  fail(ExitCode::bad_data, "{}: {} is missing; is it a checkpoint of this model?", path_, name);
+}
+
+std::vector<real> Checkpoint::values(const std::string& name,
+                                     std::span<const std::int64_t> shape) const {
+  const CheckpointTensor wanted{name, {shape.begin(), shape.end()}};
+  std::vector<real> values(static_cast<std::size_t>(wanted.size()));
+  read(name, shape, values);
+  return values;
+}
+
+void Checkpoint::check() const {
+  for (std::size_t k = 0; k < tensors_.size(); ++k) {
+    if (stored_[k].doubles)
+      read_pieces<double>(k, [](auto) {});
+    else
+      read_pieces<float>(k, [](auto) {});
+  }
 }
 
 std::vector<fs::path> checkpoints_of(const fs::path& run_folder) {

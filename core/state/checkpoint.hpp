@@ -6,25 +6,34 @@
 // Which tensors a training needs is the engine's knowledge, not this file's.
 //
 //   /parameters/NAME  /previous/NAME  /buffers/NAME  /optimizer/STATE/NAME  /info
-//   attributes of /: the place
+//   attributes of /: the place; of a tensor: its digest
+//
+// The numbers of every tensor are one run of bytes, so that whoever has them writes and reads them
+// a piece at a time; no process holds a model twice for it.
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/descriptor.hpp"
 #include "core/base/real.hpp"
-#include "core/model/model.hpp"
 #include "core/record/run_file.hpp"
 
 namespace carousel {
 
-/// A tensor to save; `name` is its path in the file, such as "/parameters/0.weight".
-struct NamedTensor {
+inline constexpr FileFormat checkpoint_format = {"carousel checkpoint", 2};
+
+/// A tensor of a checkpoint; `name` is its path in the file, such as "/parameters/0.weight".
+struct CheckpointTensor {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::span<const real> values;
+  std::int64_t offset = 0;  // of its first byte in the file
+
+  /// How many numbers it has.
+  [[nodiscard]] std::int64_t size() const;
 };
 
 /// The group of a checkpoint with what an optimizer keeps beside each parameter, such as
@@ -37,72 +46,49 @@ struct NamedTensor {
 struct CheckpointPlace {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
+  std::int64_t position = 0;  // samples of that epoch that are used
   int micro_batches = 1;
   int micro_batch_size = 1;
+  std::uint64_t data = 0;  // Dataset::fingerprint() of what it learned from; 0: nothing yet
 };
 
-/// How much a checkpoint is going to hold.
-struct CheckpointSize {
-  std::int64_t tensors = 0;
-  std::int64_t bytes = 0;  // of all tensors
-
-  /// Of the file, at most; HDF5 adds something for each tensor.
-  [[nodiscard]] std::int64_t file_bytes() const;
-};
-/// Of a checkpoint with `copies` of all parameters and one of all buffers.
-[[nodiscard]] CheckpointSize checkpoint_size(const Model& model, int copies);
-
-/// A checkpoint that is being made, in memory: it takes that of the file and of the library, and
-/// while the file goes to disk as much as the file again.
-class CheckpointWriter {
- public:
-  static constexpr std::int64_t library_bytes = 2 << 20;  // caches of HDF5
-  /// What the process takes for it: the file, and beside it a part of a stage thrice (as a piece of
-  /// a message, as a whole, as HDF5 sums it) or, in the end, the image that goes to disk.
-  [[nodiscard]] static std::int64_t host_bytes(const CheckpointSize& size, std::int64_t part);
-
-  CheckpointWriter(const RunInfo& info, const CheckpointPlace& place, const CheckpointSize& size);
-
-  void add(const NamedTensor& tensor);
-  /// Writes one file, which replaces another at once or, on Error(input_output), leaves it.
-  void write(const std::string& path) const;
-  /// Writes checkpoints/step-NNNNNNNN.h5 below the run folder, lets last.h5 lead to it, and removes
-  /// older ones but for the newest `keep` (0: none), this one included. On any failure,
-  /// Error(input_output), the former checkpoints stay as they are.
-  void save(const std::filesystem::path& run_folder, int keep) const;
-
- private:
-  CheckpointPlace place_;
-  hdf5::File file_;
-};
-
-/// A checkpoint in memory.
+/// A checkpoint on disk. What it says of itself is in memory, its numbers are not.
 class Checkpoint {
  public:
-  /// Reads and verifies a file: Error(input_output) when it cannot be read, Error(bad_data) when it
-  /// is damaged or something else.
+  /// Error(input_output) when the file cannot be read, Error(bad_data) when it is damaged or
+  /// something else.
   explicit Checkpoint(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const RunInfo& info() const { return info_; }
   [[nodiscard]] const CheckpointPlace& place() const { return place_; }
-  [[nodiscard]] std::vector<NamedTensor> tensors() const;  // borrowed from this object
-  /// The values of one tensor; Error(bad_data) unless it is there and has this shape.
-  [[nodiscard]] std::span<const real> values(const std::string& name,
-                                             std::span<const std::int64_t> shape) const;
+  [[nodiscard]] const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
+  /// Reads the numbers of one tensor; Error(bad_data) unless it is there, whole, and has this
+  /// shape.
+  void read(const std::string& name, std::span<const std::int64_t> shape,
+            std::span<real> values) const;
+  [[nodiscard]] std::vector<real> values(const std::string& name,
+                                         std::span<const std::int64_t> shape) const;
+  /// Reads every number once; Error(bad_data) where a digest is wrong.
+  void check() const;
 
  private:
+  /// How the numbers of a tensor are stored.
   struct Stored {
-    std::string name;
-    std::vector<std::int64_t> shape;
-    std::vector<real> values;
+    bool doubles = false;
+    std::uint64_t digest = 0;
   };
   void read_group(const hdf5::File& file, const std::string& group);
+  /// Reads numbers of type T piece by piece.
+  template <class T>
+  void read_pieces(std::size_t tensor, const std::function<void(std::span<const T>)>& take) const;
 
   std::string path_;
+  Descriptor file_;
   RunInfo info_;
   CheckpointPlace place_;
-  std::vector<Stored> tensors_;
+  std::vector<CheckpointTensor> tensors_;
+  std::vector<Stored> stored_;  // [tensor]
 };
 
 /// The checkpoints of a run folder, newest first. Error(input_output) when it cannot be listed.

@@ -109,12 +109,13 @@ std::vector<Weight> read_weights(const std::string& path, const Model& model) {
 
 void write_weights(const std::string& path, const Checkpoint& checkpoint) {
   hdf5::File file = hdf5::File::create_in_memory(path);
-  write_info(file, "carousel weights", checkpoint.info(), "/");
+  write_info(file, {"carousel weights"}, checkpoint.info(), "/");
   file.set("/", "step", checkpoint.place().step);
-  for (const NamedTensor& tensor : checkpoint.tensors()) {
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     for (const std::string_view group : {"/parameters/", "/buffers/"}) {
       if (!tensor.name.starts_with(group)) continue;
-      file.write<real>(tensor.name.substr(group.size()), tensor.values,
+      const std::vector<real> values = checkpoint.values(tensor.name, tensor.shape);
+      file.write<real>(tensor.name.substr(group.size()), values,
                        {tensor.shape.begin(), tensor.shape.end()});
     }
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/data/sampler.hpp"
 #include "core/plan/agenda.hpp"
 
 namespace carousel {
@@ -78,6 +79,8 @@ struct TrainConfig {
   std::int64_t steps = 0;
   int evaluate_every = 1;      // epochs between evaluations; 0: only at the end
   double label_smoothing = 0;  // part of the target that all classes have alike
+  std::string start = {};      // checkpoint whose weights are the first ones; empty: none
+  bool new_head = false;       // but for the last layer with weights
   OptimizerConfig optimizer;
   LearningRateConfig schedule;
 };
@@ -86,17 +89,22 @@ struct TrainConfig {
 struct CheckpointConfig {
   int every = 1;                 // epochs between checkpoints; 0: not for whole epochs
   std::int64_t every_steps = 0;  // the same in training steps; 0: not for steps
+  double every_minutes = 0;      // the same in time; 0: not for time
   int keep = 2;                  // the newest ones; 0: all
+  bool keep_best = false;        // the one with the best test accuracy, too
 };
 
 /// What all of this says about the pauses of a run.
 [[nodiscard]] inline Agenda agenda_of(const TrainConfig& train, const CheckpointConfig& checkpoint,
-                                      std::int64_t steps_per_epoch) {
-  return {.total_steps = train.steps > 0 ? train.steps : train.epochs * steps_per_epoch,
-          .steps_per_epoch = steps_per_epoch,
+                                      const TrainingOrder& order) {
+  const std::int64_t per_epoch = order.steps_per_epoch();
+  return {.total_steps = train.steps > 0 ? train.steps : train.epochs * per_epoch - order.ahead,
+          .steps_per_epoch = per_epoch,
+          .ahead = order.ahead,
           .evaluation_epochs = train.evaluate_every,
           .checkpoint_epochs = checkpoint.every,
-          .checkpoint_steps = checkpoint.every_steps};
+          .checkpoint_steps = checkpoint.every_steps,
+          .saves_evaluated = checkpoint.keep_best};
 }
 
 /// `[profile]`.

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/device.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/base/copy.hpp"
 #include "core/train/initialise.hpp"
 #include "core/train/rider.hpp"
 #include "core/train/trainer.hpp"
@@ -21,12 +23,68 @@ std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& coun
   return stages;
 }
 
+/// Calls visit(tensor, flat) with each tensor of a stage's layers, one after the other in a flat
+/// vector; returns what lies behind them.
+template <class T, class Visit>
+T* for_each_tensor(const Model& model, const StageMemory& stage, StatePart part, T* flat,
+                   Visit&& visit) {
+  const auto tensors = part == StatePart::buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
+  for (int k = 0; k < stage.layers; ++k) {
+    for (const ParameterSpec& tensor : model.layers[stage.first + k].*tensors) {
+      visit(tensor, flat);
+      flat += tensor.size();
+    }
+  }
+  return flat;
+}
+
+/// Puts a tensor where it lies on the device.
+void fill_tensor([[maybe_unused]] const ExecutionSpace& exec, StatePart part, int state,
+                 const ParameterSpec& tensor, real* flat, const StateSource& source) {
+  const auto size = static_cast<std::size_t>(tensor.size());
+  if constexpr (runs_on_host) {
+    source(part, state, tensor, {flat, size});
+  } else {
+    std::vector<real> copied(size);
+    source(part, state, tensor, copied);
+    copy_to_device(exec, flat, copied);
+  }
+}
+
+/// Shows a tensor that lies on the device, piece by piece; `piece` has all but the numbers.
+void show_tensor([[maybe_unused]] const ExecutionSpace& exec, StatePiece piece, const real* flat,
+                 const StateVisitor& visit) {
+  [[maybe_unused]] std::vector<real> copied;  // from an accelerator
+  const std::int64_t all = piece.spec.size();
+  for (; piece.first < all; piece.first += StatePiece::most) {
+    const auto size = static_cast<std::size_t>(std::min(StatePiece::most, all - piece.first));
+    piece.values = {flat + piece.first, size};
+    if constexpr (!runs_on_host) {
+      copied.resize(size);
+      copy_to_host(exec, copied, flat + piece.first);
+      piece.values = copied;
+    }
+    visit(piece);
+  }
+}
+
 }  // namespace
+
+StateSource first_values(std::uint64_t seed) {
+  return [seed](StatePart part, int, const ParameterSpec& tensor, std::span<real> values) {
+    if (part == StatePart::optimizer)
+      std::ranges::fill(values, real{0});
+    else
+      initialise(tensor, seed, values);
+  };
+}
 
 Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, Hooks hooks)
     : index_(index),
       first_stage_(spec.schedule.buffers(index).first_stage),
       owned_(spec.schedule.buffers(index).owned),
+      copies_(spec.schedule.buffers(index).parameter_copies),
+      states_(spec.memory.optimizer_states),
       memory_(exec, spec.memory, index, spec.schedule.buffers(index)),
       stages_(make_stages(spec, spec.schedule.buffers(index), {exec, memory_.workspace(0)})),
       transport_(spec.transport(index)),
@@ -45,38 +103,51 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .learning_rate = std::move(hooks.learning_rate),
                        .on_step = std::move(hooks.on_step),
                        .on_update = std::move(hooks.on_update),
-                       .on_save = std::move(hooks.on_save),
+                       .wants_pause = spec.wants_pause,
                        .seconds = spec.seconds,
                        .micro_batch_size = spec.train.micro_batch_size,
-                       .seed = spec.seed}) {
+                       .seed = spec.seed,
+                       .first_step = spec.beginning.step}) {
   memory_.add_external(Category::data, prefetcher_.bytes());
   memory_.add_external(Category::communication, transport_->staging_bytes());
-  // theta_{-1} = theta_0
-  for (int version = 0; version > -spec.schedule.buffers(index).parameter_copies; --version) {
-    fill(exec, spec.model, version, [&](const ParameterSpec& parameter, std::span<real> values) {
-      initialise(parameter, spec.seed, values);
-    });
-  }
+  activity_.completes(spec.beginning.step);
+  fill(exec, spec.model, spec.beginning.step,
+       spec.beginning.state ? spec.beginning.state : first_values(spec.seed));
 }
 
 void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
-                  const ParameterSource& source) {
-  std::vector<real> values;
+                  const StateSource& source) {
+  finish(exec, "carousel::train::fill");  // arenas are zeros first
   for (const int j : owned_) {
-    const StageMemory& stage = stages_[j - first_stage_].memory();
-    values.resize(stage.parameter_size + stage.buffer_size);
-    std::span<real> rest(values);
-    for (auto part : {&LayerSpec::parameters, &LayerSpec::buffers}) {
-      for (int k = 0; k < stage.layers; ++k) {
-        for (const ParameterSpec& tensor : model.layers[stage.first + k].*part) {
-          const auto size = static_cast<std::size_t>(tensor.size());
-          source(tensor, rest.first(size));
-          rest = rest.subspan(size);
-        }
-      }
-    }
-    copy_to_device(exec, memory_.parameters(j, version), values);
+    const auto tensors = [&](StatePart part, int state, real* flat) {
+      return for_each_tensor(model, stages_[j - first_stage_].memory(), part, flat,
+                             [&](const ParameterSpec& tensor, real* at) {
+                               fill_tensor(exec, part, state, tensor, at, source);
+                             });
+    };
+    real* behind = tensors(StatePart::parameters, 0, memory_.parameters(j, version));
+    tensors(StatePart::buffers, 0, behind);
+    // Its buffers nobody reads: running statistics follow from the newest ones.
+    if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(j, version - 1));
+    if (memory_.optimizer(j) == nullptr) continue;
+    real* state = memory_.optimizer(j);
+    for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state);
   }
+}
+
+void Device::show(const ExecutionSpace& exec, const Model& model, int stage, std::int64_t version,
+                  const StateVisitor& visit) const {
+  const auto tensors = [&](StatePart part, int state, const real* flat) {
+    return for_each_tensor(model, stages_[stage - first_stage_].memory(), part, flat,
+                           [&](const ParameterSpec& tensor, const real* at) {
+                             show_tensor(exec, {part, state, stage, tensor, 0, {}}, at, visit);
+                           });
+  };
+  const real* behind = tensors(StatePart::parameters, 0, memory_.parameters(stage, version));
+  tensors(StatePart::buffers, 0, behind);
+  if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(stage, version - 1));
+  const real* state = memory_.optimizer(stage);
+  for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state);
 }
 
 void Device::prefetch(const Schedule& schedule, const TrainingOrder& order,

@@ -14,8 +14,44 @@ namespace carousel {
 
 struct TrainerSpec;
 
-/// Puts the values of a parameter or of a buffer where they are wanted.
-using ParameterSource = std::function<void(const ParameterSpec&, std::span<real>)>;
+/// What a tensor of a checkpoint is.
+enum class StatePart : std::uint8_t {
+  parameters,  // theta_t
+  previous,    // theta_{t-1}; cyclic rules only
+  optimizer,   // what it keeps beside parameters
+  buffers      // running statistics that came with theta_t
+};
+
+/// Numbers of a tensor that a run has learned, or some of them, one after the other; on the host,
+/// borrowed.
+struct StatePiece {
+  StatePart part = StatePart::parameters;
+  int state = 0;  // of the optimizer, in the order of optimizer_states()
+  int stage = 0;
+  const ParameterSpec& spec;
+  std::int64_t first = 0;
+  std::span<const real> values;
+
+  /// Most numbers of a piece: what copies from an accelerator pass through, 4 MiB.
+  static constexpr std::int64_t most = (std::int64_t{4} << 20) / std::int64_t{sizeof(real)};
+};
+using StateVisitor = std::function<void(const StatePiece&)>;
+
+/// Puts the numbers of a tensor where they are wanted; `state` as in StatePiece.
+using StateSource = std::function<void(StatePart part, int state, const ParameterSpec& spec,
+                                       std::span<real> values)>;
+
+/// The first values of a training: of parameters and buffers those that the seed gives, of the
+/// optimizer zeros.
+[[nodiscard]] StateSource first_values(std::uint64_t seed);
+
+/// What training begins with: `step` updates are done, and the next one begins at a place of the
+/// data's order.
+struct Beginning {
+  std::int64_t step = 0;
+  EpochPosition place = {};
+  StateSource state = {};  // none: the first values of a training
+};
 
 class Device {
  public:
@@ -25,7 +61,6 @@ class Device {
     std::function<double(std::int64_t)> learning_rate;
     std::function<void(std::int64_t, const StepSums&)> on_step;
     std::function<void(std::int64_t, int, const real*)> on_update;
-    std::function<void(const Action&, std::span<const real>)> on_save;
   };
 
   Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, Hooks hooks);
@@ -44,14 +79,21 @@ class Device {
   void prefetch_evaluation(std::span<const Action> actions, std::int64_t samples, int batch,
                            std::int64_t version);
 
-  /// Replaces the parameters and buffers of one version, of the stages that stay on the device.
-  void fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
-            const ParameterSource& source);
+  /// Shows what a stage has learned that stays on the device, piece by piece: parameters and
+  /// buffers of theta_version, the parameters before, optimizer states.
+  void show(const ExecutionSpace& exec, const Model& model, int stage, std::int64_t version,
+            const StateVisitor& visit) const;
 
  private:
+  /// All that stays on the device and that a training goes on from.
+  void fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
+            const StateSource& source);
+
   int index_;
   int first_stage_;
   std::vector<int> owned_;  // stages whose parameters stay here
+  int copies_;              // of them
+  int states_;              // of the optimizer
   DeviceMemory memory_;
   std::vector<Stage> stages_;
   std::unique_ptr<Transport> transport_;

@@ -23,7 +23,8 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
       buffers_{.frames = std::vector<int>(parts_.schedule.rule().stages())},
       frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
-      digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), frames_.size()) {
+      digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), frames_.size()),
+      known_step_(parts_.first_step - 1) {
   for (const ActionKind kind : computing_kinds) {
     for (std::size_t j = 0; j < frames_.size(); ++j)
       regions_[kind].push_back(fmt::format("carousel::{} of stage {}", to_string(kind), j));
@@ -35,6 +36,7 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
 void Executor::begin(const Segment& segment) {
   training_ = true;
   segment_ = segment;
+  paused_at_ = -1;
   period_ = parts_.schedule.first_period(segment);
   next_ = 0;
   parts_.recorder.begin(parts_.schedule, parts_.device, segment);
@@ -124,9 +126,6 @@ bool Executor::execute(const Action& action) {
       return true;
     case ActionKind::wait:
       return wait(action);
-    case ActionKind::save:
-      save(action);
-      return true;
   }
   fail(ExitCode::internal, "no such action: {}", to_string(action));
 }
@@ -190,8 +189,9 @@ void Executor::forward(const Action& action) {
   parts_.stages[j - counts_.first_stage].forward(exec_, arguments);
   if (!training_ || j < counts_.last_stage || j + 1 == std::ssize(frames_)) return;
   const std::int64_t message = parts_.schedule.spec().activation_bytes[j];
-  write_age(exec_, diverged_at_ < 0 ? -1 : action.step - diverged_at_,
-            rider_of(frames_[j] + stage(j).leaving_offset, message));
+  const auto age = [&](std::int64_t step) { return step < 0 ? -1 : action.step - step; };
+  write_ages(exec_, {.divergence = age(diverged_at_), .pause = age(paused_at_)},
+             rider_of(frames_[j] + stage(j).leaving_offset, message));
 }
 
 void Executor::backward(const Action& action) {
@@ -211,6 +211,7 @@ void Executor::backward(const Action& action) {
     write_rider(exec_, arguments.metrics, rider);
   else
     copy_rider(exec_, rider_of(arguments.d_output, spec.d_activation_bytes[j]), rider);
+  if (parts_.wants_pause()) ask_for_pause(exec_, rider);
   if (j == counts_.first_stage && j > 0)
     copy_rider(exec_, rider, rider_of(arguments.d_input, spec.d_activation_bytes[j - 1]));
 }
@@ -262,32 +263,24 @@ void Executor::learn(std::int64_t step, const real* rider) {
   std::array<real, rider_size> numbers = {};
   copy_to_host(exec_, numbers, rider);
   const StepSums sums{numbers[0], numbers[1], numbers[2], numbers[3]};
-  if (sums.non_finite > 0) stop_after(step);
+  if (sums.non_finite > 0) diverge_at(step);
+  if (sums.pause > 0) pause_at(step);
   parts_.on_step(step, sums);
 }
 
-void Executor::stop_after(std::int64_t diverged) {
+// No device has begun step + decision_lag when it learns of these; all end the segment before it.
+
+void Executor::diverge_at(std::int64_t step) {
   if (diverged_at_ >= 0) return;
-  // No device has begun that step when it learns of this; all end the segment before it.
-  diverged_at_ = diverged;
-  segment_.last = std::min(segment_.last, diverged + decision_lag);
+  diverged_at_ = step;
+  segment_.last = std::min(segment_.last, step + decision_lag);
 }
 
-void Executor::save(const Action& action) {
-  const DeviceMemory& memory = parts_.memory;
-  const int j = action.stage;
-  const auto show = [&](const real* from, std::int64_t numbers) {
-    std::vector<real> piece(static_cast<std::size_t>(numbers));
-    copy_to_host(exec_, piece, from);
-    parts_.on_save(action, piece);
-  };
-  if (action.bytes > 0)
-    return show(memory.gradient(action.buffer), action.bytes / std::int64_t{sizeof(real)});
-  if (action.payload != Payload::optimizer_state)
-    return show(memory.parameters(j, action.version), stage(j).message_size);
-  const std::int64_t size = stage(j).parameter_size;
-  for (std::size_t k = 0; k < optimizer_states(parts_.optimizer).size(); ++k)
-    show(memory.optimizer(j) + static_cast<std::int64_t>(k) * size, size);
+void Executor::pause_at(std::int64_t step) {
+  // A wish of the segment before was heard there.
+  if (paused_at_ >= 0 || step < segment_.first) return;
+  paused_at_ = step;
+  segment_.last = std::min(segment_.last, step + decision_lag);
 }
 
 }  // namespace carousel

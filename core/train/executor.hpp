@@ -27,7 +27,7 @@ struct StepSums {
   double loss = 0;
   double correct = 0;
   double non_finite = 0;
-  double samples = 0;
+  double pause = 0;  // not 0: somebody wants one
 };
 
 /// What an executor works with; all borrowed, and alive as long as it.
@@ -41,13 +41,14 @@ struct ExecutorParts {
   Recorder& recorder;
   Activity& activity;
   const OptimizerConfig& optimizer;
-  std::function<double(std::int64_t)> learning_rate;                  // of an update index
-  std::function<void(std::int64_t, const StepSums&)> on_step;         // a step is complete
-  std::function<void(std::int64_t, int, const real*)> on_update;      // step, stage, theta_{step+1}
-  std::function<void(const Action&, std::span<const real>)> on_save;  // a piece of a collection
+  std::function<double(std::int64_t)> learning_rate;              // of an update index
+  std::function<void(std::int64_t, const StepSums&)> on_step;     // a step is complete
+  std::function<void(std::int64_t, int, const real*)> on_update;  // step, stage, theta_{step+1}
+  std::function<bool()> wants_pause;                              // asked in every backward
   Clock seconds;
   int micro_batch_size = 1;
   std::uint64_t seed = 0;
+  std::int64_t first_step = 0;  // of this process
 };
 
 class Executor {
@@ -56,7 +57,7 @@ class Executor {
 
   /// Begins a segment of training steps.
   void begin(const Segment& segment);
-  /// Begins a list of actions outside training: an evaluation or a collection for a checkpoint.
+  /// Begins a list of actions outside training, such as an evaluation.
   void begin(std::span<const Action> actions);
 
   enum class State : std::uint8_t { blocked, moved, done };
@@ -64,8 +65,8 @@ class Executor {
   /// one time step is over, so that devices of one process take turns in step, or all are done.
   State advance();
 
-  /// The segment, which a step that is no longer finite has shortened: all devices learn of it in
-  /// time to end after the same step.
+  /// The segment, which a step that is no longer finite or somebody's wish for a pause has
+  /// shortened: all devices learn of it in time to end after the same step.
   [[nodiscard]] const Segment& segment() const { return segment_; }
   /// The first step whose loss was not finite, or -1.
   [[nodiscard]] std::int64_t diverged_at() const { return diverged_at_; }
@@ -94,10 +95,10 @@ class Executor {
   void update(const Action& action);
   void start_message(const Action& action);
   bool wait(const Action& action);
-  void save(const Action& action);
   void arrive(const Action& action);
   void learn(std::int64_t step, const real* rider);
-  void stop_after(std::int64_t diverged);
+  void diverge_at(std::int64_t step);
+  void pause_at(std::int64_t step);
 
   [[nodiscard]] StageArguments arguments(const Action& pass);
   [[nodiscard]] std::byte* payload(const Action& action) const;
@@ -123,9 +124,10 @@ class Executor {
   Action action_;
   bool fetched_ = false;
   double blocked_since_ = -1;
-  int samples_ = 0;               // of the batch in hand, outside training
-  std::int64_t known_step_ = -1;  // the newest whose sums are known here
+  int samples_ = 0;          // of the batch in hand, outside training
+  std::int64_t known_step_;  // the newest whose sums are known here
   std::int64_t diverged_at_ = -1;
+  std::int64_t paused_at_ = -1;  // when somebody wanted it, in this segment
   Traffic sent_;
 };
 

@@ -6,7 +6,6 @@
 
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
-#include "core/plan/evaluation.hpp"
 #include "core/train/executor.hpp"
 #include "core/train/rider.hpp"
 
@@ -30,11 +29,6 @@ std::byte* Executor::payload(const Action& action) const {
   const int j = action.stage;
   const bool sends = action.direction == Direction::send;
   const auto bytes = [](auto* data) { return reinterpret_cast<std::byte*>(data); };
-  // A collection is cut into pieces; they land in a gradient buffer.
-  const auto piece = [&](auto* data) {
-    return sends ? bytes(data) + action.source * piece_bytes(parts_.schedule)
-                 : bytes(memory.gradient(action.buffer));
-  };
   switch (action.payload) {
     case Payload::activations:
       if (!sends) return memory.landing(action.buffer);
@@ -45,14 +39,11 @@ std::byte* Executor::payload(const Action& action) const {
     case Payload::total:
       return bytes(memory.gradient(std::max(action.buffer, 0)));
     case Payload::parameters:
-      if (training_) return bytes(memory.parameters(j, action.version));
-      return piece(sends ? memory.parameters(j, action.version) : nullptr);
+      return bytes(memory.parameters(j, action.version));
     case Payload::forward_copy:
     case Payload::backward_copy:
       return bytes(counts_.owns(j) ? memory.parameters(j, action.version)
                                    : memory.travelling(action.buffer));
-    case Payload::optimizer_state:
-      return piece(sends ? memory.optimizer(j) : nullptr);
     case Payload::sums:
       return bytes(sends ? memory.parameters(0, action.version) + stage(0).rider_offset()
                          : memory.gradient(action.buffer));
@@ -131,9 +122,9 @@ void Executor::arrive(const Action& action) {
       return;
     case Payload::activations: {
       if (!training_) return;
-      real age = 0;
-      copy_to_host(exec_, std::span(&age, 1), rider_of(payload(action), action.bytes));
-      if (age >= 0) stop_after(action.step - static_cast<std::int64_t>(age));
+      const Ages ages = read_ages(exec_, rider_of(payload(action), action.bytes));
+      if (ages.divergence >= 0) diverge_at(action.step - ages.divergence);
+      if (ages.pause >= 0) pause_at(action.step - ages.pause);
       return;
     }
     default:

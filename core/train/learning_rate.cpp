@@ -71,4 +71,9 @@ double learning_rate(const LearningRateConfig& config, double base, std::int64_t
   return base;
 }
 
+double learning_rate(const TrainConfig& train, const Agenda& agenda, std::int64_t step) {
+  return learning_rate(train.schedule, train.optimizer.learning_rate, step + agenda.ahead,
+                       agenda.steps_per_epoch, agenda.total_steps + agenda.ahead);
+}
+
 }  // namespace carousel

@@ -16,5 +16,9 @@ namespace carousel {
 /// after the warm-up. Throws Error(usage) for a warm-up with one_cycle, which has its own.
 [[nodiscard]] double learning_rate(const LearningRateConfig& config, double base, std::int64_t t,
                                    std::int64_t steps_per_epoch, std::int64_t total_steps);
+/// The same for a step of a training; where steps had another size before, it is the rate that a
+/// run which always had this one has in that place.
+[[nodiscard]] double learning_rate(const TrainConfig& train, const Agenda& agenda,
+                                   std::int64_t step);
 
 }  // namespace carousel

@@ -46,6 +46,12 @@ struct Sgd {
   }
 };
 
+/// torch.lerp, from the end that is closer: all of a share of 1 is exactly `to`.
+[[nodiscard]] KOKKOS_INLINE_FUNCTION real between(real from, real to, real share) {
+  return share < real(0.5) ? Kokkos::fma(share, to - from, from)
+                           : Kokkos::fma(share - 1, to - from, to);
+}
+
 /// torch.optim.AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101): m and v are means of gradients
 /// and of their squares, which start from zero and are corrected for that.
 struct AdamW {
@@ -78,7 +84,7 @@ struct AdamW {
                                                 real gradient) const {
     const real m_before = first ? 0 : mean[i];
     const real v_before = first ? 0 : square[i];
-    const real m = Kokkos::fma(share1, gradient - m_before, m_before);
+    const real m = between(m_before, gradient, share1);
     const real v = Kokkos::fma(share2, gradient * gradient, beta2 * v_before);
     mean[i] = m;
     square[i] = v;

@@ -30,6 +30,21 @@ struct EvaluationRecord {
   double accuracy = 0;
 };
 
+/// A part of a run: what one start of the program has trained of it.
+struct PartRecord {
+  std::int64_t first_step = 0;  // updates that were done when it began
+  std::int64_t epoch = 0;       // where in the order of the data it began
+  std::int64_t position = 0;    // samples of that epoch that were used before
+  std::int64_t devices = 0;
+  double seconds = 0;  // that the parts before it took, as far as it goes on from them
+};
+
+/// A segment of training as it ended.
+struct SegmentRecord {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
 /// How far an evaluation of theta_step has come; all samples are done when its result is known.
 struct EvaluationProgress {
   std::int64_t step = 0;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/rider.hpp"
 
+#include <array>
+
 #include "core/base/copy.hpp"
 #include "core/base/range.hpp"
 #include "core/plan/stage_memory.hpp"
@@ -24,7 +26,7 @@ void write_rider(const ExecutionSpace& exec, const Metrics* metrics, real* rider
         rider[0] = static_cast<real>(metrics->loss);
         rider[1] = static_cast<real>(metrics->correct);
         rider[2] = static_cast<real>(metrics->non_finite);
-        rider[3] = static_cast<real>(metrics->samples);
+        rider[3] = 0;
       });
 }
 
@@ -34,10 +36,25 @@ void copy_rider(const ExecutionSpace& exec, const real* from, real* to) {
       label, range(exec, rider_size), KOKKOS_LAMBDA(int k) { to[k] = from[k]; });
 }
 
-void write_age(const ExecutionSpace& exec, std::int64_t age, real* rider) {
-  static const std::string label = "carousel::train::write_age";
+void ask_for_pause(const ExecutionSpace& exec, real* rider) {
+  static const std::string label = "carousel::train::ask_for_pause";
   Kokkos::parallel_for(
-      label, range(exec, 1), KOKKOS_LAMBDA(int) { rider[0] = static_cast<real>(age); });
+      label, range(exec, 1), KOKKOS_LAMBDA(int) { rider[3] = 1; });
+}
+
+void write_ages(const ExecutionSpace& exec, const Ages& ages, real* rider) {
+  static const std::string label = "carousel::train::write_ages";
+  Kokkos::parallel_for(
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
+        rider[0] = static_cast<real>(ages.divergence);
+        rider[1] = static_cast<real>(ages.pause);
+      });
+}
+
+Ages read_ages(const ExecutionSpace& exec, const real* rider) {
+  std::array<real, 2> numbers = {};
+  copy_to_host(exec, numbers, rider);
+  return {static_cast<std::int64_t>(numbers[0]), static_cast<std::int64_t>(numbers[1])};
 }
 
 real* rider_of(std::byte* message, std::int64_t bytes) {

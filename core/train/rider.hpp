@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What rides behind every gradient and parameter vector: loss, correct, non-finite and samples, as
-// four numbers that are summed with the gradient. Also copies between host and device.
+// What rides behind every gradient and parameter vector: loss, correct, non-finite and whether
+// somebody wants a pause, as four numbers that are summed with the gradient. Also copies between
+// host and device.
 
+#include <cstdint>
 #include <span>
 
 #include "core/engine/layer.hpp"
@@ -15,9 +17,17 @@ namespace carousel {
 void write_rider(const ExecutionSpace& exec, const Metrics* metrics, real* rider);
 /// From behind the gradient sum to behind the parameters that were made from it.
 void copy_rider(const ExecutionSpace& exec, const real* from, real* to);
+/// Behind a gradient: this device wants a pause.
+void ask_for_pause(const ExecutionSpace& exec, real* rider);
 
-/// Behind activations: how many steps ago the loss was first not finite, or -1.
-void write_age(const ExecutionSpace& exec, std::int64_t age, real* rider);
+/// How many steps ago something was decided that ends a segment; -1: it was not.
+struct Ages {
+  std::int64_t divergence = -1;  // the loss was first not finite
+  std::int64_t pause = -1;       // somebody wanted a pause
+};
+/// Behind activations.
+void write_ages(const ExecutionSpace& exec, const Ages& ages, real* rider);
+[[nodiscard]] Ages read_ages(const ExecutionSpace& exec, const real* rider);
 
 /// The rider of a message that crosses a cut, in its last bytes.
 [[nodiscard]] real* rider_of(std::byte* message, std::int64_t bytes);

@@ -16,54 +16,38 @@ namespace carousel {
 namespace {
 
 TrainingOrder training_order(const TrainerSpec& spec) {
-  return {.samples = spec.dataset.train().samples(),
-          .micro_batches = spec.schedule.rule().micro_batches(),
-          .micro_batch_size = spec.train.micro_batch_size};
-}
-
-/// Shows the flat vector of a stage as the tensors of its layers; returns what lies behind them.
-std::span<const real> show_tensors(const std::function<void(const StateTensor&)>& show,
-                                   const Model& model, const StageMemory& stage, StatePart part,
-                                   int state, std::span<const real> flat) {
-  const auto list = part == StatePart::buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
-  for (int k = 0; k < stage.layers; ++k) {
-    for (const ParameterSpec& tensor : model.layers[stage.first + k].*list) {
-      const auto size = static_cast<std::size_t>(tensor.size());
-      show({part, state, tensor, flat.first(size)});
-      flat = flat.subspan(size);
-    }
-  }
-  return flat;
+  const TrainingOrder order{.samples = spec.dataset.train().samples(),
+                            .micro_batches = spec.schedule.rule().micro_batches(),
+                            .micro_batch_size = spec.train.micro_batch_size};
+  return order.going_on(spec.beginning.step, spec.beginning.place);
 }
 
 }  // namespace
 
 Trainer::Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver& observer)
-    : exec_(exec), spec_(std::move(spec)), observer_(observer) {
+    : exec_(exec),
+      spec_(std::move(spec)),
+      observer_(observer),
+      order_(training_order(spec_)),
+      agenda_(agenda_of(spec_.train, spec_.checkpoint, order_)),
+      result_{.steps = spec_.beginning.step} {
   completed_.reserve(2);
-  agenda_ = agenda_of(spec_.train, spec_.checkpoint, training_order(spec_).steps_per_epoch());
   for (int index : spec_.devices) {
     devices_.push_back(std::make_unique<Device>(
         exec_, spec_, index,
-        Device::Hooks{
-            .total_steps = agenda_.total_steps,
-            .learning_rate =
-                [this](std::int64_t t) {
-                  return learning_rate(spec_.train.schedule, spec_.train.optimizer.learning_rate, t,
-                                       agenda_.steps_per_epoch, agenda_.total_steps);
-                },
-            .on_step =
-                [this, index](std::int64_t step, const StepSums& sums) {
-                  if (index == 0) step_done(step, sums);
-                },
-            .on_update =
-                [this, index](std::int64_t step, int stage, const real* theta) {
-                  if (index == spec_.schedule.owner(stage))
-                    observer_.on_update(index, step, stage, theta,
-                                        spec_.memory.stages[stage].parameter_size);
-                },
-            .on_save = [this](const Action& action,
-                              std::span<const real> piece) { show_piece(action, piece); }}));
+        Device::Hooks{.total_steps = agenda_.total_steps,
+                      .learning_rate =
+                          [this](std::int64_t t) { return learning_rate(spec_.train, agenda_, t); },
+                      .on_step =
+                          [this, index](std::int64_t step, const StepSums& sums) {
+                            if (index == 0) step_done(step, sums);
+                          },
+                      .on_update =
+                          [this, index](std::int64_t step, int stage, const real* theta) {
+                            if (index == spec_.schedule.owner(stage))
+                              observer_.on_update(index, step, stage, theta,
+                                                  spec_.memory.stages[stage].parameter_size);
+                          }}));
   }
 }
 
@@ -81,17 +65,17 @@ void Trainer::step_done(std::int64_t step, const StepSums& sums) {
   const int n = spec_.schedule.rule().micro_batches();
   StepRecord record;
   record.step = step;
-  record.epoch = step / agenda_.steps_per_epoch;
+  const auto samples = static_cast<double>(order_.step_samples());
+  record.epoch = agenda_.epochs_after(step);
   record.loss = sums.loss / n;
-  record.accuracy = sums.samples > 0 ? sums.correct / sums.samples : 0;
-  record.learning_rate = learning_rate(spec_.train.schedule, spec_.train.optimizer.learning_rate,
-                                       step, agenda_.steps_per_epoch, agenda_.total_steps);
+  record.accuracy = sums.correct / samples;
+  record.learning_rate = learning_rate(spec_.train, agenda_, step);
   record.seconds = now;
   // Device 0 may learn of several steps at once, above all at the end of a segment.
   double& before = recent_[segment_steps_ % std::ssize(recent_)];
   const std::int64_t steps = std::min<std::int64_t>(segment_steps_ + 1, std::ssize(recent_));
   const double passed = now - before;
-  record.images_per_second = passed > 0 ? static_cast<double>(steps) * sums.samples / passed : 0;
+  record.images_per_second = passed > 0 ? static_cast<double>(steps) * samples / passed : 0;
   before = now;
   ++segment_steps_;
   completed_.push_back(record);
@@ -135,9 +119,8 @@ TrainingResult Trainer::run() {
 }
 
 void Trainer::run_segment(const Segment& segment) {
-  const TrainingOrder order = training_order(spec_);
   for (const std::unique_ptr<Device>& device : devices_) {
-    device->prefetch(spec_.schedule, order, segment);
+    device->prefetch(spec_.schedule, order_, segment);
     device->executor().begin(segment);
   }
   recent_.fill(spec_.seconds());
@@ -192,7 +175,7 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
   tell_evaluating(version, 0);
   run_lists(lists, version);
 
-  EvaluationRecord record{.step = version, .epoch = version / agenda_.steps_per_epoch};
+  EvaluationRecord record{.step = version, .epoch = agenda_.epochs_after(version)};
   if (devices_.front()->index() != 0) return record;
   std::vector<Metrics> results(batches);
   copy_to_host(exec_, results, devices_.front()->memory().evaluation(0));
@@ -210,44 +193,13 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
   return record;
 }
 
-void Trainer::collect(const std::function<void(const StateTensor&)>& show) {
-  std::vector<std::int64_t> state_bytes;
-  for (const StageMemory& stage : spec_.memory.stages)
-    state_bytes.push_back(spec_.memory.optimizer_states * stage.parameter_size *
-                          std::int64_t{sizeof(real)});
-  show_ = show;
-  run_lists(collection_actions(spec_.schedule, state_bytes, result_.steps));
-  show_ = nullptr;
-  collected_ = {};
-}
-
-/// Pieces come in order, each of which may end a part of a stage and begin the next one.
-void Trainer::show_piece(const Action& action, std::span<const real> piece) {
-  const StageMemory& stage = spec_.memory.stages[action.stage];
-  const bool state = action.payload == Payload::optimizer_state;
-  const auto whole = static_cast<std::size_t>(state ? stage.parameter_size : stage.message_size);
-  collected_.reserve(whole);
-  while (!piece.empty()) {
-    const std::size_t taken = std::min(piece.size(), whole - collected_.size());
-    collected_.insert(collected_.end(), piece.begin(), piece.begin() + taken);
-    piece = piece.subspan(taken);
-    if (collected_.size() < whole) return;
-    show_collected(action);
-    collected_.clear();
+void Trainer::show_state(const StateVisitor& visit) const {
+  for (int j = 0; j < spec_.schedule.rule().stages(); ++j) {
+    for (const std::unique_ptr<Device>& device : devices_) {
+      if (device->index() == spec_.schedule.owner(j))
+        device->show(exec_, spec_.model, j, result_.steps, visit);
+    }
   }
-}
-
-void Trainer::show_collected(const Action& action) {
-  const StageMemory& stage = spec_.memory.stages[action.stage];
-  if (action.payload == Payload::optimizer_state) {
-    show_tensors(show_, spec_.model, stage, StatePart::optimizer, collected_states_, collected_);
-    collected_states_ = (collected_states_ + 1) % spec_.memory.optimizer_states;
-    return;
-  }
-  const bool newest = action.version == action.step;
-  const StatePart part = newest ? StatePart::parameters : StatePart::previous;
-  const auto rest = show_tensors(show_, spec_.model, stage, part, 0, collected_);
-  if (newest) show_tensors(show_, spec_.model, stage, StatePart::buffers, 0, rest);
 }
 
 MeasuredRecord Trainer::measured(int index) const {

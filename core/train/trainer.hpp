@@ -3,7 +3,7 @@
 #pragma once
 
 // Trains a model: divides the run into segments, drives the devices of this process through each,
-// evaluates between them, and collects what a checkpoint holds. What is told about it goes to an
+// evaluates between them, and shows what a checkpoint holds. What is told about it goes to an
 // observer; files are not its business.
 
 #include <array>
@@ -36,6 +36,10 @@ struct TrainerSpec {
   const ProfileConfig& profile;
   std::uint64_t seed = 1;
   std::vector<int> devices;  // of the plan, in this process
+  Beginning beginning = {};
+  /// Whether this process wants the segment to end soon; all devices then end it after the same
+  /// step. Asked in every backward.
+  std::function<bool()> wants_pause = [] { return false; };
   LayerFactory layers;
   std::function<std::unique_ptr<Transport>(int device)> transport;
   Clock seconds;
@@ -61,22 +65,6 @@ class TrainingObserver {
   virtual void on_segment_end(int device, const Recorder& recorder) = 0;
 };
 
-/// What a tensor of a checkpoint is.
-enum class StatePart : std::uint8_t {
-  parameters,  // theta_t
-  previous,    // theta_{t-1}; cyclic rules only
-  optimizer,   // what it keeps beside parameters
-  buffers      // running statistics that came with theta_t
-};
-
-/// A tensor of all that a run has learned; its values are borrowed, on the host.
-struct StateTensor {
-  StatePart part = StatePart::parameters;
-  int state = 0;  // of the optimizer, in the order of optimizer_states()
-  const ParameterSpec& spec;
-  std::span<const real> values;
-};
-
 struct TrainingResult {
   std::int64_t steps = 0;         // updates made, in segments that are over
   std::int64_t diverged_at = -1;  // first step whose loss was not finite
@@ -89,18 +77,17 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
 
-  /// Trains the next segment. False when nothing is left to be trained: all steps are done, or the
-  /// loss is no longer finite.
+  /// Trains the next segment, or as much of it as there is before a pause that somebody wants.
+  /// False when nothing is left to be trained: all steps are done, or the loss is no longer finite.
   bool advance();
   /// Evaluates where that is due behind the segment that is over; false where it is not. By every
   /// process of the run.
   bool evaluate_when_due();
   /// Advances to the end, and evaluates.
   TrainingResult run();
-  /// Brings all that was learned to device 0, stage by stage, and there shows it tensor by tensor:
-  /// of each stage its parameters and buffers, previous parameters, optimizer states. Between
-  /// segments, by every process of the run; on others `show` is not called.
-  void collect(const std::function<void(const StateTensor&)>& show);
+  /// Shows what was learned of the stages that devices of this process own, stage by stage; each
+  /// belongs to one device of the run. Between segments; sends and waits for nothing.
+  void show_state(const StateVisitor& visit) const;
   /// What was measured on a device of this process.
   [[nodiscard]] MeasuredRecord measured(int device) const;
   /// A device of this process.
@@ -110,12 +97,12 @@ class Trainer {
   [[nodiscard]] std::int64_t steps() const { return result_.steps; }
   [[nodiscard]] const TrainingResult& result() const { return result_; }
   [[nodiscard]] const Agenda& agenda() const { return agenda_; }
+  /// How its steps divide epochs.
+  [[nodiscard]] const TrainingOrder& order() const { return order_; }
   /// Evaluates theta_version on /test; the record counts on the process of device 0 only.
   EvaluationRecord evaluate(std::int64_t version);
 
  private:
-  void show_piece(const Action& action, std::span<const real> piece);
-  void show_collected(const Action& action);
   void step_done(std::int64_t step, const StepSums& sums);
   void run_segment(const Segment& segment);
   void tell();
@@ -127,6 +114,7 @@ class Trainer {
   ExecutionSpace exec_;
   TrainerSpec spec_;
   TrainingObserver& observer_;
+  TrainingOrder order_;
   Agenda agenda_;
   TrainingResult result_;
   std::int64_t segment_steps_ = 0;     // completed in this segment
@@ -134,9 +122,6 @@ class Trainer {
   double first_step_seconds_ = -1;
   std::vector<StepRecord> completed_;  // not yet told
   std::vector<std::unique_ptr<Device>> devices_;
-  std::vector<real> collected_;  // one part of a stage; empty but in a collection
-  int collected_states_ = 0;     // of the optimizer, of this stage
-  std::function<void(const StateTensor&)> show_;
 };
 
 }  // namespace carousel

@@ -12,26 +12,26 @@ namespace carousel::blocked {
 namespace {
 
 /// A plane as one long row, if one pixel meets one pixel: short rows fill no register tile.
-bool is_flat(const Window& window, const SampleShape& shape) {
+bool is_flat(const Window& window, const SampleShape& shape, bool reads_images) {
   constexpr int largest = 256;
-  return window == Window{} && (shape.width == 1 || shape.height * shape.width <= largest);
+  return window == Window{} && !reads_images &&
+         (shape.width == 1 || shape.height * shape.width <= largest);
 }
 
 template <class Real>
-Planes<Real> planes_of(const BasicTensor<Real>& tensor, const Window& window) {
+Planes<Real> planes_of(const BasicTensor<Real>& tensor, bool flat) {
   Planes<Real> planes(tensor);
-  if (is_flat(window, tensor.shape)) {
+  if (flat) {
     planes.w *= planes.h;
     planes.h = 1;
   }
   return planes;
 }
 
-Windows output_windows(const Window& window, const SampleShape& out, bool reads_images,
+Windows output_windows(const Window& window, const SampleShape& out, bool flat, bool reads_images,
                        int channels) {
   Windows windows;
   windows.step = window.stride;
-  const bool flat = is_flat(window, out);
   windows.h = flat ? 1 : out.height;
   windows.w = flat ? out.height * out.width : out.width;
   if (reads_images) {  // a row of the window is one tap
@@ -63,7 +63,7 @@ std::vector<Tap> taps_of(const Window& window, int first_y, int first_x) {
   return taps;
 }
 
-std::vector<Windows> input_grids(const Window& window, const SampleShape& in) {
+std::vector<Windows> input_grids(const Window& window, const SampleShape& in, bool flat) {
   std::vector<Windows> grids;
   for (int y = 0; y < std::min(window.stride, in.height); ++y) {
     for (int x = 0; x < std::min(window.stride, in.width); ++x) {
@@ -74,7 +74,7 @@ std::vector<Windows> input_grids(const Window& window, const SampleShape& in) {
       grid.out_step = window.stride;
       grid.out_y = y;
       grid.out_x = x;
-      if (is_flat(window, in)) {
+      if (flat) {
         grid.w *= grid.h;
         grid.h = 1;
       }
@@ -91,6 +91,7 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
       out_(spec.output),
       kind_(spec.is<kind::Linear>() ? kind::Convolution{} : spec.as<kind::Convolution>()),
       reads_images_(spec.inputs.front().format.block == 1),
+      flat_(is_flat(kind_.window, out_, reads_images_)),
       before_(before),
       norm_size_(kind_.normalises ? 2 * std::int64_t{in_.channels} : 0),
       weights_(spec.weights().size()),
@@ -114,13 +115,13 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
     strides_.taps = strides_.tap = window.kernel;
     strides_.channels = in_.channels;
   }
-  windows_ = output_windows(window, out_, reads_images_, in_.channels);
-  if (!reads_images_) grids_ = input_grids(window, in_);
+  windows_ = output_windows(window, out_, flat_, reads_images_, in_.channels);
+  if (!reads_images_) grids_ = input_grids(window, in_, flat_);
 }
 
 template <class Real>
 Planes<Real> Convolution::output_planes(const BasicTensor<Real>& tensor) const {
-  Planes<Real> planes = planes_of(BasicTensor<Real>{tensor.data, tensor.n, out_}, kind_.window);
+  Planes<Real> planes = planes_of(BasicTensor<Real>{tensor.data, tensor.n, out_}, flat_);
   planes.before = before_;
   return planes;
 }
@@ -131,12 +132,12 @@ void Convolution::convolve(const ExecutionSpace& exec, const ForwardArguments& a
   static const std::string label = "carousel::layers::convolution_forward";
   static const std::string pack_label = "carousel::layers::convolution_pack";
   const real* weights = arguments.parameters + norm_size_;
-  const auto x = planes_of(arguments.input, kind_.window);
+  const auto x = planes_of(arguments.input, flat_);
   const auto y = output_planes(arguments.output);
   if (kind_.winograd) {
-    winograd::transform_weights(exec, pack_label, winograd::Direction::output, in_.channels,
-                                out_.channels, weights, workspace());
-    winograd::convolve(exec, label, x, source, workspace(), y, false);
+    winograd::convolve(exec, label,
+                       {winograd::Direction::output, in_.channels, out_.channels, weights}, x,
+                       source, y, false, workspace());
     return;
   }
   const Beginning beginning = {.bias = has_bias_ ? weights + weights_ : nullptr};
@@ -165,7 +166,7 @@ void Convolution::weight_gradient(const ExecutionSpace& exec, const BackwardArgu
   static const std::string label = "carousel::layers::convolution_backward_weight";
   static const std::string bias_label = "carousel::layers::convolution_backward_bias";
   real* d_weights = arguments.d_parameters + norm_size_;
-  const auto x = planes_of(arguments.input, kind_.window);
+  const auto x = planes_of(arguments.input, flat_);
   const auto d_y = output_planes(ConstTensor(arguments.d_output));
   if (has_bias_) bias_gradient(exec, bias_label, d_y, d_weights + weights_);
   if (kind_.winograd)
@@ -184,12 +185,12 @@ void Convolution::input_gradient(const ExecutionSpace& exec, const BackwardArgum
   static const std::string pack_label = "carousel::layers::convolution_backward_pack";
   const real* weights = arguments.parameters + norm_size_;
   const auto d_y = output_planes(ConstTensor(arguments.d_output));
-  const auto d_x = planes_of(arguments.d_input, kind_.window);
+  const auto d_x = planes_of(arguments.d_input, flat_);
   const bool adds = arguments.adds_input;
   if (kind_.winograd) {
-    winograd::transform_weights(exec, pack_label, winograd::Direction::d_input, in_.channels,
-                                out_.channels, weights, workspace());
-    return winograd::convolve(exec, label, d_y, Plain{}, workspace(), d_x, adds);
+    return winograd::convolve(exec, label,
+                              {winograd::Direction::d_input, in_.channels, out_.channels, weights},
+                              d_y, Plain{}, d_x, adds, workspace());
   }
   const WeightStrides strides = {
       .result = strides_.sum, .sum = strides_.result, .taps = strides_.taps};

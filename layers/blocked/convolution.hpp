@@ -42,6 +42,7 @@ class Convolution final : public Layer {
   SampleShape out_;
   kind::Convolution kind_;
   bool reads_images_;  // [n, c, h, w] of files
+  bool flat_;          // planes are one row each
   int before_;
   bool has_bias_;
   std::int64_t norm_size_;  // parameters of the batch norm

@@ -11,10 +11,6 @@
 namespace carousel::blocked {
 namespace {
 
-int vectors_of(int blocks) {
-  return blocks % tile_vectors == 0 ? tile_vectors : 1;
-}
-
 /// Rows of one image, or several whole images: what a task computes.
 struct Work {
   int images;
@@ -152,10 +148,9 @@ void convolve(const ExecutionSpace& exec, const std::string& label, const Window
     const Part part = {segment(input.images(), sets, task / cuts / parts),
                        segment(at->h, parts, task / cuts % parts),
                        segment(groups, cuts, task % cuts)};
-    if (vectors_of(y.blocks) == tile_vectors)
-      run_task<tile_vectors>(*at, input, packed, taps, y, beginning, part, scratch);
-    else
-      run_task<1>(*at, input, packed, taps, y, beginning, part, scratch);
+    with_vectors(y.blocks, [&](auto vectors) {
+      run_task<vectors>(*at, input, packed, taps, y, beginning, part, scratch);
+    });
   });
 }
 

@@ -12,9 +12,6 @@
 namespace carousel::blocked {
 namespace {
 
-/// Numbers of a pixel that meet a register of gradients at once.
-constexpr int depth_rows = registers == 32 ? 8 : 4;
-
 /// Blocks of the input that a task meets with each register of gradients before it fetches the
 /// next one, from a far cache; fewer where threads would have no work. It changes no sum.
 int blocks_at_once(int blocks, int chunks, int threads) {
@@ -37,11 +34,11 @@ template <int Vectors>
 void add_tap(const Windows& windows, const WindowSource& source, int b, const Tap& tap,
              const Segment& rows, const Planes<const real>& d_y, int image, int block,
              bool is_first, real* sums, int results) {
-  const int parts = segments(windows.depth, depth_rows);
+  const int parts = segments(windows.depth, column_rows);
   for (int p = 0; p < parts; ++p) {
     const Segment depth = segment(windows.depth, parts, p);
     real* to = sums + std::int64_t{depth.first} * results;
-    with_rows<depth_rows>(depth.size, [&](auto count) {
+    with_rows<column_rows>(depth.size, [&](auto count) {
       RegisterTile<count, Vectors> tile;
       if (is_first)
         tile.clear();
@@ -126,10 +123,9 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
                   const Segment images = segment(input.images(), chunks, task / sets);
                   const Segment set = segment(blocks, sets, task % sets);
                   real* sums = partial + (std::int64_t{task / sets} * blocks + set.first) * panel;
-                  if (d_y.blocks % tile_vectors == 0)
-                    run_chunk<tile_vectors>(*at, input, d_y, images, set, sums, panel, scratch);
-                  else
-                    run_chunk<1>(*at, input, d_y, images, set, sums, panel, scratch);
+                  with_vectors(d_y.blocks, [&](auto vectors) {
+                    run_chunk<vectors>(*at, input, d_y, images, set, sums, panel, scratch);
+                  });
                 });
   add_chunks(exec, label, chunks, blocks * panel, partial, blocks, windows.depth, d_y.blocks,
              strides, d_weights);

@@ -45,6 +45,26 @@ using LooseLanes [[gnu::aligned(alignof(real)), gnu::may_alias]] = Lanes;
   return value;
 }
 
+/// A product that is rounded before it is added to something. Several kernels make the same
+/// numbers, and without this barrier a compiler decides by the code around which products it fuses
+/// with a sum.
+template <class T>
+[[gnu::always_inline]] inline T rounded(T product) {
+#if defined(__x86_64__)
+  asm("" : "+v"(product));
+#elif defined(__aarch64__)
+  asm("" : "+w"(product));
+#else
+  asm("" : "+m"(product));
+#endif
+  return product;
+}
+
+/// scale x + shift
+[[gnu::always_inline]] inline Lanes affine(const Lanes& x, const Lanes& scale, const Lanes& shift) {
+  return rounded<Lanes>(x * scale) + shift;
+}
+
 /// Zero where x is negative; NaN passes, as in PyTorch.
 [[gnu::always_inline]] inline Lanes rectified(const Lanes& x) {
   return x < Lanes{} ? Lanes{} : x;

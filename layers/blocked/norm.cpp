@@ -24,7 +24,7 @@ void apply(const ExecutionSpace& exec, const Planes<const real>& x,
     const Lanes scale = load(statistics.scale + block * lanes);
     const Lanes shift = load(statistics.shift + block * lanes);
     for (std::int64_t p = 0; p < x.plane_size(); p += lanes) {
-      Lanes value = load(from + p) * scale + shift;
+      Lanes value = affine(load(from + p), scale, shift);
       if constexpr (Adds) value += load(other + p);
       store(to + p, Rectifies ? rectified(value) : value);
     }

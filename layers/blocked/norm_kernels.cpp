@@ -7,12 +7,9 @@
 namespace carousel::blocked {
 namespace {
 
-/// A register's numbers in double.
+/// A register's numbers in double. No function returns one: where it takes two registers, its ABI
+/// differs between processors, which compilers warn of.
 using Wide = double __attribute__((vector_size(lanes * sizeof(double)), aligned(alignof(double))));
-
-[[gnu::always_inline]] inline Wide widened(const Lanes& x) {
-  return __builtin_convertvector(x, Wide);
-}
 
 /// Two sums of one block of channels.
 struct Sums {
@@ -48,8 +45,8 @@ template <Mask By>
 [[gnu::always_inline]] inline Lanes masked(const NormStatistics& saved, int block, const Lanes& x,
                                            const Lanes& d) {
   if constexpr (By == Mask::input)
-    return where_positive(x * load(saved.scale + block * lanes) + load(saved.shift + block * lanes),
-                          d);
+    return where_positive(
+        affine(x, load(saved.scale + block * lanes), load(saved.shift + block * lanes)), d);
   else
     return d;
 }
@@ -65,7 +62,7 @@ void sum_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
     const real* x = tensors.x.plane(image, block);
     const real* y = By == Mask::output ? tensors.y.plane(image, block) : nullptr;
     real* d_y = tensors.d_y.plane(image, block);
-    const Wide mean = widened(load(saved.mean + block * lanes));
+    const Wide mean = __builtin_convertvector(load(saved.mean + block * lanes), Wide);
     Sums sums;
     for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
       const Lanes value = load(x + p);
@@ -74,9 +71,9 @@ void sum_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
         d = where_positive(load(y + p), d);
         store(d_y + p, d);
       }
-      const Wide wide = widened(d);
+      const Wide wide = __builtin_convertvector(d, Wide);
       sums.first += wide;
-      sums.second += wide * (widened(value) - mean);
+      sums.second += wide * (__builtin_convertvector(value, Wide) - mean);
     }
     at(partial, task) = sums;
   });
@@ -96,7 +93,7 @@ void spread_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
     const real* d_y = tensors.d_y.plane(image, block);
     real* d_x = tensors.d_x.plane(image, block);
     const Sums sums = at(partial, block);
-    const Wide inverse = widened(load(saved.inverse + block * lanes));
+    const Wide inverse = __builtin_convertvector(load(saved.inverse + block * lanes), Wide);
     const Lanes of_mean = __builtin_convertvector(sums.first / count, Lanes);
     const Lanes of_variance =
         __builtin_convertvector(sums.second * inverse * inverse / count, Lanes);
@@ -120,7 +117,7 @@ void run_gradient(const ExecutionSpace& exec, const NormGradient& tensors,
   for_each_task(exec, label, tensors.x.blocks, [=](int block) {
     const int c = block * lanes;
     const Sums sums = total(partial, tensors.x, block);
-    const Wide inverse = widened(load(saved.inverse + c));
+    const Wide inverse = __builtin_convertvector(load(saved.inverse + c), Wide);
     store(d_weight + c, __builtin_convertvector(sums.second * inverse, Lanes));
     store(d_weight + channels + c, __builtin_convertvector(sums.first, Lanes));
     store(statistics + c, load(saved.mean + c));
@@ -148,10 +145,10 @@ void batch_statistics(const ExecutionSpace& exec, const Planes<const real>& x, c
   // Sums of squares about some value of the channel lose nothing where its mean is large.
   for_each_task(exec, sum_label, x.images * x.blocks, [=](int task) {
     const real* plane = x.plane(task / x.blocks, task % x.blocks);
-    const Wide pivot = widened(load(x.plane(0, task % x.blocks)));
+    const Wide pivot = __builtin_convertvector(load(x.plane(0, task % x.blocks)), Wide);
     Sums sums;
     for (std::int64_t p = 0; p < x.plane_size(); p += lanes) {
-      const Wide d = widened(load(plane + p)) - pivot;
+      const Wide d = __builtin_convertvector(load(plane + p), Wide) - pivot;
       sums.first += d;
       sums.second += d * d;
     }
@@ -163,7 +160,7 @@ void batch_statistics(const ExecutionSpace& exec, const Planes<const real>& x, c
     const int c = block * lanes;
     const Sums sums = total(partial, x, block);
     const Wide from_pivot = sums.first / count;
-    const Wide mean = widened(load(x.plane(0, block))) + from_pivot;
+    const Wide mean = __builtin_convertvector(load(x.plane(0, block)), Wide) + from_pivot;
     const Wide spread = sums.second / count - from_pivot * from_pivot;
     const Wide variance = spread < 0 ? Wide{} : spread;  // by rounding, where all are equal
     store(to.mean + c, __builtin_convertvector(mean, Lanes));
@@ -178,8 +175,8 @@ void running_statistics(const ExecutionSpace& exec, int channels, const real* we
   static const std::string label = "carousel::layers::norm_forward_running";
   for_each_task(exec, label, channels / lanes, [=](int block) {
     const int c = block * lanes;
-    put_scale(widened(load(running + c)), widened(load(running + channels + c)), weight, channels,
-              c, to);
+    put_scale(__builtin_convertvector(load(running + c), Wide),
+              __builtin_convertvector(load(running + channels + c), Wide), weight, channels, c, to);
   });
 }
 

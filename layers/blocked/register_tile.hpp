@@ -15,6 +15,8 @@ namespace carousel::blocked {
 
 /// Registers side by side in a tile, where there are as many.
 inline constexpr int tile_vectors = 2;
+/// Rows of a tile that adds columns, where more would read more than they compute with.
+inline constexpr int column_rows = registers == 32 ? 8 : 4;
 /// Most rows of a tile: sums, factors and one number take all registers.
 inline constexpr int tile_rows = (registers - tile_vectors - 1) / tile_vectors;
 
@@ -102,6 +104,19 @@ template <int Most, class Function>
         ((rows == R + 1 && (function(std::integral_constant<int, R + 1>()), true)) || ...));
   };
   call(std::make_integer_sequence<int, Most>());
+}
+
+/// Registers side by side in the products with so many blocks, which are a multiple of them.
+[[nodiscard]] constexpr int vectors_of(int blocks) {
+  return blocks % tile_vectors == 0 ? tile_vectors : 1;
+}
+/// Calls function(std::integral_constant<int, vectors_of(blocks)>).
+template <class Function>
+void with_vectors(int blocks, const Function& function) {
+  if (vectors_of(blocks) == tile_vectors)
+    function(std::integral_constant<int, tile_vectors>());
+  else
+    function(std::integral_constant<int, 1>());
 }
 
 /// Part `index` of `count` numbers in equal parts, as far as that goes, of at most `most`.

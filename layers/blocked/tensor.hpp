@@ -54,7 +54,7 @@ struct NormRelu {
   const real* shift;
 
   [[nodiscard]] Lanes operator()(const Lanes& x, int block) const {
-    return rectified(x * load(scale + block * lanes) + load(shift + block * lanes));
+    return rectified(affine(x, load(scale + block * lanes), load(shift + block * lanes)));
   }
 };
 

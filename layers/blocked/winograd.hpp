@@ -16,14 +16,19 @@ namespace carousel::blocked::winograd {
 /// Which factor of Y = W * X a product with the weights gives.
 enum class Direction { output, d_input };
 
-/// Transforms weights [out, in, 3, 3] for convolve() in the same direction, to 36 numbers each:
-/// [36][result / v lanes][sum][v lanes], with v registers side by side.
-void transform_weights(const ExecutionSpace& exec, const std::string& label, Direction direction,
-                       int channels_in, int channels_out, const real* weights, real* transformed);
+/// Weights [channels_out, channels_in, 3, 3] of a layer, for one direction.
+struct Weights {
+  Direction direction;
+  int channels_in;
+  int channels_out;
+  const real* data;
+};
 
-/// y = or += the convolution of source(x) with transformed weights.
+/// y = or += the convolution of source(x) with the weights. How much workspace that takes
+/// core/model/workspace.hpp says.
 template <class Source>
-void convolve(const ExecutionSpace& exec, const std::string& label, const Planes<const real>& x,
-              const Source& source, const real* weights, const Planes<real>& y, bool adds);
+void convolve(const ExecutionSpace& exec, const std::string& label, const Weights& weights,
+              const Planes<const real>& x, const Source& source, const Planes<real>& y, bool adds,
+              real* workspace);
 
 }  // namespace carousel::blocked::winograd

@@ -32,6 +32,11 @@ struct TileGrid {
   }
 };
 
+/// From one tile's numbers of so many blocks to the next's, where they are many.
+[[nodiscard]] inline std::int64_t pitch(int blocks) {
+  return winograd_pitch(blocks * lanes, lanes);
+}
+
 /// Writes B^T d B of one block of channels to to[k * stride], k = 0 .. 35; beyond the image are
 /// zeros.
 template <class Source>

@@ -13,42 +13,50 @@ namespace carousel::blocked::winograd {
 namespace {
 
 /// Channels of the input that meet a register of gradients at once; they divide a block.
-constexpr int channel_rows = registers == 32 ? 8 : 4;
+constexpr int channel_rows = std::min(column_rows, lanes);
+/// Blocks of input and of output whose sums of products a task makes, so that they fit its cache.
+constexpr int group_blocks = 4;
 
-std::int64_t pitch(int blocks) {
-  return winograd_pitch(blocks * lanes, lanes);
-}
+/// Rows of numbers, `row` from one to the next.
+template <class Real>
+struct Rows {
+  Real* data;
+  std::int64_t row;
+};
 
-/// sum[c][k] += the sum over tiles of v[tile][c] w[tile][k], for one block of c and all k.
+/// sum[c][k] = or += the sum over tiles of v[tile][c] w[tile][k], for some blocks of c and of k.
 template <int Vectors>
-void add_products(int tiles, const real* v, std::int64_t v_row, const real* w, int blocks_out,
-                  bool is_first, real* sum) {
-  const std::int64_t row = std::int64_t{blocks_out} * lanes;
-  for (int k = 0; k < blocks_out; k += Vectors) {
-    for (int c = 0; c < lanes; c += channel_rows) {
-      real* to = sum + c * row + k * lanes;
-      RegisterTile<std::min(channel_rows, lanes), Vectors> sums;
+void add_products(int tiles, const Rows<const real>& v, int blocks_in, const Rows<const real>& w,
+                  int blocks_out, bool is_first, const Rows<real>& sum) {
+  for (int k = 0; k < blocks_out * lanes; k += Vectors * lanes) {
+    for (int c = 0; c < blocks_in * lanes; c += channel_rows) {
+      real* to = sum.data + c * sum.row + k;
+      RegisterTile<channel_rows, Vectors> tile;
       if (is_first)
-        sums.clear();
+        tile.clear();
       else
-        sums.fetch(to, row, lanes);
-      sums.add_columns(tiles, v + c, v_row, w + k * lanes, pitch(blocks_out), lanes);
-      sums.put(to, row, lanes);
+        tile.fetch(to, sum.row, lanes);
+      tile.add_columns(tiles, v.data + c, v.row, w.data + k, w.row, lanes);
+      tile.put(to, sum.row, lanes);
     }
   }
 }
 
-/// d_g = G^T sum G, for one block of the output and one of the input.
-void put_gradients(const real* sum, std::int64_t matrix, std::int64_t row, int channels_in,
-                   real* d_weights) {
+/// d_g = G^T sum G, for one block of the output and one of the input, of the sums of all chunks.
+void put_gradients(const Rows<const real>& sum, std::int64_t matrix, int chunks, std::int64_t chunk,
+                   int channels_in, real* d_weights) {
   WeightBlock gradients;
-  for (int c = 0; c < lanes; ++c, sum += row) {
+  for (int c = 0; c < lanes; ++c) {
     Lanes half[3][patch];
     CAROUSEL_UNROLL_ALL
     for (int j = 0; j < patch; ++j) {
       Lanes u[patch];
       CAROUSEL_UNROLL_ALL
-      for (int i = 0; i < patch; ++i) u[i] = load(sum + (i * patch + j) * matrix);
+      for (int i = 0; i < patch; ++i) {
+        const real* from = sum.data + c * sum.row + (i * patch + j) * matrix;
+        u[i] = load(from);
+        for (int k = 1; k < chunks; ++k) u[i] += load(from + k * chunk);
+      }
       Lanes column[3];
       transform_d_weight(u, column);
       CAROUSEL_UNROLL_ALL
@@ -63,48 +71,140 @@ void put_gradients(const real* sum, std::int64_t matrix, std::int64_t row, int c
   gradients.put(d_weights, channels_in);
 }
 
+/// Where the gradients between one block of the output and one of the input begin.
+real* block_of(real* d_weights, int out, int in, int blocks_in) {
+  return d_weights + (std::int64_t{out} * lanes * blocks_in + in) * lanes * WeightBlock::taps;
+}
+
+/// Of chunks of sums of all channels, one after the other.
+void put_all_gradients(const ExecutionSpace& exec, const std::string& label, int blocks_in,
+                       int blocks_out, const real* sums, int chunks, real* d_weights) {
+  const std::int64_t row = std::int64_t{blocks_out} * lanes;
+  const std::int64_t matrix = winograd_matrix(blocks_in * lanes * row, lanes);
+  for_each_task(exec, label, blocks_in * blocks_out, [=](int task) {
+    const int out = task / blocks_in;
+    const int in = task % blocks_in;
+    put_gradients({sums + in * lanes * row + out * lanes, row}, matrix, chunks, products * matrix,
+                  blocks_in * lanes, block_of(d_weights, out, in, blocks_in));
+  });
+}
+
+/// Few channels: a task has the sums of all of them for a chunk of the tiles, of which it
+/// transforms a few at a time, so that nothing leaves the second cache.
+template <int Vectors, class Source>
+void add_chunks(const ExecutionSpace& exec, const std::string& label, const Planes<const real>& x,
+                const Source& source, const Planes<const real>& d_y, real* workspace,
+                real* d_weights) {
+  const TileGrid grid(x.images, x.h, x.w);
+  const int chunks = winograd_chunks(grid.size(), x.blocks * lanes, d_y.blocks * lanes);
+  const int most = winograd_tiles_in_cache(x.blocks * lanes, d_y.blocks * lanes);
+  const std::int64_t v_row = std::int64_t{x.blocks} * lanes;
+  const std::int64_t w_row = std::int64_t{d_y.blocks} * lanes;
+  const std::int64_t v_matrix = winograd_matrix(most * v_row, lanes);
+  const std::int64_t w_matrix = winograd_matrix(most * w_row, lanes);
+  const std::int64_t matrix = winograd_matrix(v_row * w_row, lanes);
+  for_each_task(exec, label, chunks, products * (v_matrix + w_matrix),
+                [=](int task, real* scratch) {
+                  const Segment chunk = segment(grid.size(), chunks, task);
+                  const int parts = segments(chunk.size, most);
+                  real* v = scratch;
+                  real* w = v + products * v_matrix;
+                  real* sum = workspace + task * products * matrix;
+                  for (int p = 0; p < parts; ++p) {
+                    const Segment part = segment(chunk.size, parts, p);
+                    for (int t = 0; t < part.size; ++t) {
+                      const TilePlace at = grid.place(chunk.first + part.first + t);
+                      for (int b = 0; b < x.blocks; ++b)
+                        read_patch(x, source, at, b, v + t * v_row + b * lanes, v_matrix);
+                      for (int b = 0; b < d_y.blocks; ++b)
+                        read_gradient(d_y, at, b, w + t * w_row + b * lanes, w_matrix);
+                    }
+                    for (int k = 0; k < products; ++k) {
+                      add_products<Vectors>(part.size, {v + k * v_matrix, v_row}, x.blocks,
+                                            {w + k * w_matrix, w_row}, d_y.blocks, p == 0,
+                                            {sum + k * matrix, w_row});
+                    }
+                  }
+                });
+  put_all_gradients(exec, label, x.blocks, d_y.blocks, workspace, chunks, d_weights);
+}
+
+/// Many channels: as many tiles as a far cache holds are transformed for all. If they are all, each
+/// task makes the sums of some channels and their gradients, so that no sum leaves its cache.
+template <int Vectors, class Source>
+void add_parts(const ExecutionSpace& exec, const std::string& label, const Planes<const real>& x,
+               const Source& source, const Planes<const real>& d_y, real* workspace,
+               real* d_weights) {
+  const TileGrid grid(x.images, x.h, x.w);
+  const int most = winograd_tiles_at_once(grid.size(), x.blocks * lanes, d_y.blocks * lanes, lanes);
+  const std::int64_t v_row = pitch(x.blocks);
+  const std::int64_t w_row = pitch(d_y.blocks);
+  const std::int64_t v_matrix = winograd_matrix(most * v_row, lanes);
+  const std::int64_t w_matrix = winograd_matrix(most * w_row, lanes);
+  real* v = workspace;
+  real* w = v + products * v_matrix;
+  const auto transform = [&](const Segment& part) {
+    for_each_task(exec, label, part.size, [=](int t) {
+      const TilePlace at = grid.place(part.first + t);
+      for (int b = 0; b < x.blocks; ++b)
+        read_patch(x, source, at, b, v + t * v_row + b * lanes, v_matrix);
+      for (int b = 0; b < d_y.blocks; ++b)
+        read_gradient(d_y, at, b, w + t * w_row + b * lanes, w_matrix);
+    });
+  };
+  const int parts = segments(grid.size(), most);
+  if (parts == 1) {
+    transform({0, grid.size()});
+    constexpr std::int64_t row = group_blocks * lanes;
+    constexpr std::int64_t matrix = winograd_matrix(row * row, lanes);
+    const int groups_in = segments(x.blocks, group_blocks);
+    const int groups_out = segments(d_y.blocks, group_blocks);
+    for_each_task(
+        exec, label, groups_in * groups_out, products * matrix, [=](int task, real* sums) {
+          const int in = task % groups_in * group_blocks;
+          const int out = task / groups_in * group_blocks;
+          const int size_in = std::min(group_blocks, x.blocks - in);
+          const int size_out = std::min(group_blocks, d_y.blocks - out);
+          for (int k = 0; k < products; ++k)
+            add_products<Vectors>(grid.size(), {v + k * v_matrix + in * lanes, v_row}, size_in,
+                                  {w + k * w_matrix + out * lanes, w_row}, size_out, true,
+                                  {sums + k * matrix, row});
+          for (int o = 0; o < size_out; ++o) {
+            for (int i = 0; i < size_in; ++i)
+              put_gradients({sums + i * lanes * row + o * lanes, row}, matrix, 1, 0,
+                            x.blocks * lanes, block_of(d_weights, out + o, in + i, x.blocks));
+          }
+        });
+    return;
+  }
+  real* sums = w + products * w_matrix;
+  const std::int64_t row = std::int64_t{d_y.blocks} * lanes;
+  const std::int64_t matrix = winograd_matrix(x.blocks * lanes * row, lanes);
+  for (int p = 0; p < parts; ++p) {
+    const Segment part = segment(grid.size(), parts, p);
+    transform(part);
+    for_each_task(exec, label, products * x.blocks, [=](int task) {
+      const int k = task / x.blocks;
+      const int in = task % x.blocks;
+      add_products<Vectors>(part.size, {v + k * v_matrix + in * lanes, v_row}, 1,
+                            {w + k * w_matrix, w_row}, d_y.blocks, p == 0,
+                            {sums + k * matrix + in * lanes * row, row});
+    });
+  }
+  put_all_gradients(exec, label, x.blocks, d_y.blocks, sums, 1, d_weights);
+}
+
 }  // namespace
 
 template <class Source>
 void weight_gradient(const ExecutionSpace& exec, const std::string& label,
                      const Planes<const real>& x, const Source& source,
                      const Planes<const real>& d_y, real* workspace, real* d_weights) {
-  const TileGrid grid(x.images, x.h, x.w);
-  const int most = winograd_tiles_at_once(grid.size(), x.blocks * lanes, d_y.blocks * lanes, lanes);
-  const std::int64_t v_matrix = winograd_matrix(most * pitch(x.blocks), lanes);
-  const std::int64_t w_matrix = winograd_matrix(most * pitch(d_y.blocks), lanes);
-  real* v = workspace;
-  real* w = v + products * v_matrix;
-  real* sum = w + products * w_matrix;
-  const std::int64_t row = std::int64_t{d_y.blocks} * lanes;
-  const std::int64_t matrix = winograd_matrix(x.blocks * lanes * row, lanes);
-  const int parts = segments(grid.size(), most);
-  for (int p = 0; p < parts; ++p) {
-    const Segment part = segment(grid.size(), parts, p);
-    for_each_task(exec, label, part.size, [=](int t) {
-      const TilePlace at = grid.place(part.first + t);
-      for (int b = 0; b < x.blocks; ++b)
-        read_patch(x, source, at, b, v + t * pitch(x.blocks) + b * lanes, v_matrix);
-      for (int b = 0; b < d_y.blocks; ++b)
-        read_gradient(d_y, at, b, w + t * pitch(d_y.blocks) + b * lanes, w_matrix);
-    });
-    for_each_task(exec, label, products * x.blocks, [=](int task) {
-      const int k = task / x.blocks;
-      const int b = task % x.blocks;
-      const real* from = v + k * v_matrix + b * lanes;
-      real* to = sum + k * matrix + b * lanes * row;
-      if (d_y.blocks % tile_vectors == 0)
-        add_products<tile_vectors>(part.size, from, pitch(x.blocks), w + k * w_matrix, d_y.blocks,
-                                   p == 0, to);
-      else
-        add_products<1>(part.size, from, pitch(x.blocks), w + k * w_matrix, d_y.blocks, p == 0, to);
-    });
-  }
-  for_each_task(exec, label, x.blocks * d_y.blocks, [=](int task) {
-    const int out = task / x.blocks;
-    const int in = task % x.blocks;
-    put_gradients(sum + in * lanes * row + out * lanes, matrix, row, x.blocks * lanes,
-                  d_weights + (std::int64_t{out} * lanes * x.blocks + in) * lanes * 9);
+  with_vectors(d_y.blocks, [&](auto vectors) {
+    if (winograd_sums_fit(x.blocks * lanes, d_y.blocks * lanes))
+      add_chunks<vectors>(exec, label, x, source, d_y, workspace, d_weights);
+    else
+      add_parts<vectors>(exec, label, x, source, d_y, workspace, d_weights);
   });
 }
 

@@ -111,7 +111,10 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(text, r"\n +0 +1 +8 +86.7 KiB\n")
         self.assertRegex(text, r"activations at once +this plan +36.6 KiB\n")
         self.assertRegex(text, r"sent per step +30 messages, 344.2 KiB in all\n")
-        self.assertRegex(text, r"checkpoint +153.9 KiB; device 0 makes it in 4.5 MiB")
+        # Of 24 tensors, each in whole pages, and of what HDF5 says, which also depends on paths.
+        size = re.search(r"checkpoint +([\d.]+) KiB; each device writes what it owns, without a copy",
+                         text)
+        self.assertTrue(208 < float(size[1]) < 224, size[1])
         # Programs get every byte.
         plan = json.loads(self.run_carousel("plan", deck, ring, "--json").stdout)
         self.assertEqual(plan["bytes"]["parameters"], [52736] * 4)
@@ -189,7 +192,7 @@ class CommandLine(unittest.TestCase):
 
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["help", "plan"],
-                      ["help", "files"], ["help", "faults"], ["help", "rules"],
+                      ["help", "files"], ["help", "faults"], ["help", "restart"], ["help", "rules"],
                       ["help", "exit-codes"], ["help", "help"],
                       ["train", "--help"], ["train", "--help-deck"], ["inspect", "--help"],
                       ["help", "verify"], ["diff", "--help"], ["help", "import"],
@@ -203,7 +206,7 @@ class CommandLine(unittest.TestCase):
         for words in (["help"], ["--help"], ["help", "help"]):
             text = self.run_carousel(*words).stdout
             listed = re.findall(r"^  (\S+) +\S", text.split("Topics of carousel help:\n")[1], re.M)
-            self.assertEqual(listed, ["deck", "rules", "files", "faults", "exit-codes"])
+            self.assertEqual(listed, ["deck", "rules", "files", "faults", "restart", "exit-codes"])
         for topic in listed[1:]:
             self.assertLessEqual(self.run_carousel("help", topic).stdout.count("\n"), 66, topic)
 
@@ -217,9 +220,9 @@ class CommandLine(unittest.TestCase):
         self.assertIn("DECK", self.refused("train"))
         self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
         self.assertIn("table.key=value", self.refused("plan", "x.toml", "frob"))
-        self.assertIn("topics are deck, rules, files, faults, exit-codes",
+        self.assertIn("topics are deck, rules, files, faults, restart, exit-codes",
                       self.refused("help", "frob"))
-        self.assertIn("import: give a command: weights", self.refused("import"))
+        self.assertIn("import: give a command: cifar10, images, weights", self.refused("import"))
         self.assertIn("DECK", self.refused("import", "weights", "a.h5"))
         self.assertIn("eval: unexpected argument \"c\"", self.refused("eval", "a", "b", "c"))
 
@@ -246,7 +249,7 @@ class CommandLine(unittest.TestCase):
 
     def test_wrong_decks(self):
         self.assertIn("No such file", self.refused("plan", "none.toml"))
-        self.assertIn("directory", self.refused("plan", ".", code=74))
+        self.assertIn("is a folder without a run", self.refused("plan", "."))
         self.assertIn("command line: unknown key train.step (did you mean train.steps?)",
                       self.refused("train", "x.toml", "train.step=3"))
         (self.folder / "bad.toml").write_text(DECK.replace("steps", "stpes"))

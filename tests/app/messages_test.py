@@ -52,6 +52,7 @@ MACHINE = ["machine.flops=1e9", "machine.memory_bandwidth=1e10", "machine.node_l
            "machine.network_bandwidth=1e9", "machine.devices_per_node=4"]
 
 HELP = [[], ["train"], ["plan"], ["eval"], ["inspect"], ["verify"], ["diff"], ["import"],
+        ["import", "cifar10"], ["import", "images"],
         ["import", "weights"], ["export"], ["export", "weights"], ["help"], ["deck"],
         ["deck", "data"]]
 
@@ -110,7 +111,8 @@ WRONG_OVERRIDES = [
     ["train.schedule.warmup_epochs=0", "train.schedule.warmup_factor=0.2"],
     ["train.schedule.name=constant", "train.schedule.warmup_epochs=0",
      "train.schedule.per_epoch=true"],
-    ["run.watchdog_seconds=0.5"], ["parallel.placement=model", "parallel.micro_batches=3"],
+    ["run.watchdog_seconds=0.5"], ["run.wall_clock=90"], ["train.new_head=true"],
+    ["parallel.placement=model", "parallel.micro_batches=3"],
     ["profile.steps=1:2:0"], ["model.name=vgg"], ["model.name=vit"], ["parallel.transport=nccl"],
     ["train.optimizer.name=adam"], ["engine.threads=513"], ["machine.flops=1e12"],
     ["parallel.balance=time"], ["parallel.stages=4096", "parallel.slack=0"],

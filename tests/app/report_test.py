@@ -49,6 +49,12 @@ def setUpModule():
     train("pipeline", "train.epochs=2", "parallel.placement=pipeline")
     train("dp", "train.epochs=2", "parallel.rule=dp")
     train("diverged", "train.epochs=2", "train.optimizer.learning_rate=1e6", code=76)
+    train("parts", "train.epochs=1")
+    train("parts", "train.epochs=2", "run.resume=auto", "parallel.placement=pipeline",
+          'profile.steps="30:35"')
+    train("late", "train.epochs=1")
+    train("late", "train.epochs=2", "run.resume=auto", "parallel.placement=pipeline",
+          'profile.steps=""')
     train("none", "train.steps=2", 'profile.steps=""')
 
 
@@ -91,6 +97,16 @@ class Files(unittest.TestCase):
     def test_several_runs_in_one_picture(self):
         self.expect_pictures(report(*(FOLDER / name for name in ("dp", "single", "ring", "single")),
                                     "--output", FOLDER / "all"), FOLDER / "all")
+
+    def test_parts_of_a_run_are_joined_where_they_go_on(self):
+        for name, devices in (("parts", 4), ("late", 1)):
+            run = run_file.read_run(FOLDER / name)
+            self.assertEqual(run.joints, [22])
+            self.assertEqual(len(run.devices), devices)
+            self.assertEqual(run.steps["step"].tolist(), list(range(44)))
+            svg = FOLDER / f"{name}.svg"
+            page.save(page.draw_page([run]), str(svg))
+            self.assertIn(f"joint:{name}:22", svg.read_text())
 
     def test_same_run_same_bytes(self):
         first = (report(FOLDER / "dp/run.h5"), (FOLDER / "dp/report.svg").read_bytes())
@@ -202,7 +218,7 @@ def invented_run(steps, **plan):
                "end": numpy.array(list(steps.values())) + 0.1}
     memory = {"seconds": actions["end"], "activations": 10 * actions["step"]}
     device = run_file.Device(actions, {"direction": numpy.array([], dtype=str)}, memory)
-    return run_file.Run("invented", {}, {}, plan, numpy.array([]), numpy.array([]), {}, {}, [device])
+    return run_file.Run("invented", {}, {}, plan, numpy.array([]), numpy.array([]), {}, {}, [device], [])
 
 
 def progress(name, losses, test_losses):

@@ -23,6 +23,7 @@ import h5py
 import numpy
 
 from dataset import write_dataset
+from engines import engines_in
 
 CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 DECK = PROJECT / "inputs/digits.toml"
@@ -82,6 +83,15 @@ class Training(Run):
                     found = self.parameters(name, group, f"step-{number:08}")
                     for key, value in wanted.items():
                         numpy.testing.assert_array_equal(found[key], value, f"{name} {key}")
+
+    def test_a_checkpoint_is_as_large_as_planned(self):
+        # Weights of more than 2^20 numbers, which HDF5's chunks would round up.
+        words = [*STEADY, "model.widths=[64, 16400, 10]",
+                 "parallel.stages=2", "train.steps=1", "train.epochs="]
+        plan = self.carousel("plan", DECK, "run.output=run", *words).stdout
+        self.train("run", *words)
+        size = (self.folder / "run/checkpoints/last.h5").stat().st_size
+        self.assertRegex(plan, rf"checkpoint +{size / 2**20:.1f} MiB; ")
 
     def test_as_many_checkpoints_as_the_deck_says(self):
         self.train("run", "train.epochs=5", "checkpoint.every=2", "checkpoint.keep=3")
@@ -346,6 +356,18 @@ class Refusals(Run):
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn("rank 3: this rank has another deck", self.complaint(result))
 
+    def test_ranks_must_share_the_run_folder(self):
+        two = [*RING, "parallel.micro_batches=2", "parallel.stages=2", "run.watchdog_seconds=4"]
+        words = [MPIEXEC]
+        for k in range(2):
+            (self.folder / f"node{k}").mkdir()
+            words += [*([":"] if k else []), "-n", "1", "env", "-C", self.folder / f"node{k}",
+                      CAROUSEL, "train", DECK, "run.output=run", *two]
+        result = subprocess.run(words, text=True, capture_output=True, timeout=60)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("rank 1: run.output = run is not the folder that rank 0 made",
+                      self.complaint(result))
+
     def test_data_that_is_not_what_it_should_be(self):
         data = self.folder / "data.h5"
         shutil.copy(PROJECT / "inputs/digits.h5", data)
@@ -404,6 +426,35 @@ class Refusals(Run):
         self.assertEqual(result.stdout, "0\n")
         self.assertIn("done after 66 steps", self.carousel("inspect", "run").stdout)
 
+    def test_programs_read_what_inspect_knows(self):
+        self.train("run", "train.epochs=2")
+        paths = ["run", "run/checkpoints/last.h5", str(DECK.parent / "digits.h5")]
+        run, checkpoint, data = json.loads(self.carousel("inspect", *paths, "--json").stdout)
+        rows = self.carousel("inspect", "run", "--csv", "steps").stdout.split()
+        with h5py.File(self.folder / "run/run.h5") as file:
+            columns = {name: values[:].tolist() for name, values in file["steps"].items()}
+            self.assertEqual(run["steps"], columns)
+            names = rows[0].split(",")
+            self.assertEqual(sorted(names), sorted(columns))
+            table = [[float(word) for word in row.split(",")] for row in rows[1:]]
+            self.assertEqual(table, [list(row) for row in zip(*(columns[name] for name in names))])
+            self.assertEqual(run["evaluations"],
+                             {name: values[:].tolist() for name, values in file["evaluations"].items()})
+            self.assertEqual(run["peak_bytes"]["activations"]["planned"],
+                             file["plan/bytes/activations"][:].tolist())
+            self.assertEqual(run["receipts"], [f"{file[f'receipts/{s}'][-1]:016x}" for s in range(4)])
+            self.assertEqual(run["info"]["deck"], file["info"].attrs["deck"].decode())
+        self.assertEqual((run["kind"], run["status"]["state"], run["plan"]["rule"]),
+                         ("run", "done", "cdp-v2"))
+        self.assertEqual((checkpoint["step"], checkpoint["tensors"]["/parameters/0.weight"]),
+                         (44, [64, 64]))
+        self.assertEqual((data["train_samples"], data["shape"]), (1437, [1, 8, 8]))
+        evaluations = self.carousel("inspect", "run", "--csv", "evaluations").stdout.splitlines()
+        self.assertEqual((evaluations[0], len(evaluations)), ("step,epoch,loss,accuracy", 3))
+        for words in (["run", "--csv", "stages"], ["run", "run", "--csv", "steps"],
+                      ["run", "--csv", "steps", "--json"]):
+            self.assertEqual(self.carousel("inspect", *words, code=2).stdout, "")
+
     def test_a_run_that_cannot_start_leaves_the_former_one(self):
         self.train("run", "train.epochs=1")
         before = self.parameters("run")
@@ -437,10 +488,10 @@ class Refusals(Run):
             (self.folder / "run" / name).write_text("mine")
         self.assertIn("--overwrite", self.refused(2, "run", "train.steps=1"))
         self.assertEqual((self.folder / "run/checkpoints/last.h5").read_text(), "mine")
-        (self.folder / "run/checkpoints/best.h5").write_text("mine")
+        (self.folder / "run/checkpoints/mine.h5").write_text("mine")
         (self.folder / "run/checkpoints/step-best.h5").write_text("mine")
         self.train("run", "train.steps=1", "--overwrite")
-        for name in ("best", "step-best"):
+        for name in ("mine", "step-best"):
             self.assertEqual((self.folder / f"run/checkpoints/{name}.h5").read_text(), "mine")
 
     def test_threads_that_cannot_be(self):
@@ -563,24 +614,24 @@ class Refusals(Run):
         metrics = self.folder / name / "metrics.jsonl"
         return metrics.read_text().count('"kind":"step"') if metrics.exists() else 0
 
-    def begin_training(self):
+    def begin_training(self, *words):
         """Four ranks in a training without end, and their engines."""
         process = subprocess.Popen([MPIEXEC, "-n", "4", CAROUSEL, "train", DECK, *RING,
-                                    "run.output=run", "train.epochs=100000"], cwd=self.folder,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                    "run.output=run", "train.epochs=100000", *words],
+                                   cwd=self.folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.kill)
         metrics = self.folder / "run/metrics.jsonl"
         while not metrics.exists() or metrics.stat().st_size == 0:
             self.assertIsNone(process.poll())
             time.sleep(0.05)
-        engines = [int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*")
-                   if self.works_in(p)]
+        engines = engines_in(self.folder)
         self.assertEqual(len(engines), 4)
         return process, engines
 
     def test_one_line_tells_of_all_disks_that_are_full(self):
-        process, engines = self.begin_training()
+        process, engines = self.begin_training("checkpoint.every=0")  # rank files grow alone
         for engine in engines:
             environment = pathlib.Path(f"/proc/{engine}/environ").read_bytes()
             if b"PMI_RANK=0\0" not in environment:  # which writes metrics all the time
@@ -604,13 +655,6 @@ class Refusals(Run):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         self.assertIn("ended without a word", self.carousel("inspect", "run").stdout)
-
-    def works_in(self, process):
-        try:
-            return ((process / "exe").resolve().name == "carousel-engine"
-                    and (process / "cwd").resolve() == self.folder.resolve())
-        except OSError:
-            return False
 
 
 if __name__ == "__main__":

@@ -236,8 +236,8 @@ void run(const std::string& name, int n, double fraction) {
 
 int main(int argc, char** argv) {
   const Kokkos::ScopeGuard kokkos(argc, argv);
-  if (argc < 3) {
-    std::fputs("roofline MODEL BATCH [FRACTION]\n", stderr);
+  if (argc < 3 || std::atoi(argv[2]) < 1) {
+    std::fputs("roofline MODEL BATCH [FRACTION]: BATCH is a number of images\n", stderr);
     return 2;
   }
   try {

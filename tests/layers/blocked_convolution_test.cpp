@@ -7,6 +7,7 @@
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
 #include "core/model/kernels.hpp"
+#include "tests/layers/heap_counter.hpp"
 #include "tests/layers/single_layer.hpp"
 #include "tests/reference/image_layers.hpp"
 
@@ -16,10 +17,10 @@ namespace {
 using test::Numbers;
 using test::SingleLayer;
 
-/// Channels in blocks; 0 of the input: an image of three channels, as files have it.
+/// Channels in blocks, or an image as files have it.
 struct Case {
   int n;
-  int in;
+  int in;  // blocks; of images: minus their channels, 0 for one
   int height;
   int width;
   int out;
@@ -33,8 +34,8 @@ double tolerance(bool winograd) {
 }
 
 LayerSpec spec_of(const Case& c, bool normalises = false) {
-  const bool image = c.in == 0;
-  const int in = image ? 3 : c.in * vector_block;
+  const bool image = c.in <= 0;
+  const int in = image ? std::max(-c.in, 1) : c.in * vector_block;
   const int out = c.out * vector_block;
   LayerSpec spec = test::image_layer(kind::Convolution{c.window, normalises},
                                      {in, c.height, c.width}, out, c.window);
@@ -88,7 +89,7 @@ TEST_P(BlockedConvolution, Backward) {
 }
 
 TEST_P(BlockedConvolution, NormalisesOnTheWay) {
-  if (GetParam().in == 0) return;  // images of files have no batch norm
+  if (GetParam().in <= 0) return;  // images of files have no batch norm
   const LayerSpec spec = spec_of(GetParam(), true);
   const SampleShape& shape = spec.input();
   const Numbers scale = test::random_numbers(shape.channels, "scale");
@@ -112,54 +113,81 @@ TEST_P(BlockedConvolution, NormalisesOnTheWay) {
             10 * tolerance_);
 }
 
+/// The first time threads of the host make room for their caches' worth.
+TEST_P(BlockedConvolution, TakesNothingFromTheHeap) {
+  const bool image = GetParam().in <= 0;
+  for (const bool normalises : {false, true}) {
+    if (image && normalises) continue;
+    const LayerSpec spec = spec_of(GetParam(), normalises);
+    SingleLayer layer(spec, n_, test::random_numbers(spec.parameter_size(), "w"));
+    (void)layer.forward(x_);
+    if (image)
+      layer.backward_without_input(d_y_);
+    else
+      (void)layer.backward(d_y_);
+    const ExecutionSpace exec;
+    const test::HeapCounter heap;
+    layer.repeat(exec);
+    heap.pause();
+    EXPECT_EQ(heap.allocations(), 0) << (normalises ? "behind a norm" : "alone");
+  }
+}
+
 /// Direct sums for shapes of residual networks and for what may sit badly in a tile, then
 /// Winograd's, of which no image has a whole number of tiles but two.
 std::vector<Case> cases() {
   constexpr Window three = {3, 1, 1};
   return {
-      {2, 0, 17, 15, 1, {7, 2, 3}},    // stem of ImageNet
-      {2, 0, 12, 12, 2, three},        // stem of CIFAR
-      {4, 1, 8, 8, 1, three},          // inside a group
-      {2, 4, 8, 8, 3, three},          // an odd number of registers
-      {2, 1, 8, 8, 2, {3, 2, 1}},      // from group to group
-      {2, 1, 8, 8, 2, {1, 2, 0}},      // its shortcut
-      {2, 1, 9, 7, 2, {1, 2, 0}},      //
-      {2, 4, 5, 5, 8, {1, 1, 0}},      // bottleneck
-      {2, 2, 17, 16, 1, {1, 1, 0}},    // long rows
-      {1, 1, 1, 1, 1, three},          // one number in padding
-      {1, 1, 7, 7, 1, {7, 1, 0}},      // one window
-      {3, 1, 2, 2, 1, {7, 1, 3}},      // images smaller than the kernel
-      {2, 1, 11, 13, 2, {3, 3, 0}},    // stride 3, odd sizes
-      {1, 1, 8, 8, 1, {1, 3, 0}},      // most pixels are never seen
-      {2, 1, 7, 9, 2, {3, 2, 0}},      // the last row and column are never seen
-      {2, 1, 6, 6, 1, {1, 2, 3}},      // windows of nothing but padding
-      {37, 1, 4, 4, 1, three},         // many small images
-      {1, 1, 34, 29, 2, three},        // one large image
-      {3, 2, 3, 3, 2, {3, 2, 1}},      //
-      {2, 1, 8, 8, 1, three, true},    // whole tiles
-      {3, 2, 4, 4, 2, three, true},    // one tile
-      {2, 1, 7, 7, 2, three, true},    //
-      {2, 3, 9, 14, 3, three, true},   // odd numbers of registers
-      {1, 1, 1, 1, 1, three, true},    // one number in padding
-      {1, 2, 2, 3, 1, three, true},    //
-      {1, 2, 34, 29, 4, three, true},  // one large image
-      {70, 1, 5, 4, 1, three, true},   // many small images
-      {2, 16, 6, 6, 8, three, true},   // many channels
+      {2, -3, 17, 15, 1, {7, 2, 3}},    // stem of ImageNet
+      {2, -3, 12, 12, 2, three},        // stem of CIFAR
+      {2, 0, 8, 8, 1, {1, 1, 0}},       // pixels one by one
+      {33, -20, 8, 8, 2, {4, 4, 0}},    // more channels than a register has numbers
+      {4, 1, 8, 8, 1, three},           // inside a group
+      {2, 4, 8, 8, 3, three},           // an odd number of registers
+      {2, 1, 8, 8, 2, {3, 2, 1}},       // from group to group
+      {2, 1, 8, 8, 2, {1, 2, 0}},       // its shortcut
+      {2, 1, 9, 7, 2, {1, 2, 0}},       //
+      {2, 4, 5, 5, 8, {1, 1, 0}},       // bottleneck
+      {2, 2, 17, 16, 1, {1, 1, 0}},     // long rows
+      {1, 1, 1, 1, 1, three},           // one number in padding
+      {1, 1, 7, 7, 1, {7, 1, 0}},       // one window
+      {3, 1, 2, 2, 1, {7, 1, 3}},       // images smaller than the kernel
+      {2, 1, 11, 13, 2, {3, 3, 0}},     // stride 3, odd sizes
+      {1, 1, 8, 8, 1, {1, 3, 0}},       // most pixels are never seen
+      {2, 1, 7, 9, 2, {3, 2, 0}},       // the last row and column are never seen
+      {2, 1, 6, 6, 1, {1, 2, 3}},       // windows of nothing but padding
+      {37, 1, 4, 4, 1, three},          // many small images
+      {1, 1, 34, 29, 2, three},         // one large image
+      {3, 2, 3, 3, 2, {3, 2, 1}},       //
+      {2, 1, 8, 8, 1, three, true},     // whole tiles
+      {3, 2, 4, 4, 2, three, true},     // one tile
+      {2, 1, 7, 7, 2, three, true},     //
+      {2, 3, 9, 14, 3, three, true},    // odd numbers of registers
+      {1, 1, 1, 1, 1, three, true},     // one number in padding
+      {1, 2, 2, 3, 1, three, true},     //
+      {1, 2, 34, 29, 4, three, true},   // one large image
+      {70, 1, 5, 4, 1, three, true},    // many small images
+      {2, 16, 6, 6, 8, three, true},    // many channels
+      {300, 16, 2, 1, 9, three, true},  // and many tiles
+      {1, 4, 68, 66, 4, three, true},   // several turns of a cache
   };
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& instance) {
   const auto& [n, in, height, width, out, window, winograd] = instance.param;
-  return fmt::format("n{}c{}h{}w{}to{}k{}s{}p{}{}", n, in, height, width, out, window.kernel,
-                     window.stride, window.padding, winograd ? "winograd" : "");
+  return fmt::format("n{}c{}{}h{}w{}to{}k{}s{}p{}{}", n, in <= 0 ? "image" : "", std::abs(in),
+                     height, width, out, window.kernel, window.stride, window.padding,
+                     winograd ? "winograd" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, BlockedConvolution, testing::ValuesIn(cases()), name_of);
 
 // A micro-batch may be cut anywhere: an evaluation's last one is short.
 TEST(BlockedConvolutions, GiveSamplesTheSameBitsInAnyCompany) {
-  for (const bool winograd : {false, true}) {
-    const Case whole = {9, 2, 10, 6, 2, {3, 1, 1}, winograd};
+  constexpr Window three = {3, 1, 1};
+  // By Winograd, threads share tiles where these are many, and channels where they are few.
+  for (const Case& whole : {Case{9, 2, 10, 6, 2, three}, Case{9, 2, 10, 6, 2, three, true},
+                            Case{30, 8, 10, 6, 8, three, true}}) {
     const LayerSpec spec = spec_of(whole);
     const Numbers w = test::random_numbers(spec.parameter_size(), "w");
     const Numbers x = test::random_numbers(whole.n * spec.input().size(), "x");

@@ -6,6 +6,7 @@
 // What a backward must overwrite or must not touch holds marks before, the workspace always; what
 // is right is known elsewhere.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -39,7 +40,8 @@ class SingleLayer {
               const Numbers& buffers = {})
       : spec_(spec),
         n_(n),
-        workspace_(marked(spec.workspace_bytes(n) / std::int64_t{sizeof(real)})),
+        working_(spec.workspace_bytes(n) / std::int64_t{sizeof(real)}),
+        workspace_(marked(working_ + guard)),
         layer_(make_layer(spec, n, engine())),
         parameters_(to_device(parameters)),
         buffers_(to_device(buffers)),
@@ -54,30 +56,33 @@ class SingleLayer {
     second_ = to_device(in_blocks(second, second_shape(), spec_.inputs.back().format, n_));
     y_ = marked(n_ * spec_.output.size());
     Kokkos::deep_copy(workspace_, mark);
-    layer_->forward(ExecutionSpace(), {.input = {x_.data(), n_, spec_.input()},
-                                       .output = {y_.data(), n_, spec_.output},
-                                       .parameters = parameters_.data(),
-                                       .second = {second_.data(), n_, second_shape()},
-                                       .saved = reinterpret_cast<std::byte*>(saved_.data()),
-                                       .buffers = buffers_.data(),
-                                       .training = training});
+    layer_->forward(ExecutionSpace(), forward_arguments(training));
+    check_guard();
     return from_blocks(to_host(y_), spec_.output, spec_.output_format, n_);
   }
 
   /// The gradient of the input, added to `others` where there are such.
   Numbers backward(const Numbers& d_y, const std::optional<Numbers>& others = {}) {
     const TensorFormat& format = spec_.inputs[0].format;
-    const Device<real> d_x = others ? to_device(in_blocks(*others, spec_.input(), format, n_))
-                                    : marked(n_ * spec_.input().size());
-    run_backward(d_y, d_x.data(), others.has_value());
-    return from_blocks(to_host(d_x), spec_.input(), format, n_);
+    d_x_ = others ? to_device(in_blocks(*others, spec_.input(), format, n_))
+                  : marked(n_ * spec_.input().size());
+    run_backward(d_y, others.has_value());
+    return from_blocks(to_host(d_x_), spec_.input(), format, n_);
   }
   /// After backward: what is left of the gradient of the output.
   [[nodiscard]] Numbers d_output() const {
     return from_blocks(to_host(d_output_), spec_.output, spec_.output_format, n_);
   }
   /// As the first layer of a model, where nobody wants the gradient of the input.
-  void backward_without_input(const Numbers& d_y) { run_backward(d_y, nullptr, false); }
+  void backward_without_input(const Numbers& d_y) {
+    d_x_ = {};
+    run_backward(d_y, false);
+  }
+  /// What forward and backward did last, and nothing else, for who counts what a layer takes.
+  void repeat(const ExecutionSpace& exec) {
+    layer_->forward(exec, forward_arguments(true));
+    layer_->backward(exec, backward_arguments(false));
+  }
 
   [[nodiscard]] Numbers d_parameters() const { return to_host(d_parameters_); }
   [[nodiscard]] Numbers statistics() const { return to_host(statistics_); }
@@ -90,36 +95,57 @@ class SingleLayer {
     return numbers;
   }
 
-  void run_backward(const Numbers& d_y, real* d_x, bool adds) {
+  void run_backward(const Numbers& d_y, bool adds) {
     d_output_ = to_device(in_blocks(d_y, spec_.output, spec_.output_format, n_));
     Kokkos::deep_copy(workspace_, mark);
     Kokkos::deep_copy(d_parameters_, mark);
     Kokkos::deep_copy(statistics_, mark);
-    layer_->backward(ExecutionSpace(), {.input = {x_.data(), n_, spec_.input()},
-                                        .output = {y_.data(), n_, spec_.output},
-                                        .d_output = {d_output_.data(), n_, spec_.output},
-                                        .d_input = {d_x, n_, spec_.input()},
-                                        .parameters = parameters_.data(),
-                                        .d_parameters = d_parameters_.data(),
-                                        .adds_input = adds,
-                                        .saved = reinterpret_cast<std::byte*>(saved_.data()),
-                                        .statistics = statistics_.data()});
-    Kokkos::fence("carousel::test::backward");
+    layer_->backward(ExecutionSpace(), backward_arguments(adds));
+    check_guard();
   }
 
+  [[nodiscard]] ForwardArguments forward_arguments(bool training) const {
+    return {.input = {x_.data(), n_, spec_.input()},
+            .output = {y_.data(), n_, spec_.output},
+            .parameters = parameters_.data(),
+            .second = {second_.data(), n_, second_shape()},
+            .saved = reinterpret_cast<std::byte*>(saved_.data()),
+            .buffers = buffers_.data(),
+            .training = training};
+  }
+  [[nodiscard]] BackwardArguments backward_arguments(bool adds) const {
+    return {.input = {x_.data(), n_, spec_.input()},
+            .output = {y_.data(), n_, spec_.output},
+            .d_output = {d_output_.data(), n_, spec_.output},
+            .d_input = {d_x_.data(), n_, spec_.input()},
+            .parameters = parameters_.data(),
+            .d_parameters = d_parameters_.data(),
+            .adds_input = adds,
+            .saved = reinterpret_cast<std::byte*>(saved_.data()),
+            .statistics = statistics_.data()};
+  }
   [[nodiscard]] SampleShape second_shape() const {
     return spec_.inputs.size() == 2 ? spec_.inputs[1].shape : SampleShape{};
   }
   [[nodiscard]] Engine engine() const {
     auto* bytes = reinterpret_cast<std::byte*>(workspace_.data());
-    return {.exec = {}, .workspace = {bytes, workspace_.size() * sizeof(real)}};
+    return {.exec = {}, .workspace = {bytes, static_cast<std::size_t>(working_) * sizeof(real)}};
   }
+  /// What is planned for a workspace must do.
+  void check_guard() const {
+    const Numbers all = to_host(workspace_);
+    EXPECT_TRUE(std::all_of(all.begin() + working_, all.end(), [](real x) { return x == mark; }))
+        << spec_.name << " writes behind its workspace of " << working_ << " numbers";
+  }
+
+  static constexpr std::int64_t guard = std::int64_t{1} << 18;
 
   LayerSpec spec_;
   int n_;
-  Device<real> workspace_;
+  std::int64_t working_;    // numbers of the workspace
+  Device<real> workspace_;  // and a guard behind them
   std::unique_ptr<Layer> layer_;
-  Device<real> x_, second_, y_, d_output_, parameters_, buffers_, saved_, d_parameters_,
+  Device<real> x_, second_, y_, d_output_, d_x_, parameters_, buffers_, saved_, d_parameters_,
       statistics_;
 };
 

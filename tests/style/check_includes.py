@@ -17,6 +17,7 @@ ALLOWED = {
     "core/base": "",
     "core/model": "base",
     "core/data": "base model",
+    "core/import": "base data model",
     "core/engine": "base model",
     "core/plan": "base model",
     "core/proof": "base model plan",
@@ -39,7 +40,7 @@ PLAIN_TRAIN = re.compile(r"core/train/(config|initialise|learning_rate|records|s
 # What computes; everything else only thinks and must load on a login node.
 ENGINE = re.compile(
     r"core/base/(add|copy|range|view)\.hpp|core/(engine|train)/|layers/|comm/|tests/|jobscripts/"
-    r"|app/(engine(?!_process)|ranks|run_observer)")
+    r"|app/(engine(?!_process)|pauses|ranks|run_observer|run_start|state_files)")
 
 # (what, included name, the files that may include it)
 FOREIGN = (
@@ -49,6 +50,8 @@ FOREIGN = (
     ("NCCL", re.compile(r"nccl\.h$"), re.compile(r"comm/")),
     ("CUDA", re.compile(r"cu(da|dnn|blas)[A-Za-z_]*\.h"),
      re.compile(r"layers/vendor/|comm/|jobscripts/")),
+    ("a codec", re.compile(r"j(peglib|error)\.h$|png\.h$"), re.compile(r"core/data/picture\.cpp")),
+    ("libarchive", re.compile(r"archive(_entry)?\.h$"), re.compile(r"core/import/source\.cpp")),
     ("HDF5", re.compile(r"hdf5\.h$|H5[A-Za-z]*public\.h$"),
      re.compile(r"core/base/hdf5")),
 )

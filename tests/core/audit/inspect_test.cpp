@@ -15,8 +15,7 @@
 #include <sstream>
 
 #include "core/base/text.hpp"
-#include "core/state/checkpoint.hpp"
-#include "tests/core/record/sample_run.hpp"
+#include "tests/core/state/sample_checkpoint.hpp"
 #include "tests/core/support.hpp"
 
 namespace carousel {
@@ -90,9 +89,8 @@ TEST(Inspect, TellsAboutACheckpoint) {
   testing::write_sample_run(folder.path(), 8);
   EXPECT_THAT(inspect(folder.path().string()), Not(HasSubstr("checkpoints")));
   const std::vector<real> values(6);
-  CheckpointWriter writer(testing::sample_info(), {40, 2, 4, 16}, {.tensors = 1});
-  writer.add({"/parameters/0.weight", {2, 3}, values});
-  writer.save(folder.path(), 2);
+  const std::vector<testing::NamedTensor> tensors = {{"/parameters/0.weight", {2, 3}, values}};
+  testing::save_checkpoint(folder.path(), {40, 2, 0, 4, 16, 1}, tensors, 2);
   EXPECT_THAT(inspect(folder / "checkpoints/last.h5"),
               AllOf(HasSubstr("40 steps done, epoch 2, 4 micro-batches of 16"),
                     ContainsRegex("/parameters/0.weight +\\[2, 3\\]")));

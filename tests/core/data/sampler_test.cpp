@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "tests/core/support.hpp"
@@ -90,6 +91,60 @@ TEST(TrainingOrder, StepsTileAnEpochAndDropTheIncompleteOne) {
           next += b;
           EXPECT_LE(next, 250);
         }
+      }
+    }
+  }
+}
+
+TEST(TrainingOrder, GoingOnWithTheSameStepsChangesNothing) {
+  const TrainingOrder order{.samples = 250, .micro_batches = 4, .micro_batch_size = 16};
+  for (std::int64_t begin = 0; begin < 9; ++begin) {
+    const TrainingOrder rest = order.going_on(begin, order.locate(begin, 0));
+    EXPECT_EQ(rest.ahead, 0);
+    for (std::int64_t t = begin; t < 12; ++t) {
+      EXPECT_EQ(rest.locate(t, 3).epoch, order.locate(t, 3).epoch);
+      EXPECT_EQ(rest.locate(t, 3).first, order.locate(t, 3).first);
+    }
+  }
+}
+
+/// Trains `steps` of each order in turn, each going on where the one before ended, and returns how
+/// often every position of every epoch was used.
+std::vector<std::vector<int>> uses(const std::vector<std::pair<TrainingOrder, int>>& parts) {
+  std::vector<std::vector<int>> count;
+  std::int64_t step = 0;
+  EpochPosition at;
+  for (const auto& [plain, steps] : parts) {
+    const TrainingOrder order = plain.going_on(step, at);
+    for (const std::int64_t end = step + steps; step < end; ++step) {
+      for (int i = 0; i < order.micro_batches; ++i) {
+        const EpochPosition place = order.locate(step, i);
+        count.resize(static_cast<std::size_t>(place.epoch) + 1,
+                     std::vector<int>(static_cast<std::size_t>(order.samples)));
+        for (std::int64_t k = 0; k < order.micro_batch_size; ++k)
+          ++count[place.epoch].at(static_cast<std::size_t>(place.first + k));
+      }
+    }
+    at = order.locate(step, 0);
+  }
+  return count;
+}
+
+TEST(TrainingOrder, OtherStepsUseTheRestOfTheEpochOnce) {
+  const auto order = [](int n, int b) {
+    return TrainingOrder{.samples = 250, .micro_batches = n, .micro_batch_size = b};
+  };
+  for (const int first : {1, 2, 3, 4, 7}) {
+    for (const int second : {0, 1, 5, 11}) {
+      // Of 64, 30 and 77 samples; sizes change in one epoch or in several.
+      const auto all = uses({{order(4, 16), first}, {order(2, 15), second}, {order(7, 11), 9}});
+      for (std::size_t e = 0; e + 1 < all.size(); ++e) {
+        // All but an incomplete last step.
+        const auto used = std::ranges::find(all[e], 0) - all[e].begin();
+        EXPECT_GT(used, 250 - 77);
+        EXPECT_TRUE(
+            std::all_of(all[e].begin(), all[e].begin() + used, [](int k) { return k == 1; }));
+        EXPECT_TRUE(std::all_of(all[e].begin() + used, all[e].end(), [](int k) { return k == 0; }));
       }
     }
   }

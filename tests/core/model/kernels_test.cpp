@@ -6,6 +6,8 @@
 
 #include "core/model/kernels.hpp"
 
+#include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -53,6 +55,18 @@ TEST(Kernels, ChangeNoParameter) {
       check_tensors(chosen);
     }
   }
+}
+
+TEST(Kernels, ArePortableWhereFeaturesFillNoBlocks) {
+  ModelConfig config = {.name = "vit", .depth = 1, .patch = 4, .width = 4 * block, .heads = 4};
+  const Model even = choose_kernels(build_model(config, cifar, 10), {block});
+  EXPECT_EQ(even.portable_because, "");
+  config.heads = 8;
+  const Model odd = choose_kernels(build_model(config, cifar, 10), {block});
+  EXPECT_THAT(odd.portable_because,
+              ::testing::HasSubstr(
+                  fmt::format("has {} features per head, no multiple of {}", block / 2, block)));
+  EXPECT_EQ(odd.layers.front().output_format.block, 1);
 }
 
 TEST(Kernels, FuseNormsWithTheirNeighbours) {

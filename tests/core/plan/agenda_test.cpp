@@ -64,6 +64,22 @@ TEST(Agenda, EvaluationsToComeAreThoseThatCome) {
   }
 }
 
+TEST(Agenda, EpochsGoOnWhereStepsHadAnotherSizeBefore) {
+  // 20 steps of half the size were two epochs; the 21st is the first of the third.
+  const Agenda agenda{.total_steps = 35,
+                      .steps_per_epoch = 5,
+                      .ahead = -10,
+                      .evaluation_epochs = 1,
+                      .checkpoint_epochs = 2};
+  EXPECT_EQ(agenda.epochs(), 5);
+  EXPECT_EQ(agenda.epochs_after(24), 2);
+  EXPECT_EQ(agenda.epochs_after(25), 3);
+  EXPECT_EQ(agenda.segment_at(20).last, 25);
+  EXPECT_FALSE(agenda.saves_after(25));
+  EXPECT_TRUE(agenda.saves_after(30));
+  EXPECT_EQ(agenda.evaluations_beyond(20), 3);
+}
+
 TEST(Agenda, OnlyTheEndIsCertain) {
   const Agenda agenda{.total_steps = 20, .steps_per_epoch = 10};
   EXPECT_THAT(ends(agenda, [&](auto t) { return agenda.saves_after(t); }), ElementsAre(20));

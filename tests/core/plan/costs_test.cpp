@@ -80,7 +80,6 @@ TEST(Costs, AddsRooflinesLayerByLayer) {
   EXPECT_EQ(of(ActionKind::accumulate, 0), 3);
   EXPECT_EQ(of(ActionKind::update, 0), 7);
   EXPECT_EQ(of(ActionKind::release, 0), 0);
-  EXPECT_EQ(of(ActionKind::save, 0), 0);
 }
 
 }  // namespace

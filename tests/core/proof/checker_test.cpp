@@ -78,7 +78,7 @@ Mutation mutate(Lists& lists, std::mt19937& random) {
   };
   if (kind == "payload") code(at->payload, static_cast<int>(Payload::metrics));
   if (kind == "direction") code(at->direction, static_cast<int>(Direction::send));
-  if (kind == "kind") code(at->kind, static_cast<int>(ActionKind::save));
+  if (kind == "kind") code(at->kind, static_cast<int>(ActionKind::broadcast));
   return mutation;
 }
 

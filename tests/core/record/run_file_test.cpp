@@ -194,13 +194,13 @@ TEST(RunFile, AGivenFileIsReadAndNoOther) {
 TEST(RunFile, AnOpenReaderDoesNotDisturbTheRun) {
   const TemporaryFolder folder;
   create_run_folder(folder.path(), false);
-  RunFile run(folder.path(), testing::sample_info());
+  RunFile run(folder.path(), {testing::sample_info()}, testing::sample_history());
   const std::vector<StepRecord> steps(3);
-  run.append({.steps = steps});
+  run.append(steps);
   run.publish();
   {
     const hdf5::File reader = hdf5::File::open(folder / "run.h5");
-    run.append({.steps = steps});
+    run.append(steps);
     run.publish();
     EXPECT_EQ(reader.read<double>("/steps/loss").size(), 3U);
   }
@@ -222,15 +222,15 @@ std::int64_t written_bytes() {
 std::int64_t bytes_of_run(int segments) {
   const TemporaryFolder folder;
   create_run_folder(folder.path(), false);
-  RunFile run(folder.path(), testing::sample_info());
-  RankFile rank(folder.path(), 0, testing::sample_info());
+  RunFile run(folder.path(), {testing::sample_info()}, testing::sample_history());
+  RankFile rank(folder.path(), 0, {testing::sample_info()});
   const std::vector<StepRecord> steps(20);
   const std::vector<std::uint64_t> digests(20);
   const std::vector<StageReceipts> receipts{{0, digests}};
   const std::vector<ActionRecord> actions(160);
   const std::int64_t before = written_bytes();
   for (int k = 0; k < segments; ++k) {
-    run.append({.steps = steps});
+    run.append(steps);
     rank.append({.actions = actions, .receipts = receipts}, {});
     run.publish();
     rank.publish();
@@ -250,14 +250,14 @@ constexpr int rows_per_segment = 100;
 
 /// Records segments for ever, and says through a pipe how many it has published.
 [[noreturn]] void record_until_killed(const std::filesystem::path& folder, int pipe) {
-  RunFile run(folder, testing::sample_info());
+  RunFile run(folder, {testing::sample_info()}, testing::sample_history());
   std::vector<StepRecord> steps(rows_per_segment);
   for (std::int64_t segment = 0;; ++segment) {
     for (int k = 0; k < rows_per_segment; ++k) {
       steps[k].step = segment * rows_per_segment + k;
       steps[k].loss = static_cast<double>(steps[k].step) / 4;
     }
-    run.append({.steps = steps});
+    run.append(steps);
     run.publish();
     if (::write(pipe, &segment, sizeof segment) < 0) ::_exit(1);
     ::usleep(1000);  // or a reader on a busy machine would be overtaken by a hundred segments

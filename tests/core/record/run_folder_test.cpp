@@ -64,7 +64,7 @@ bool is_kept(const std::string& name) {
 TEST(RunFolder, DeletesNoNameThatARunDoesNotWrite) {
   for (const char* name :
        {"run.log", "my.h5", "run.h5.bak", "ranks/mine.h5", "ranks/000.h5", "ranks/0000.h5.old",
-        "ranks/last.h5", "checkpoints/best.h5", "checkpoints/step-7.h5", "checkpoints/0000.h5",
+        "ranks/last.h5", "checkpoints/mine.h5", "checkpoints/step-7.h5", "checkpoints/0000.h5",
         "checkpoints/step-0000000x.h5", "checkpoints/.partial"})
     EXPECT_TRUE(is_kept(name)) << name;
   for (const char* name : {"trace.json", "status.json.partial", "ranks/0007.h5",

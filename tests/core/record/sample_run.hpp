@@ -50,22 +50,28 @@ inline PlanRecord sample_plan() {
   return plan;
 }
 
+/// Of a run that has just begun.
+inline RunHistory sample_history() {
+  return {.steps = {}, .evaluations = {}, .parts = {PartRecord{.devices = 2}}};
+}
+
 /// Writes everything, segments of one step; `receipt` is stage 1's digest after step 1.
 inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t receipt,
                              int steps_made = 2) {
   create_run_folder(folder, false);
-  RunFile run(folder, sample_info());
+  RunFile run(folder, {sample_info()}, sample_history());
   run.write_plan(sample_plan());
   run.link(2, std::vector<StageOwner>{{1, {"0.weight"}}, {0, {}}});
-  RankFile first(folder, 0, sample_info()), second(folder, 1, sample_info());
+  RankFile first(folder, 0, {sample_info()}), second(folder, 1, {sample_info()});
   MetricsLog log(folder);
   for (int t = 0; t < steps_made; ++t) {
     const std::vector<StepRecord> steps{{t, 0, 2.5 - t, 0.5, 0.05, 1.0 + t, 64}};
-    const std::vector<EvaluationRecord> evaluations{{t + 1, 0, 2.0 - t, 0.75 + 0.125 * t}};
+    const EvaluationRecord evaluation{t + 1, 0, 2.0 - t, 0.75 + 0.125 * t};
     const std::vector<std::int64_t> samples{10 * t, 10 * t + 1, 10 * t + 2, 10 * t + 3};
     log.write(steps[0]);
-    log.write(evaluations[0]);
-    run.append({steps, evaluations, samples, 2, 2});
+    log.write(evaluation);
+    run.append(steps);
+    run.append(evaluation);
 
     const std::vector<ActionRecord> actions{{"forward", t, 0, 0, t - 1, 0.5, 0.75}};
     const std::vector<MessageRecord> messages{{"total", "send", t, 1, 0, 1, 100, 0, 1, 0.25}};
@@ -78,8 +84,9 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
     MeasuredRecord measured{
         .messages_sent = 3 * (t + 1), .bytes_sent = 300 * (t + 1), .first_step_seconds = 0.5};
     measured.peak_bytes[static_cast<std::size_t>(Category::activations)] = 2048;
-    first.append({actions, messages, memory, kept_first, {}}, measured);
-    second.append({{}, {}, {}, kept_second, audit}, measured);
+    const SegmentRecord segment{t, t + 1};
+    first.append({segment, actions, messages, memory, kept_first, {}, {samples, 2, 2}}, measured);
+    second.append({segment, {}, {}, {}, kept_second, audit, {}}, measured);
   }
   run.publish();
   for (RankFile* file : {&first, &second}) file->publish();

@@ -107,7 +107,7 @@ TEST(Profile, ColumnsOfDifferentLengthAreRefused) {
   file.append_strings("/actions/kind", std::vector<const char*>{"forward", "backward"});
   file.append<std::int64_t>("/actions/step", std::vector<std::int64_t>{1});
   file.close();
-  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)read_profile(folder.path(), 0); }),
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)read_profile(folder.path(), 0, 0); }),
               HasSubstr("/actions/step has 1 rows"));
 }
 

@@ -3,7 +3,7 @@
 
 // Checkpoints: exact, whole or refused, and safe from full disks.
 
-#include "core/state/checkpoint.hpp"
+#include "core/state/checkpoint_writer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <numeric>
 
 #include "core/base/random.hpp"
-#include "tests/core/record/sample_run.hpp"
+#include "tests/core/state/sample_checkpoint.hpp"
 #include "tests/core/support.hpp"
 
 // HDF5 1.10 leaks where it refuses a damaged file; that is not ours to find here.
@@ -29,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::failure;
 using ::testing::HasSubstr;
+using testing::NamedTensor;
 using ::testing::SizeIs;
 using testing::TemporaryFolder;
 
@@ -39,22 +40,21 @@ class CheckpointTest : public ::testing::Test {
     std::iota(weight_.begin(), weight_.end(), real(0.25));
   }
 
-  void save(std::int64_t step, int keep = 2) const {
+  void save(std::int64_t step, int keep = 2, std::int64_t most = INT64_MAX) const {
     const std::vector<NamedTensor> tensors{
-        {"/parameters/0.weight", {20, 30}, weight_},
-        {"/parameters/0.bias", {20}, std::span(weight_).first(20)},
-        {"/previous/0.weight", {20, 30}, weight_},
-        {"/optimizer/momentum/0.weight", {600}, weight_},
+        {"/parameters/0.weight", {20, 30}, small_},
+        {"/parameters/0.bias", {20}, small_.first(20)},
+        {"/previous/0.weight", {20, 30}, small_},
+        {"/optimizer/momentum/0.weight", {6000}, weight_},
     };
-    CheckpointWriter writer(testing::sample_info(), {step, 3, 4, 16}, {.tensors = 4});
-    for (const NamedTensor& tensor : tensors) writer.add(tensor);
-    writer.save(folder_.path(), keep);
+    testing::save_checkpoint(folder_.path(), {step, 3, 7, 4, 16, 99}, tensors, keep, most);
   }
 
   [[nodiscard]] std::string last() const { return folder_ / "checkpoints/last.h5"; }
 
   TemporaryFolder folder_;
-  std::vector<real> weight_ = std::vector<real>(600);
+  std::vector<real> weight_ = std::vector<real>(6000);
+  std::span<const real> small_ = std::span(weight_).first(600);
 };
 
 TEST_F(CheckpointTest, ComesBackBitForBit) {
@@ -62,13 +62,16 @@ TEST_F(CheckpointTest, ComesBackBitForBit) {
   const Checkpoint checkpoint(last());
   EXPECT_EQ(checkpoint.place().step, 17);
   EXPECT_EQ(checkpoint.place().epoch, 3);
+  EXPECT_EQ(checkpoint.place().position, 7);
   EXPECT_EQ(checkpoint.place().micro_batches, 4);
   EXPECT_EQ(checkpoint.place().micro_batch_size, 16);
+  EXPECT_EQ(checkpoint.place().data, 99U);
   EXPECT_EQ(checkpoint.info().deck, testing::sample_info().deck);
   EXPECT_THAT(checkpoint.tensors(), SizeIs(4));
   const std::vector<std::int64_t> shape{20, 30};
-  const std::span<const real> values = checkpoint.values("/parameters/0.weight", shape);
-  EXPECT_TRUE(std::equal(values.begin(), values.end(), weight_.begin(), weight_.end()));
+  const std::vector<real> values = checkpoint.values("/parameters/0.weight", shape);
+  EXPECT_TRUE(std::ranges::equal(values, small_));
+  checkpoint.check();
 
   const std::vector<std::int64_t> other{30, 20};
   EXPECT_THAT(
@@ -76,6 +79,56 @@ TEST_F(CheckpointTest, ComesBackBitForBit) {
       HasSubstr("has shape [20, 30], the model needs [30, 20]"));
   EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)checkpoint.values("/parameters/x", other); }),
               HasSubstr("/parameters/x is missing"));
+}
+
+TEST_F(CheckpointTest, TheSizeOfPiecesDoesNotMatter) {
+  save(17);
+  const std::vector<std::byte> whole = read_file(last());
+  save(17, 2, 7);
+  EXPECT_EQ(read_file(last()), whole);
+}
+
+// As ranks do: one begins and finishes, each puts its own, digests are summed.
+TEST_F(CheckpointTest, SeveralProcessesMakeOneFile) {
+  save(17);
+  const std::vector<std::byte> whole = read_file(last());
+  CheckpointLayout layout;
+  layout.add("/parameters/0.weight", {20, 30});
+  layout.add("/parameters/0.bias", {20});
+  layout.add("/previous/0.weight", {20, 30});
+  layout.add("/optimizer/momentum/0.weight", {6000});
+  const std::string path = folder_ / "checkpoints/step-00000099.h5";
+  CheckpointWriter first(path, layout);
+  CheckpointWriter second(path, layout);
+  first.begin();
+  first.put("/parameters/0.weight", 0, small_);
+  second.put("/parameters/0.bias", 0, small_.first(20));
+  second.put("/optimizer/momentum/0.weight", 0, weight_);
+  first.put("/previous/0.weight", 0, small_);
+  first.sync();
+  second.sync();
+  std::ranges::transform(first.digests(), second.digests(), first.digests().begin(), std::plus<>());
+  first.finish(testing::sample_info(), {17, 3, 7, 4, 16, 99});
+  EXPECT_EQ(read_file(path), whole);
+}
+
+TEST_F(CheckpointTest, WhatWasNotFinishedIsNotThere) {
+  save(1);
+  {
+    CheckpointLayout layout;
+    layout.add("/parameters/x", {6000});
+    CheckpointWriter writer(folder_ / "checkpoints/step-00000002.h5", layout);
+    writer.begin();
+    writer.put("/parameters/x", 0, weight_);
+    writer.sync();
+    EXPECT_FALSE(fs::exists(folder_ / "checkpoints/step-00000002.h5"));
+    EXPECT_THAT(
+        failure(ExitCode::bad_data,
+                [&] { const Checkpoint torn(folder_ / "checkpoints/step-00000002.h5.partial"); }),
+        HasSubstr("the file is damaged or incomplete"));
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "checkpoints"), {}), 2);
+  EXPECT_EQ(Checkpoint(last()).place().step, 1);
 }
 
 TEST_F(CheckpointTest, KeepsAsManyAsItIsTold) {
@@ -133,9 +186,10 @@ TEST_F(CheckpointTest, DamageIsFoundWhereverItIs) {
       ASSERT_EQ(checkpoint.info().deck, testing::sample_info().deck) << "bit " << bit;
       ASSERT_EQ(checkpoint.place().step, 1) << "bit " << bit;
       ASSERT_THAT(checkpoint.tensors(), SizeIs(4)) << "bit " << bit;
-      for (const NamedTensor& tensor : checkpoint.tensors())
-        ASSERT_TRUE(std::equal(tensor.values.begin(), tensor.values.end(), weight_.begin()))
-            << "bit " << bit;
+      for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+        const std::vector<real> values = checkpoint.values(tensor.name, tensor.shape);
+        ASSERT_TRUE(std::equal(values.begin(), values.end(), weight_.begin())) << "bit " << bit;
+      }
     } catch (const Error& error) {
       ASSERT_EQ(error.code(), ExitCode::bad_data) << error.what();
       ASSERT_THAT(error.what(), HasSubstr(spoilt));
@@ -170,20 +224,29 @@ std::int64_t heap_in_use() {
   return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
 }
 
-TEST_F(CheckpointTest, TakesNoMoreMemoryThanItSays) {
-  for (const std::int64_t tensors : {1, 100}) {
-    const std::vector<real> values(static_cast<std::size_t>(1'000'000 / tensors));
-    const CheckpointSize size{.tensors = tensors,
-                              .bytes = tensors * std::ssize(values) * std::int64_t{sizeof(real)}};
-    const std::int64_t before = heap_in_use();
-    CheckpointWriter writer(testing::sample_info(), {1, 1, 1, 1}, size);
+// Tensors just above 2^20 numbers, and many small ones.
+TEST_F(CheckpointTest, HasTheSizeItSaysAndTakesNoCopy) {
+  for (const std::int64_t tensors : {3, 200}) {
+    const std::int64_t side = tensors > 100 ? 8 : 1030;
+    const std::vector<real> values(static_cast<std::size_t>(side * side));
+    CheckpointLayout layout;
     for (std::int64_t k = 0; k < tensors; ++k)
-      writer.add({fmt::format("/parameters/{}", k), {std::ssize(values)}, values});
-    EXPECT_LE(heap_in_use() - before, size.file_bytes() + CheckpointWriter::library_bytes);
-    writer.save(folder_.path(), 1);
-    const auto bytes = static_cast<std::int64_t>(fs::file_size(last()));
-    EXPECT_GT(bytes, size.bytes);
-    EXPECT_LE(bytes, size.file_bytes());
+      layout.add(fmt::format("/parameters/{}", k), {side, side});
+    const CheckpointPlace place{1, 1, 1, 1, 1, 1};
+    const std::int64_t size = layout.file_bytes(testing::sample_info(), place);
+    const std::int64_t content = tensors * side * side * std::int64_t{sizeof(real)};
+    EXPECT_GE(size, content);
+    EXPECT_LE(size, content + 4096 * (2 + 2 * tensors));
+    const std::string path = folder_ / "checkpoints/step-00000001.h5";
+    const std::int64_t before = heap_in_use();
+    CheckpointWriter writer(path, layout);
+    writer.begin();
+    for (const CheckpointTensor& tensor : layout.tensors()) writer.put(tensor.name, 0, values);
+    writer.sync();
+    EXPECT_LE(heap_in_use() - before, 1 << 18);
+    writer.finish(testing::sample_info(), place);
+    EXPECT_EQ(static_cast<std::int64_t>(fs::file_size(path)), size);
+    Checkpoint(path).check();
   }
 }
 
@@ -221,13 +284,13 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheFormerOne) {
 }
 
 TEST_F(CheckpointTest, AFullDiskLeavesTheFormerRunFile) {
-  RunFile run(folder_.path(), testing::sample_info());
+  RunFile run(folder_.path(), {testing::sample_info()}, testing::sample_history());
   run.publish();
   const auto size = fs::file_size(folder_ / "run.h5");
   {
     const FileSizeLimit limit(size);
     const std::vector<StepRecord> steps(2000);
-    run.append({.steps = steps});
+    run.append(steps);
     EXPECT_THAT(failure(ExitCode::input_output, [&] { run.publish(); }), HasSubstr("run.h5"));
   }
   EXPECT_EQ(fs::file_size(folder_ / "run.h5"), size);

@@ -216,7 +216,7 @@ inline void expect_same(const Snapshot& actual, const Snapshot& expected) {
   expect_same(actual.buffers, expected.buffers);
 }
 
-/// Checkpoints of whole runs; on processes without device 0 they are empty.
+/// Checkpoints of whole runs.
 inline void expect_same(const std::vector<Snapshot>& actual,
                         const std::vector<Snapshot>& expected) {
   EXPECT_GT(expected.size(), 1U);

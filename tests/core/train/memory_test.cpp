@@ -162,7 +162,7 @@ std::vector<bool> planned_words(const SmallRun& run, int device) {
                    std::int64_t{sizeof(real)});
       }
       if (static_cast<int>(j) != leaves_from) continue;
-      // Behind what was made here lies what passes by, and the rider's word.
+      // Behind what was made here lies what passes by, and the rider's words.
       const std::int64_t message = frame + stage.leaving_offset;
       const auto mark = [&](std::int64_t offset, std::int64_t size) {
         std::fill_n(words.begin() + (message + offset) / std::int64_t{sizeof(real)}, size, true);
@@ -172,7 +172,7 @@ std::vector<bool> planned_words(const SmallRun& run, int device) {
         if (tensor.made.stage < static_cast<int>(j))
           mark(tensor.offset, tensor.bytes / std::int64_t{sizeof(real)});
       }
-      mark(next.input_bytes, 1);
+      mark(next.input_bytes, 2);
     }
   }
   return words;

@@ -96,6 +96,20 @@ TEST(AdamW, IsThatOfPyTorch) {
   }
 }
 
+// Without a mean, every step is the sign of its own gradient, as far as epsilon lets it.
+TEST(AdamW, ForgetsAllWithoutShares) {
+  const OptimizerConfig config = {.kind = OptimizerKind::adamw,
+                                  .learning_rate = 1,
+                                  .weight_decay = 0,
+                                  .beta1 = 0,
+                                  .beta2 = 0,
+                                  .epsilon = 1e-30};
+  Updates updates({0, 0}, 1);
+  updates.step(config, {real(1e6), real(-1e6)});
+  updates.step(config, {real(-1e-6), real(1e-6)});
+  for (const real theta : updates.theta()) EXPECT_NEAR(theta, 0, 1e-6);
+}
+
 TEST(AdamW, EqualsPlainLoops) {
   const OptimizerConfig config = {
       .kind = OptimizerKind::adamw, .learning_rate = 0.01, .weight_decay = 0.02};

@@ -31,12 +31,13 @@ struct SmallDeck {
 
 /// A named copy of a tensor.
 struct HostTensor {
+  int stage = 0;
   std::string name;
   std::vector<std::int64_t> shape;
   std::vector<real> values;
 };
 
-/// What a checkpoint holds; empty but on the process of device 0.
+/// What a checkpoint holds of the stages that devices of this process own.
 struct Snapshot {
   std::int64_t step = 0;
   std::vector<HostTensor> parameters, previous, optimizer, buffers;
@@ -45,18 +46,28 @@ struct Snapshot {
 [[nodiscard]] inline Snapshot snapshot(Trainer& trainer) {
   Snapshot result;
   result.step = trainer.steps();
-  trainer.collect([&](const StateTensor& tensor) {
-    std::vector<HostTensor>& part = tensor.part == StatePart::parameters  ? result.parameters
-                                    : tensor.part == StatePart::previous  ? result.previous
-                                    : tensor.part == StatePart::optimizer ? result.optimizer
-                                                                          : result.buffers;
-    part.push_back(
-        {tensor.spec.name, tensor.spec.shape, {tensor.values.begin(), tensor.values.end()}});
+  trainer.show_state([&](const StatePiece& piece) {
+    std::vector<HostTensor>& part = piece.part == StatePart::parameters  ? result.parameters
+                                    : piece.part == StatePart::previous  ? result.previous
+                                    : piece.part == StatePart::optimizer ? result.optimizer
+                                                                         : result.buffers;
+    if (piece.first == 0) part.push_back({piece.stage, piece.spec.name, piece.spec.shape, {}});
+    std::vector<real>& values = part.back().values;
+    values.insert(values.end(), piece.values.begin(), piece.values.end());
   });
   return result;
 }
 
-/// Trains to the end and collects every checkpoint.
+/// What a device of the schedule owns of it.
+[[nodiscard]] inline Snapshot owned_by(int device, const Schedule& schedule, Snapshot all) {
+  for (std::vector<HostTensor>* part :
+       {&all.parameters, &all.previous, &all.optimizer, &all.buffers})
+    std::erase_if(*part,
+                  [&](const HostTensor& tensor) { return schedule.owner(tensor.stage) != device; });
+  return all;
+}
+
+/// Trains to the end and keeps every checkpoint.
 [[nodiscard]] inline std::vector<Snapshot> train_and_save(Trainer& trainer) {
   std::vector<Snapshot> saved;
   for (bool more = true; more;) {
@@ -87,7 +98,7 @@ class SmallRun final : public TrainingObserver {
  public:
   /// All devices of the plan in this process, or the one named.
   SmallRun(const ExecutionSpace& exec, const Dataset& dataset, const SmallDeck& deck,
-           const Process* process = nullptr)
+           const Process* process = nullptr, const Beginning& beginning = {})
       : first_here_(process == nullptr ? 0 : process->device),
         deck_(deck),
         description_(model_of(deck, dataset)),
@@ -97,7 +108,7 @@ class SmallRun final : public TrainingObserver {
         schedule_(schedule_spec(deck.parallel, stages_)),
         memory_(plan_memory(memory_spec(dataset, process), stages_, schedule_)),
         hub_(exec, schedule_.groups(), 64 * schedule_.devices(), [this] { return seconds(); }),
-        trainer_(exec, trainer_spec(dataset, process), *this) {
+        trainer_(exec, trainer_spec(dataset, process, beginning), *this) {
     check_schedule(schedule_);
     story_.receipts.assign(schedule_.devices(),
                            std::vector<std::vector<std::uint64_t>>(stages_.size()));
@@ -123,6 +134,8 @@ class SmallRun final : public TrainingObserver {
                                                                              const real*) {};
   std::function<void(const EvaluationProgress&)> after_part = [](const EvaluationProgress&) {};
   std::function<void(int, const Recorder&)> after_segment = [](int, const Recorder&) {};
+  /// Asked in every backward of every device.
+  std::function<bool()> wants_pause = [] { return false; };
   /// Replaces the clock, which otherwise counts how often it was asked.
   std::function<double()> seconds = [this] { return static_cast<double>(++ticks_); };
 
@@ -167,7 +180,8 @@ class SmallRun final : public TrainingObserver {
             .staged_messages = process != nullptr && !runs_on_host};
   }
 
-  [[nodiscard]] TrainerSpec trainer_spec(const Dataset& dataset, const Process* process) {
+  [[nodiscard]] TrainerSpec trainer_spec(const Dataset& dataset, const Process* process,
+                                         const Beginning& beginning) {
     std::vector<int> devices(process != nullptr ? 1 : schedule_.devices());
     std::iota(devices.begin(), devices.end(), first_here_);
     const auto connect = [this, process](int device) {
@@ -185,6 +199,8 @@ class SmallRun final : public TrainingObserver {
             .profile = deck_.profile,
             .seed = 5,
             .devices = devices,
+            .beginning = beginning,
+            .wants_pause = [this] { return wants_pause(); },
             .layers = make_layer,
             .transport = connect,
             .seconds = [this] { return seconds(); }};

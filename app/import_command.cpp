@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Data sets from pictures and published batches. No engine is needed.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "app/commands.hpp"
+#include "app/complaint.hpp"
+#include "app/deck.hpp"
+#include "app/progress_line.hpp"
+#include "core/import/cifar10.hpp"
+#include "core/import/picture_layout.hpp"
+#include "core/import/pictures.hpp"
+#include "core/import/source.hpp"
+
+namespace carousel {
+namespace {
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) fail(ExitCode::input_output, "{}: no such file", path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) continue;
+    if (std::ranges::find(lines, line) != lines.end())
+      fail(ExitCode::usage, "{}: {} is in it twice", path, line);
+    lines.push_back(line);
+  }
+  if (lines.empty()) fail(ExitCode::usage, "{}: it names no class", path);
+  return lines;
+}
+
+/// Names bad pictures on standard error, not all of very many.
+void list(const std::vector<BadFile>& bad) {
+  constexpr std::size_t most = 20;
+  for (const BadFile& file : std::span(bad).first(std::min(most, bad.size())))
+    fmt::print(stderr, "bad: {}: {}\n", printable(file.path), printable(file.reason));
+  if (bad.size() > most) fmt::print(stderr, "bad: and {} more\n", bad.size() - most);
+}
+
+ImportResult import_from(const ImportDataArguments& arguments, const Source& source,
+                         ProgressLine& line) {
+  const auto or_else = [](const std::string& given, const std::string& otherwise) {
+    return given.empty() ? otherwise : given;
+  };
+  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const ImportOptions options = {
+      .workers = arguments.workers > 0 ? arguments.workers : cores,
+      .skip_bad = arguments.skip_bad,
+      .source = or_else(arguments.source,
+                        arguments.cifar10 ? "CIFAR-10, Krizhevsky 2009, Learning Multiple Layers "
+                                            "of Features from Tiny Images"
+                                          : arguments.path),
+      .licence = or_else(arguments.licence, "not stated")};
+  const ImportProgress progress = [&](std::size_t done, std::size_t all) { line.show(done, all); };
+  if (arguments.cifar10 && has_cifar10_batches(source))
+    return import_cifar10_batches(source, arguments.dataset, options, progress);
+  LayoutOptions layout_options = {.test_fraction = arguments.test_fraction, .seed = arguments.seed};
+  if (!arguments.classes.empty()) layout_options.classes = read_lines(arguments.classes);
+  PictureLayout layout = picture_layout(arguments.path, source.files(), layout_options);
+  if (!layout.left_out.empty())
+    note(fmt::format("{} pictures in other folders are left out, beginning with {}",
+                     layout.left_out.size(), layout.left_out.front()));
+  return import_pictures(source, std::move(layout), arguments.dataset, options, progress);
+}
+
+}  // namespace
+
+void import_data_command(const ImportDataArguments& arguments, const Launcher& launcher) {
+  if (std::filesystem::is_directory(arguments.dataset))
+    fail(ExitCode::usage, "{}: is a folder; name a file in it", arguments.dataset);
+  check_output(arguments.dataset, arguments.overwrite, launcher);
+  ImportResult result;
+  double seconds = 0;
+  {
+    ProgressLine line("import", "images");
+    const std::unique_ptr<Source> source = Source::open(arguments.path);
+    result = import_from(arguments, *source, line);
+    seconds = line.seconds();
+  }
+  list(result.bad);
+  if (!result.written)
+    fail(ExitCode::bad_data, "{}: {} bad pictures; mend them, or leave them out with --skip-bad",
+         arguments.path, result.bad.size());
+  const std::int64_t images = result.images[0] + result.images[1];
+  fmt::print("{}: {} images for training, {} for tests, {}; {:.1f} s, {:.0f} images/s\n",
+             arguments.dataset, result.images[0], result.images[1], to_string(result.shape),
+             seconds, static_cast<double>(images) / seconds);
+}
+
+}  // namespace carousel

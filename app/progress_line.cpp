@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/progress_line.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace carousel {
+
+ProgressLine::ProgressLine(std::string what, std::string unit)
+    : what_(std::move(what)), unit_(std::move(unit)), style_(TerminalStyle::of(STDERR_FILENO)) {}
+
+ProgressLine::~ProgressLine() {
+  if (line_open_) std::fputs("\r\033[K", stderr);
+}
+
+double ProgressLine::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - begun_).count();
+}
+
+void ProgressLine::show(std::size_t done, std::size_t all) {
+  using std::chrono::milliseconds;
+  const Clock::time_point now = Clock::now();
+  if (now - shown_ < (style_.live ? milliseconds(100) : milliseconds(5000))) return;
+  shown_ = now;
+  const double rate = static_cast<double>(done) / seconds();
+  const auto percent = 100.0 * static_cast<double>(done) / static_cast<double>(all);
+  const double left = static_cast<double>(all - done) / rate;
+  const std::string text = fmt::format("{}  {:3.0f}%  {} of {} {}  {:.0f}/s  {:.0f} s left", what_,
+                                       percent, done, all, unit_, rate, left);
+  fmt::print(stderr, "{}{}{}", style_.live ? "\r" : "", text, style_.live ? "\033[K" : "\n");
+  std::fflush(stderr);
+  line_open_ = style_.live;
+}
+
+}  // namespace carousel

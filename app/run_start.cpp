@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/run_start.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include "app/complaint.hpp"
+#include "app/schema.hpp"
+#include "app/state_files.hpp"
+#include "core/record/run_folder.hpp"
+#include "core/record/run_reader.hpp"
+
+namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The newest checkpoint of a run folder that is whole; says aloud which ones are not. None where
+/// there is no other.
+std::optional<Checkpoint> newest_of(const fs::path& folder) {
+  std::error_code unknown;  // the files themselves will tell
+  if (!fs::is_directory(folder / "checkpoints", unknown)) return {};
+  for (const fs::path& file : checkpoints_of(folder)) {
+    try {
+      Checkpoint checkpoint(file.string());
+      checkpoint.check();
+      return checkpoint;
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::bad_data) throw;
+      note(fmt::format("{}; the run goes on from the checkpoint before it", error.what()));
+    }
+  }
+  return {};
+}
+
+/// The checkpoint that run.resume names, or the newest of the run folder that it names.
+Checkpoint named_checkpoint(const RunConfig& config) {
+  const std::string& path = config.run.resume;
+  std::error_code unknown;  // the file itself will tell
+  if (fs::is_directory(path, unknown)) {
+    if (std::optional<Checkpoint> newest = newest_of(path)) return std::move(*newest);
+    fail(ExitCode::usage, "{}: run.resume = {} has no checkpoint to begin with",
+         where(config, "run.resume"), in_quotes(path));
+  }
+  if (!fs::exists(path, unknown))
+    fail(ExitCode::usage,
+         "{}: run.resume = {}: no such file; give off, auto, or the path of a checkpoint",
+         where(config, "run.resume"), in_quotes(path));
+  Checkpoint checkpoint(path);
+  checkpoint.check();
+  return checkpoint;
+}
+
+/// Whether two paths lead to one folder.
+bool is_in(const fs::path& file, const fs::path& folder) {
+  std::error_code unknown;  // one of them is not there
+  return fs::equivalent(fs::absolute(file).parent_path(), folder, unknown);
+}
+
+/// Whether a run that changes a key would be another one.
+bool must_stay(const KeySpec& spec) {
+  return spec.table == "model" || spec.key() == "parallel.rule" || spec.key() == "parallel.slack" ||
+         spec.key() == "train.optimizer.name" || spec.key() == "run.seed";
+}
+
+std::string value_of(const RunConfig& config, const KeySpec& spec) {
+  return config.deck.has(spec.key()) ? to_toml(spec.member.read(config)) : "none";
+}
+
+/// Refuses what would not be the training that a checkpoint is of.
+void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
+                         std::uint64_t data) {
+  const RunConfig before = as_bad_data(
+      [&] { return parse_run_config(checkpoint.info().deck, checkpoint.path() + ", deck", {}); });
+  for (const TableSpec& table : deck_tables()) {
+    for (const KeySpec& spec : table.keys) {
+      if (!must_stay(spec) || value_of(config, spec) == value_of(before, spec)) continue;
+      fail(ExitCode::usage,
+           "{}: {} is {}, and {} was made with {}; a run goes on with the model, data, rule, "
+           "optimizer and seed that it began with",
+           where(config, spec.key()), spec.key(), value_of(config, spec), checkpoint.path(),
+           value_of(before, spec));
+    }
+  }
+  if (checkpoint.place().data != 0 && checkpoint.place().data != data)
+    fail(ExitCode::usage,
+         "{}: data.file = {} holds other data than {} was trained with; a run goes on with the "
+         "same, and train.start takes weights to other data",
+         where(config, "data.file"), in_quotes(config.data_file), checkpoint.path());
+}
+
+/// Where in the order of the data the next step begins.
+EpochPosition place_in_epoch(const Checkpoint& checkpoint) {
+  return {checkpoint.place().epoch, checkpoint.place().position};
+}
+
+/// What of the run in the folder is kept, by a part that begins with a checkpoint.
+void go_on(RunStart& start, const RunConfig& config, std::int64_t samples,
+           const Checkpoint& checkpoint, bool was_done) {
+  const TrainingOrder order{samples, config.parallel.micro_batches, config.train.micro_batch_size};
+  const Agenda agenda = agenda_of(config.train, config.checkpoint,
+                                  order.going_on(start.step, place_in_epoch(checkpoint)));
+  start.history = read_history(config.run.output, start.step);
+  start.part = static_cast<int>(start.history.parts.size());
+  if (!start.history.steps.empty()) start.seconds = start.history.steps.back().seconds;
+  const bool evaluated = std::ranges::any_of(
+      start.history.evaluations, [&](const auto& row) { return row.step == start.step; });
+  const std::int64_t first = start.history.parts.front().first_step;
+  start.evaluates = start.step > first && agenda.evaluates_after(start.step) && !evaluated;
+  start.done = was_done ? start.step >= agenda.total_steps : start.step > agenda.total_steps;
+}
+
+/// Goes on with what is in the run folder, and begins a run where nothing is.
+RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uint64_t data) {
+  const fs::path folder = config.run.output;
+  RunStart start;
+  if (!holds_run(folder)) {
+    check_run_folder(folder, false);
+    return start;
+  }
+  check_continuable(folder);
+  std::error_code unknown;  // a run that was copied in part
+  std::optional<RunStatus> status;
+  if (fs::exists(folder / "status.json", unknown)) status = read_status(folder);
+  if (status && status->state == RunState::diverged)
+    fail(
+        ExitCode::diverged,
+        "{}: this run diverged after {} steps and would do so again; {}, or begin another one from "
+        "a checkpoint of it: run.resume=PATH",
+        folder.string(), status->step, divergence_advice);
+  const std::optional<Checkpoint> newest = newest_of(folder);
+  if (!newest) {
+    check_run_folder(folder, true);
+    if (fs::exists(folder / "run.h5", unknown) && read_run(folder.string()).first_step() > 0)
+      fail(ExitCode::usage,
+           "{}: this run began with a checkpoint of another one and has none of its own yet; begin "
+           "it again: run.resume=PATH --overwrite",
+           folder.string());
+    note(fmt::format("{}: has no checkpoint to go on from; the run begins again", folder.string()));
+    start.replaces = true;
+    return start;
+  }
+  check_same_training(config, *newest, data);
+  start.checkpoint = newest->path();
+  start.step = newest->place().step;
+  go_on(start, config, samples, *newest, status && status->state == RunState::done);
+  return start;
+}
+
+}  // namespace
+
+RunStart find_start(const RunConfig& config, std::int64_t samples, std::uint64_t data,
+                    bool overwrite) {
+  if (config.run.resume == resume_auto && !overwrite) return go_on_by_itself(config, samples, data);
+  RunStart start{.replaces = overwrite};
+  if (!config.run.resumes_from_path()) {
+    check_run_folder(config.run.output, overwrite);
+    return start;
+  }
+  const Checkpoint checkpoint = named_checkpoint(config);
+  check_same_training(config, checkpoint, data);
+  start.checkpoint = checkpoint.path();
+  start.step = checkpoint.place().step;
+  if (is_in(checkpoint.path(), fs::path(config.run.output) / "checkpoints")) {
+    check_continuable(config.run.output);
+    go_on(start, config, samples, checkpoint, false);
+  } else {
+    check_run_folder(config.run.output, overwrite);
+  }
+  return start;
+}
+
+RunStart shared_start(const RunStart& of_first, const RunConfig& config, const Ranks& ranks) {
+  // Names in folders that the deck gives; a whole path may be too long.
+  const std::string name = fs::path(of_first.checkpoint).filename().string();
+  std::istringstream words(ranks.of_first(fmt::format(
+      "{:d} {:d} {:d} {} {} {} {}", of_first.replaces, of_first.done, of_first.evaluates,
+      of_first.part, of_first.step, std::bit_cast<std::uint64_t>(of_first.seconds), name)));
+  RunStart start = of_first;
+  std::uint64_t seconds = 0;
+  std::string found;
+  words >> start.replaces >> start.done >> start.evaluates >> start.part >> start.step >> seconds;
+  std::getline(words >> std::ws, found);
+  start.seconds = std::bit_cast<double>(seconds);
+  if (found.empty()) return start;
+  const std::string& path = config.run.resume;
+  std::error_code unknown;  // the file itself will tell
+  if (!config.run.resumes_from_path())
+    start.checkpoint = (fs::path(config.run.output) / "checkpoints" / found).string();
+  else if (fs::is_directory(path, unknown))
+    start.checkpoint = (fs::path(path) / "checkpoints" / found).string();
+  else
+    start.checkpoint = path;
+  return start;
+}
+
+Beginning beginning_of(const RunConfig& config, const Model& model, const Checkpoint* checkpoint,
+                       const Checkpoint* weights) {
+  if (checkpoint != nullptr) {
+    return {.step = checkpoint->place().step,
+            .place = place_in_epoch(*checkpoint),
+            .state = source_of(*checkpoint, config.train.optimizer)};
+  }
+  if (weights == nullptr) return {};
+  return {.state = weights_of(*weights, model, config.run.seed, config.train.new_head)};
+}
+
+}  // namespace carousel

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Between a trainer and its checkpoints: which tensor of one is which tensor of the other.
+
+#include "app/ranks.hpp"
+#include "app/requested_run.hpp"
+#include "app/run_config.hpp"
+#include "core/state/checkpoint.hpp"
+#include "core/train/trainer.hpp"
+
+namespace carousel {
+
+/// What a run writes on when its numbers are no longer finite.
+inline constexpr const char* divergence_advice =
+    "lower train.optimizer.learning_rate or look at the data";
+
+/// What all devices have learned becomes the newest checkpoint: each writes what it owns.
+/// Collective.
+void save_checkpoint(const RunConfig& config, const PreparedRun& run, std::uint64_t data,
+                     const Ranks& ranks, const Trainer& trainer);
+
+/// The tensors of a checkpoint for whoever begins with it; borrowed.
+[[nodiscard]] StateSource source_of(const Checkpoint& checkpoint, const OptimizerConfig& optimizer);
+
+/// The parameters and buffers of a checkpoint as first ones of a training; with `new_head`, the
+/// last layer that has any begins with those that the seed gives. Borrowed.
+[[nodiscard]] StateSource weights_of(const Checkpoint& checkpoint, const Model& model,
+                                     std::uint64_t seed, bool new_head);
+
+}  // namespace carousel

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/data/picture.hpp"
+
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h needs FILE
+#include <cstring>
+#include <string_view>
+
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+constexpr int channels = 3;
+
+/// Why a file could not be decoded; in memory of its own, since C code jumps over destructors.
+struct Complaint {
+  std::array<char, JMSG_LENGTH_MAX> text = {};
+
+  void set(const char* reason) { std::snprintf(text.data(), text.size(), "%s", reason); }
+};
+
+void make_room(Picture& picture, std::int64_t height, std::int64_t width) {
+  if (height * width > most_pixels)
+    fail(ExitCode::bad_data, "{} x {} pixels are more than {} million", width, height,
+         most_pixels / 1'000'000);
+  picture.height = static_cast<int>(height);
+  picture.width = static_cast<int>(width);
+  picture.pixels.resize(static_cast<std::size_t>(height * width * channels));
+}
+
+/// Runs `work`, which may leave by longjmp to `place`, and says whether it came to its end. Nothing
+/// with a destructor may live in `work` while C code runs.
+template <class Work>
+bool runs_to_end(std::jmp_buf& place, const Work& work) {
+  if (setjmp(place) != 0) return false;
+  work();
+  return true;
+}
+
+// ---- JPEG ---------------------------------------------------------------------------------------
+
+class Jpeg {
+ public:
+  explicit Jpeg(std::span<const std::byte> file) {
+    info_.err = jpeg_std_error(&errors_);
+    info_.client_data = this;
+    errors_.error_exit = [](j_common_ptr info) { of(info).give_up(info); };
+    errors_.emit_message = [](j_common_ptr info, int level) {
+      // Bytes between two markers are somebody's comment; all other warnings cost pixels.
+      if (level < 0 && info->err->msg_code != JWRN_EXTRANEOUS_DATA) of(info).give_up(info);
+    };
+    jpeg_create_decompress(&info_);
+    jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file.data()), file.size());
+  }
+  Jpeg(const Jpeg&) = delete;
+  Jpeg& operator=(const Jpeg&) = delete;
+  ~Jpeg() { jpeg_destroy_decompress(&info_); }
+
+  void decode(Picture& picture) {
+    run([&] { jpeg_read_header(&info_, TRUE); });
+    if (info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK)
+      fail(ExitCode::bad_data, "a JPEG with CMYK colours; convert it to RGB");
+    if (info_.num_components != 1 && info_.num_components != channels)
+      fail(ExitCode::bad_data, "a JPEG with {} colour channels", info_.num_components);
+    make_room(picture, info_.image_height, info_.image_width);
+    run([&] {
+      info_.out_color_space = JCS_RGB;
+      jpeg_start_decompress(&info_);
+      while (info_.output_scanline < info_.output_height) {
+        JSAMPROW row = picture.pixels.data() +
+                       std::size_t{info_.output_scanline} * info_.output_width * channels;
+        jpeg_read_scanlines(&info_, &row, 1);
+      }
+      jpeg_finish_decompress(&info_);
+    });
+  }
+
+ private:
+  static Jpeg& of(j_common_ptr info) { return *static_cast<Jpeg*>(info->client_data); }
+
+  [[noreturn]] void give_up(j_common_ptr info) {
+    std::array<char, JMSG_LENGTH_MAX> text = {};
+    info->err->format_message(info, text.data());
+    complaint_.set(text.data());
+    std::longjmp(place_, 1);
+  }
+
+  template <class Work>
+  void run(const Work& work) {
+    if (!runs_to_end(place_, work))
+      fail(ExitCode::bad_data, "a damaged JPEG: {}", complaint_.text.data());
+  }
+
+  jpeg_decompress_struct info_ = {};
+  jpeg_error_mgr errors_ = {};
+  std::jmp_buf place_ = {};
+  Complaint complaint_;
+};
+
+// ---- PNG ----------------------------------------------------------------------------------------
+
+class Png {
+ public:
+  explicit Png(std::span<const std::byte> file) : left_(file) {
+    png_ = png_create_read_struct(
+        PNG_LIBPNG_VER_STRING, this,
+        [](png_structp png, png_const_charp reason) {
+          static_cast<Png*>(png_get_error_ptr(png))->give_up(reason);
+        },
+        [](png_structp, png_const_charp) {});
+    info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
+    if (info_ == nullptr) {
+      png_destroy_read_struct(&png_, nullptr, nullptr);
+      throw std::bad_alloc();
+    }
+    png_set_read_fn(png_, this, [](png_structp png, png_bytep to, std::size_t size) {
+      static_cast<Png*>(png_get_io_ptr(png))->read(to, size);
+    });
+  }
+  Png(const Png&) = delete;
+  Png& operator=(const Png&) = delete;
+  ~Png() { png_destroy_read_struct(&png_, &info_, nullptr); }
+
+  void decode(Picture& picture) {
+    run([&] {
+      png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // most_pixels is the limit
+      png_read_info(png_, info_);
+    });
+    if (png_get_bit_depth(png_, info_) == 16)
+      fail(ExitCode::bad_data, "a PNG with 16 bits per channel; convert it to 8");
+    make_room(picture, png_get_image_height(png_, info_), png_get_image_width(png_, info_));
+    run([&] {
+      png_set_expand(png_);  // palettes and 1, 2 or 4 bits
+      png_set_strip_alpha(png_);
+      png_set_gray_to_rgb(png_);
+      const int passes = png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+      for (int pass = 0; pass < passes; ++pass) {
+        for (int y = 0; y < picture.height; ++y)
+          png_read_row(png_, picture.pixels.data() + std::int64_t{y} * picture.width * channels,
+                       nullptr);
+      }
+      png_read_end(png_, nullptr);
+    });
+  }
+
+ private:
+  void read(png_bytep to, std::size_t size) {
+    if (size > left_.size()) give_up("it ends too early");
+    std::memcpy(to, left_.data(), size);
+    left_ = left_.subspan(size);
+  }
+
+  [[noreturn]] void give_up(const char* reason) {
+    complaint_.set(reason);
+    std::longjmp(place_, 1);
+  }
+
+  template <class Work>
+  void run(const Work& work) {
+    if (!runs_to_end(place_, work))
+      fail(ExitCode::bad_data, "a damaged PNG: {}", complaint_.text.data());
+  }
+
+  std::span<const std::byte> left_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  std::jmp_buf place_ = {};
+  Complaint complaint_;
+};
+
+bool begins_with(std::span<const std::byte> file, std::string_view signature) {
+  return file.size() >= signature.size() &&
+         std::memcmp(file.data(), signature.data(), signature.size()) == 0;
+}
+
+}  // namespace
+
+void decode_picture(std::span<const std::byte> file, Picture& picture) {
+  if (begins_with(file, "\xff\xd8\xff")) {
+    Jpeg(file).decode(picture);
+  } else if (begins_with(file, "\x89PNG\r\n\x1a\n")) {
+    Png(file).decode(picture);
+  } else {
+    fail(ExitCode::bad_data, "{}", file.empty() ? "empty" : "neither JPEG nor PNG");
+  }
+}
+
+}  // namespace carousel

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Makes a data set of pictures: reads them in one thread, decodes them in several, and says which
+// ones are bad. Where they are and what they show it is told.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/import/picture_layout.hpp"
+#include "core/import/source.hpp"
+
+namespace carousel {
+
+struct ImportOptions {
+  int workers = 1;
+  bool skip_bad = false;
+  std::string source;   // of the pictures, for people
+  std::string licence;  // likewise
+};
+
+struct BadFile {
+  std::string path;
+  std::string reason;
+};
+
+struct ImportResult {
+  SampleShape shape;
+  std::array<std::int64_t, 2> images = {};  // of each half
+  std::vector<BadFile> bad = {};            // in the order of paths
+  bool written = false;                     // not so with bad files, unless they are to be skipped
+};
+
+/// Is called now and then with the number of pictures that were read, of how many.
+using ImportProgress = std::function<void(std::size_t done, std::size_t all)>;
+
+/// Writes the data set `path`. All pictures must have the size of the first one. With bad ones and
+/// skip_bad the rest is imported anew. Throws Error(bad_data) if none is good, and as Source and
+/// DatasetWriter do.
+[[nodiscard]] ImportResult import_pictures(const Source& source, PictureLayout layout,
+                                           const std::string& path, const ImportOptions& options,
+                                           const ImportProgress& progress);
+
+}  // namespace carousel

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/import/source.hpp"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <unordered_map>
+
+#include "core/base/check.hpp"
+#include "core/base/descriptor.hpp"
+
+namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+
+// ---- A folder -----------------------------------------------------------------------------------
+
+class Folder : public Source {
+ public:
+  explicit Folder(const std::string& path) : Source(path), root_(path) {
+    const auto options = fs::directory_options::follow_directory_symlink;
+    for (const auto& entry : fs::recursive_directory_iterator(root_, options)) {
+      if (entry.is_regular_file())
+        files_.push_back(entry.path().lexically_relative(root_).string());
+    }
+    std::ranges::sort(files_);
+  }
+
+  void read(const std::vector<bool>& wanted, const Take& take) const override {
+    for (std::size_t k = 0; k < files_.size(); ++k) {
+      if (wanted[k]) take(k, read_file((root_ / files_[k]).string()));
+    }
+  }
+
+ private:
+  fs::path root_;
+};
+
+// ---- An archive ---------------------------------------------------------------------------------
+
+/// One pass over the entries of an archive.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path), archive_(archive_read_new()) {
+    if (archive_ == nullptr) throw std::bad_alloc();
+    archive_read_support_format_tar(archive_.get());
+    archive_read_support_filter_all(archive_.get());
+    constexpr std::size_t block = std::size_t{1} << 20;
+    check(archive_read_open_filename(archive_.get(), path.c_str(), block));
+  }
+
+  /// The path of the next regular file; nothing behind the last one.
+  std::optional<std::string> next() {
+    archive_entry* entry = nullptr;
+    while (check(archive_read_next_header(archive_.get(), &entry)) != ARCHIVE_EOF) {
+      if (archive_entry_filetype(entry) != AE_IFREG) continue;
+      const char* name = archive_entry_pathname(entry);
+      if (name == nullptr || *name == '\0')
+        fail(ExitCode::bad_data, "{}: a file in it has no name", path_);
+      return fs::path(name).lexically_normal().string();
+    }
+    return std::nullopt;
+  }
+
+  /// What next() named. It grows as bytes come: a header may claim any size.
+  std::vector<std::byte> bytes() {
+    constexpr std::size_t piece = std::size_t{1} << 16;
+    std::vector<std::byte> all;
+    while (true) {
+      const std::size_t end = all.size();
+      all.resize(end + piece);
+      const la_ssize_t got = archive_read_data(archive_.get(), all.data() + end, piece);
+      if (got < 0) check(static_cast<int>(got));
+      all.resize(end + static_cast<std::size_t>(got));
+      if (got == 0) return all;
+    }
+  }
+
+ private:
+  int check(int result) {
+    if (result < ARCHIVE_WARN) {
+      const char* reason = archive_error_string(archive_.get());
+      fail(ExitCode::bad_data, "{}: neither a folder nor a whole tar archive: {}", path_,
+           reason == nullptr ? "unknown reason" : reason);
+    }
+    return result;
+  }
+
+  struct Close {
+    void operator()(archive* open) const { archive_read_free(open); }
+  };
+  std::string path_;
+  std::unique_ptr<archive, Close> archive_;
+};
+
+class Tar : public Source {
+ public:
+  explicit Tar(const std::string& path) : Source(path) {
+    Reader reader(path);
+    while (std::optional<std::string> name = reader.next()) files_.push_back(*std::move(name));
+    std::ranges::sort(files_);
+    if (const auto twice = std::ranges::adjacent_find(files_); twice != files_.end())
+      fail(ExitCode::bad_data, "{}: {} is in it twice", path, *twice);
+    for (std::size_t k = 0; k < files_.size(); ++k) numbers_[files_[k]] = k;
+  }
+
+  void read(const std::vector<bool>& wanted, const Take& take) const override {
+    auto left = std::ranges::count(wanted, true);
+    Reader reader(path_);
+    while (left > 0) {
+      const std::optional<std::string> name = reader.next();
+      if (!name) fail(ExitCode::bad_data, "{}: it changed while it was read", path_);
+      const auto number = numbers_.find(*name);
+      if (number == numbers_.end() || !wanted[number->second]) continue;
+      take(number->second, reader.bytes());
+      --left;
+    }
+  }
+
+ private:
+  std::unordered_map<std::string, std::size_t> numbers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> Source::open(const std::string& path) {
+  try {
+    if (fs::is_directory(path)) return std::make_unique<Folder>(path);
+  } catch (const fs::filesystem_error& error) {
+    fail(ExitCode::input_output, "{}: {}", error.path1().string(), error.code().message());
+  }
+  const Descriptor readable = Descriptor::open(path);  // gives the system's reason, if it cannot
+  return std::make_unique<Tar>(path);
+}
+
+}  // namespace carousel

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Files to import, as they lie in a folder or in a tar archive, compressed or not. What they mean
+// is decided elsewhere.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace carousel {
+
+class Source {
+ public:
+  /// Opens a folder or an archive and lists its files. Throws Error(input_output) when it cannot be
+  /// read, Error(bad_data) when it is neither.
+  static std::unique_ptr<Source> open(const std::string& path);
+  virtual ~Source() = default;
+
+  /// As it was given to open(), for errors.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Paths of all regular files below the folder or in the archive, sorted.
+  [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
+
+  using Take = std::function<void(std::size_t file, std::vector<std::byte> bytes)>;
+  /// Reads the files for which `wanted` is set, in the order that is cheapest, and hands each to
+  /// `take` with its number. An archive is read from its beginning every time. Throws as open().
+  virtual void read(const std::vector<bool>& wanted, const Take& take) const = 0;
+
+ protected:
+  explicit Source(const std::string& path) : path_(path) {}
+
+  std::string path_;
+  std::vector<std::string> files_;
+};
+
+}  // namespace carousel

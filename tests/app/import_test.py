@@ -1,0 +1,250 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets from pictures and from CIFAR-10's batches, and what is refused on the way.
+
+Usage: import_test.py CAROUSEL. All files are made here; no engine is needed.
+"""
+
+import io
+import pathlib
+import pickle
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+import zlib
+
+import h5py
+import numpy
+
+CAROUSEL = sys.argv[1]
+NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+
+
+def png(pixels, depth=8):
+    """The bytes of a PNG of pixels [h, w, 3], or [h, w] for greys."""
+    height, width = pixels.shape[:2]
+
+    def chunk(name, data):
+        body = name + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    colour = 2 if pixels.ndim == 3 else 0
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    return (b"\x89PNG\r\n\x1a\n"
+            + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def pictures(seed=1):
+    """PATH: pixels [5, 7, 3], of two classes, the last of each a grey one."""
+    random = numpy.random.default_rng(seed)
+    found = {}
+    for name in ("cat", "dog"):
+        for k in range(12):
+            pixels = random.integers(0, 256, (5, 7, 3), numpy.uint8)
+            found[f"{name}/{k:02}.png"] = pixels if k < 11 else pixels[:, :, 0]
+    return found
+
+
+def cifar10():
+    """Labels and images of six batches, far fewer than in the real ones."""
+    random = numpy.random.default_rng(2)
+    return [(random.integers(0, 10, 20), random.integers(0, 256, (20, 3072), numpy.uint8))
+            for _ in range(6)]
+
+
+BATCHES = [*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]
+
+
+def python_files():
+    files = {f"cifar-10-batches-py/{name}": pickle.dumps(
+        {"labels": [int(k) for k in labels], "data": images}, protocol=2)
+        for name, (labels, images) in zip(BATCHES, cifar10())}
+    return {**files, "cifar-10-batches-py/batches.meta": pickle.dumps({"label_names": NAMES}, 2)}
+
+
+def binary_files():
+    files = {f"cifar-10-batches-bin/{name}.bin": numpy.concatenate(
+        [labels.astype(numpy.uint8)[:, None], images], 1).tobytes()
+        for name, (labels, images) in zip(BATCHES, cifar10())}
+    return {**files, "cifar-10-batches-bin/batches.meta.txt": "\n".join([*NAMES, "", ""]).encode()}
+
+
+class Import(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def carousel(self, *arguments):
+        return subprocess.run([CAROUSEL, *arguments], cwd=self.folder, text=True,
+                              capture_output=True, timeout=60)
+
+    def imported(self, *arguments):
+        """Imports into a.h5 and returns all arrays and attributes."""
+        result = self.carousel("import", *arguments, "a.h5", "--overwrite")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("a.h5: ", result.stdout)
+        with h5py.File(self.folder / "a.h5") as file:
+            arrays = {f"{half}/{what}": file[f"{half}/{what}"][:]
+                      for half in ("train", "test") for what in ("images", "labels")}
+            return {**arrays, **file.attrs}
+
+    def refused(self, *arguments, code=65):
+        """Expects a line of complaint and no data set; returns standard error."""
+        result = self.carousel("import", *arguments)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("carousel: "), 1, result.stderr)
+        self.assertEqual([*self.folder.glob("*.partial"), *self.folder.glob("new.h5")], [])
+        return result.stderr
+
+    def tree(self, name, files):
+        for path, data in files.items():
+            (self.folder / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name / path).write_bytes(data)
+        return name
+
+    def tar(self, name, files, mode="w"):
+        with tarfile.open(self.folder / name, mode) as archive:
+            for path, data in files.items():
+                entry = tarfile.TarInfo(path)
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+        return name
+
+    def equal(self, a, b):
+        self.assertEqual(a.keys(), b.keys())
+        for name, values in a.items():
+            if name != "source":
+                numpy.testing.assert_array_equal(values, b[name], name)
+
+    def test_pictures_of_a_tree(self):
+        found = pictures()
+        halves = {f"{'test' if '3' in path else 'train'}/{path}": pixels
+                  for path, pixels in found.items()}
+        got = self.imported("images", self.tree("set", {k: png(v) for k, v in halves.items()}),
+                            "--source", "drawn", "--licence", "free")
+        for half in ("train", "test"):
+            paths = sorted(path for path in halves if path.startswith(half))
+            expected = [numpy.broadcast_to(halves[path].T, (3, 7, 5)).swapaxes(1, 2)
+                        for path in paths]
+            numpy.testing.assert_array_equal(got[f"{half}/images"], expected)
+            self.assertEqual(got[f"{half}/labels"].tolist(), ["dog" in path for path in paths])
+        values = got["train/images"] / 255
+        numpy.testing.assert_allclose(got["mean"], values.mean((0, 2, 3)), rtol=1e-12)
+        numpy.testing.assert_allclose(got["std"], values.std((0, 2, 3)), rtol=1e-9)
+        self.assertEqual(got["class_names"].tolist(), [b"cat", b"dog"])
+        self.assertEqual((got["source"], got["licence"]), (b"drawn", b"free"))
+
+    def test_a_tar_in_any_order_is_its_tree(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        tree = self.imported("images", self.tree("set", files), "--test-fraction", "0.25",
+                             "--workers", "1")
+        self.assertEqual(len(tree["test/labels"]), 6)
+        backwards = dict(reversed(files.items()))
+        self.equal(tree, self.imported("images", self.tar("a.tar", backwards),
+                                       "--test-fraction", "0.25", "--workers", "7"))
+        self.equal(tree, self.imported("images", self.tar("a.tar.gz", backwards, "w:gz"),
+                                       "--test-fraction", "0.25"))
+        other = self.imported("images", "set", "--test-fraction", "0.25", "--seed", "2")
+        self.assertNotEqual(tree["test/images"].tolist(), other["test/images"].tolist())
+
+    def test_bad_pictures_are_named_and_may_be_left_out(self):
+        good = {path: png(pixels) for path, pixels in pictures().items()}
+        first = next(iter(good.values()))
+        bad = {"cat/05b.png": b"", "cat/zz.jpg": b"words", "dog/cut.png": first[:-40],
+               "dog/deep.png": png(numpy.zeros((5, 7), ">u2"), 16),
+               "dog/wide.png": png(numpy.zeros((5, 8, 3), numpy.uint8))}
+        path = self.tar("bad.tar", good | bad)
+        complaint = self.refused("images", path, "new.h5", "--test-fraction", "0.25")
+        for name, reason in (("cat/05b.png", "empty"), ("cat/zz.jpg", "neither JPEG nor PNG"),
+                             ("dog/cut.png", "a damaged PNG"), ("dog/deep.png", "16 bits"),
+                             ("dog/wide.png", "8 x 5 pixels, not 7 x 5")):
+            self.assertRegex(complaint, f"bad: {name}: .*{reason}")
+        self.assertIn("5 bad pictures", complaint)
+        left = self.imported("images", path, "--test-fraction", "0.25", "--skip-bad")
+        self.assertEqual(len(left["train/labels"]) + len(left["test/labels"]), len(good))
+        chosen = {bytes(image) for half in ("train", "test") for image in left[f"{half}/images"]}
+        self.assertEqual(len(chosen), len(good))
+
+    def test_classes_of_a_list(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        (self.folder / "names").write_text("owl\r\ndog\r\ncat\r\n")
+        got = self.imported("images", self.tree("set", files), "--test-fraction", "0.5",
+                            "--classes", "names")
+        self.assertEqual(got["class_names"].tolist(), [b"owl", b"dog", b"cat"])
+        self.assertEqual(set(got["train/labels"]) | set(got["test/labels"]), {1, 2})
+        (self.folder / "twice").write_text("dog\ncat\ndog\n")
+        self.assertIn("dog is in it twice", self.refused(
+            "images", "set", "new.h5", "--test-fraction", "0.5", "--classes", "twice", code=2))
+
+    def test_cifar10_in_all_forms(self):
+        batches = cifar10()
+        got = self.imported("cifar10", self.tar("python.tar.gz", python_files(), "w:gz"))
+        for half, parts in (("train", batches[:5]), ("test", batches[5:])):
+            numpy.testing.assert_array_equal(got[f"{half}/labels"],
+                                             numpy.concatenate([part[0] for part in parts]))
+            numpy.testing.assert_array_equal(
+                got[f"{half}/images"],
+                numpy.concatenate([part[1] for part in parts]).reshape(-1, 3, 32, 32))
+        self.assertEqual(got["class_names"].tolist(), [name.encode() for name in NAMES])
+        self.equal(got, self.imported("cifar10", self.tree("python", python_files())))
+        self.equal(got, self.imported("cifar10", self.tar("binary.tar", binary_files())))
+        folders = {f"cifar10/{half}/{NAMES[label]}/{number:04}.png":
+                   png(image.reshape(3, 32, 32).transpose(1, 2, 0).copy())
+                   for half, parts in (("train", batches[:5]), ("test", batches[5:]))
+                   for number, (label, image) in enumerate(
+                       (label, image) for part in parts for label, image in zip(*part))}
+        drawn = self.imported("cifar10", self.tar("folders.tar.xz", folders, "w:xz"))
+        self.assertEqual(sorted(map(bytes, drawn["train/images"])),
+                         sorted(map(bytes, got["train/images"])))
+
+    def test_bad_batches(self):
+        files = python_files()
+        name = "cifar-10-batches-py/data_batch_3"
+        for change, reason in ((files[name][:500], "ends too early"), (b"", "ends too early"),
+                               (pickle.dumps({"labels": [10], "data": cifar10()[0][1][:1]}, 2),
+                                "a label outside 0..9"),
+                               (pickle.dumps({"labels": [1, 2], "data": cifar10()[0][1][:1]}, 2),
+                                "3072 bytes of images for 2 labels"),
+                               (pickle.dumps({"labels": [1]}, 2), "without 'data'")):
+            complaint = self.refused("cifar10", self.tar("a.tar", {**files, name: change}), "new.h5")
+            self.assertIn(f"a.tar: {name}: ", complaint)
+            self.assertIn(reason, complaint)
+        del files[name]
+        self.assertIn("a.tar: data_batch_3 is missing",
+                      self.refused("cifar10", self.tar("a.tar", files), "new.h5"))
+
+    def test_what_is_no_source(self):
+        self.assertIn("nothing: cannot open: No such file",
+                      self.refused("images", "nothing", "new.h5", code=74))
+        self.tree(".", {"words": b"not an archive", "set/cat/a.png": png(pictures()["cat/00.png"])})
+        self.assertIn("words: neither a folder nor a whole tar archive",
+                      self.refused("images", "words", "new.h5"))
+        self.assertIn("give --test-fraction", self.refused("images", "set", "new.h5", code=2))
+        archive = self.tar("a.tar", {"cat/a.png": bytes(50_000)})
+        (self.folder / "cut.tar").write_bytes((self.folder / archive).read_bytes()[:20_000])
+        self.assertIn("cut.tar: neither a folder nor a whole tar",
+                      self.refused("images", "cut.tar", "new.h5", "--test-fraction", "0.5"))
+        nameless = {"cat/a.png": png(pictures()["cat/00.png"]), "": b"x", "cat/b.png": b"y"}
+        self.assertIn("a file in it has no name", self.refused(
+            "images", self.tar("nameless.tar", nameless), "new.h5", "--test-fraction", "0.5"))
+        self.assertIn("set: is a folder", self.refused("images", "set", "set", code=2))
+        (self.folder / "set/loop").symlink_to("loop")
+        self.assertIn("set/loop: ", self.refused("images", "set", "new.h5", code=74))
+        (self.folder / "set/loop").unlink()
+        words = {f"{half}/a/{k}.png": b"words" for half in ("train", "test") for k in range(3)}
+        self.assertIn("no picture for training can be decoded, beginning with train/a/0.png",
+                      self.refused("images", self.tar("words.tar", words), "new.h5"))
+        (self.folder / "old.h5").touch()
+        self.assertIn("give --overwrite", self.refused("images", "set", "old.h5", code=2))
+        self.assertIn("no/new.h5", self.refused("cifar10", self.tar("b.tar", binary_files()),
+                                                "no/new.h5", code=74))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

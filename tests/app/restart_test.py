@@ -1,0 +1,385 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that are stopped, killed and gone on with: restart_test.py CAROUSEL MPIEXEC PROJECT.
+
+Whatever ends a run, wherever and in which placement it goes on, its parameters end with the bits of
+a run that was not interrupted.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import h5py
+import numpy
+
+from dataset import write_dataset
+from engines import engines_in
+
+CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+DECK = PROJECT / "inputs/digits.toml"
+REQUEUE = 75
+ADAMW = ["train.optimizer.name=adamw", "train.optimizer.momentum=",
+         "train.optimizer.learning_rate=0.002"]
+# (ranks, placement and transport); a launcher is needed where there are several ranks.
+PLACES = [(1, ["parallel.placement=single", "parallel.transport=local"]),
+          (4, ["parallel.placement=replicated", "parallel.transport=mpi"]),
+          (1, ["parallel.placement=sharded", "parallel.transport=local"]),
+          (1, ["parallel.placement=pipeline", "parallel.transport=local"])]
+
+
+class Restart(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def start(self, *words, ranks=1):
+        before = [MPIEXEC, "-n", str(ranks)] if ranks > 1 else []
+        # A group of its own, as a job has, so that a signal reaches launcher and ranks.
+        return subprocess.Popen([*before, CAROUSEL, *map(str, words)], cwd=self.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                start_new_session=True)
+
+    def carousel(self, *words, code=0, ranks=1):
+        process = self.start(*words, ranks=ranks)
+        out, err = process.communicate(timeout=100)
+        self.assertEqual(process.returncode, code, out + err)
+        return out + err
+
+    def train(self, name, *words, deck=DECK, **keywords):
+        return self.carousel("train", deck, f"run.output={name}", *words, **keywords)
+
+    def status(self, name):
+        return json.loads((self.folder / name / "status.json").read_text())
+
+    def wait_for_steps(self, name, steps, process):
+        """Until a run is well under way, or over."""
+        log = self.folder / name / "metrics.jsonl"
+        while process.poll() is None:
+            time.sleep(0.01)
+            try:
+                if self.status(name)["process"] not in engines_in(self.folder):
+                    continue  # the log may be that of the part before
+            except (OSError, ValueError):
+                continue
+            lines = log.read_text().splitlines() if log.exists() else []
+            told = [json.loads(line)["step"] for line in lines if line.endswith("}")]
+            if told and told[-1] >= steps:
+                return
+
+    def tensors(self, name, checkpoint="last"):
+        found = {}
+        with h5py.File(self.folder / name / f"checkpoints/{checkpoint}.h5") as file:
+            file.visititems(lambda path, item: found.update({path: item[:].tobytes()})
+                            if isinstance(item, h5py.Dataset) else None)
+            return found, int(file.attrs["step"])
+
+    def assert_same_end(self, name, wanted):
+        self.assertEqual(self.tensors(name), self.tensors(wanted))
+        self.assertIn("bit for bit", self.carousel("diff", name, wanted))
+        self.assertIn("All checks passed", self.carousel("verify", name))
+        self.assertEqual(self.rows(name), self.rows(wanted))
+
+    def rows(self, name):
+        """The history less the times, which a run file and a log must tell alike."""
+        with h5py.File(self.folder / name / "run.h5") as file:
+            rows = [file[group][column][:].tolist() for group in ("steps", "evaluations")
+                    for column in ("step", "epoch", "loss", "accuracy")]
+            seconds = file["steps/seconds"][:]
+        self.assertTrue((numpy.diff(seconds) >= 0).all())
+        log = [json.loads(line) for line in
+               (self.folder / name / "metrics.jsonl").read_text().splitlines()]
+        for group, kind in (("steps", "step"), ("evaluations", "evaluation")):
+            told = [row["step"] for row in log if row["kind"] == kind]
+            self.assertEqual(told, rows[0 if group == "steps" else 4], group)
+        return rows
+
+    def interrupt(self, process, how, name):
+        """Ends a run somehow; returns the exit code that it must have."""
+        if how == "kill":  # every rank at once, as a node that loses power
+            for engine in engines_in(self.folder):
+                os.kill(engine, signal.SIGKILL)
+            process.kill()
+            process.communicate()
+            return None
+        if how == "one rank":  # of which the others hear
+            os.kill(random.choice(engines_in(self.folder) or [process.pid]), signal.SIGUSR1)
+        else:
+            os.killpg(process.pid, how)
+        process.communicate(timeout=60)
+        return REQUEUE
+
+    def go_through(self, rule, optimizer, seed):
+        dice = random.Random(seed)
+        # Every step counts: a killed run loses what came after its last checkpoint.
+        words = [f"parallel.rule={rule}", "model.dropout=0.2", "train.epochs=60",
+                 "checkpoint.every_steps=100", "profile.steps=0:3,::500", *optimizer]
+        self.train("whole", *words)
+        total = self.tensors("whole")[1]
+        legs = 0
+        ways = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, "kill", "one rank"]
+        dice.shuffle(ways)
+        for how in ways:
+            ranks, place = dice.choice(PLACES)
+            process = self.start("train", DECK, "run.output=run", "run.resume=auto", *words, *place,
+                                 ranks=ranks)
+            begun = self.tensors("run")[1] if (self.folder / "run/checkpoints/last.h5").exists() \
+                else 0
+            self.wait_for_steps("run", begun + dice.randrange(1, 200), process)
+            if process.poll() is None:
+                wanted = self.interrupt(process, how, "run")
+                if wanted and process.returncode != 0:
+                    self.assertEqual(process.returncode, wanted, how)
+                    self.assertEqual(self.status("run")["state"], "stopped")
+                    self.assertEqual(self.status("run")["exit_code"], REQUEUE)
+                legs += 1
+            else:
+                process.communicate()
+            # Where it stands is whole, too.
+            self.carousel("inspect", "run")
+        self.assertGreaterEqual(legs, 4)
+        ranks, place = dice.choice(PLACES)
+        self.carousel("train", "run", *place, ranks=ranks)
+        self.assertEqual(self.tensors("run")[1], total)
+        self.assert_same_end("run", "whole")
+        with h5py.File(self.folder / "run/run.h5") as file:
+            self.assertGreater(len(file["parts/first_step"]), legs - 1)
+        self.assertIn("nothing is left", self.carousel("train", "run"))
+
+    def test_dp_with_sgd(self):
+        self.go_through("dp", [], 1)
+
+    def test_cdp_v1_with_adamw(self):
+        self.go_through("cdp-v1", ADAMW, 2)
+
+    def test_cdp_v2_with_sgd(self):
+        self.go_through("cdp-v2", [], 3)
+
+    def test_cdp_v2_with_adamw(self):
+        self.go_through("cdp-v2", ADAMW, 4)
+
+    # What goes on, and what does not.
+
+    def stopped_run(self, *words, name="run", steps=30, deck=DECK):
+        """A run that was asked to stop soon after some steps; returns where it stands."""
+        process = self.start("train", deck, f"run.output={name}", "train.epochs=2000", *words)
+        self.wait_for_steps(name, steps, process)
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, REQUEUE, err)
+        self.assertIn("stopped by SIGTERM after", err)
+        self.assertIn(f"carousel train {name}", err)
+        return self.tensors(name)[1]
+
+    def refused(self, code, *words):
+        lines = [line for line in self.carousel(*words, code=code).splitlines()
+                 if line.startswith("carousel: ")]
+        self.assertEqual(len(lines), 1, lines)
+        return lines[0]
+
+    def test_by_default_a_run_is_not_gone_on_with(self):
+        self.train("run", "train.epochs=1")
+        self.assertIn("already holds a run", self.refused(2, "train", DECK, "run.output=run"))
+
+    def test_auto_begins_where_nothing_is(self):
+        self.train("run", "train.epochs=2", "run.resume=auto")
+        self.train("plain", "train.epochs=2")
+        self.assertEqual(self.tensors("run"), self.tensors("plain"))
+        # It is done then, and more epochs are more to do.
+        self.assertIn("nothing is left",
+                      self.train("run", "train.epochs=2", "run.resume=auto"))
+        self.train("run", "train.epochs=3", "run.resume=auto", "train.schedule.name=constant",
+                   "train.schedule.per_epoch=")
+        self.assertEqual(self.tensors("run")[1], 66)
+
+    def test_another_training_is_refused_by_name(self):
+        self.stopped_run()
+        for words, key in (
+                (["model.widths=[64,32,32,64,10]"], "model.widths"),
+                (["parallel.rule=cdp-v1"], "parallel.rule"),
+                (["parallel.slack=1"], "parallel.slack"),
+                (["run.seed=2"], "run.seed"),
+                (ADAMW, "train.optimizer.name")):
+            line = self.refused(2, "train", "run", *words)
+            self.assertIn(f"{key} is", line)
+            self.assertIn("was made with", line)
+        other = self.folder / "other.h5"
+        shutil.copy(DECK.parent / "digits.h5", other)
+        with h5py.File(other, "r+") as file:
+            file["train/labels"][5] = (file["train/labels"][5] + 1) % 10
+        self.assertIn("data.file", self.refused(2, "train", "run", f"data.file={other}"))
+        self.carousel("verify", "run", code=4)
+
+    def test_other_micro_batches_use_the_rest_of_the_epoch_once(self):
+        begun = self.stopped_run("profile.audit=true", "profile.steps=", "train.schedule.name=constant",
+                                 "train.schedule.per_epoch=false")
+        first = self.audited_samples("run")
+        self.carousel("train", "run", "train.micro_batch_size=5", "parallel.micro_batches=8",
+                      f"train.epochs={begun // 22 + 2}")
+        self.assertIn("2, from steps 0 and", self.carousel("verify", "run"))
+        second = self.audited_samples("run")
+        size, other = 64, 40
+        rest = 1437 - begun % 22 * size
+        epoch = [*first[len(first) - begun % 22 * size:], *second[:rest // other * other]]
+        self.assertEqual(len(epoch), len(set(epoch)))
+        self.assertGreater(len(epoch), 1437 - other)
+        with h5py.File(self.folder / "run/run.h5") as file:
+            self.assertEqual(file["parts/position"][:].tolist(), [0, begun % 22 * size])
+            epochs = file["steps/epoch"][:].tolist()
+        self.assertEqual(epochs, sorted(epochs))
+        self.assertEqual(epochs.count(epochs[-1]), 1437 // other)
+
+    def audited_samples(self, name):
+        """Of the newest part, step by step."""
+        with h5py.File(self.folder / name / "run.h5") as file:
+            return file["audit/samples"][:].ravel().tolist()
+
+    def test_a_damaged_checkpoint_is_passed_over_aloud(self):
+        end = self.stopped_run("checkpoint.keep=0")
+        last = self.folder / f"run/checkpoints/step-{end:08}.h5"
+        with open(last, "r+b") as file:
+            file.seek(9000)
+            byte = file.read(1)[0]
+            file.seek(9000)
+            file.write(bytes([byte ^ 1]))
+        told = self.carousel("train", "run", f"train.epochs={end // 22 + 1}")
+        self.assertRegex(told, r"note: .*is damaged; the run goes on from the checkpoint before it")
+        self.assertIn("2, from steps 0 and", self.carousel("verify", "run"))
+
+    def test_a_checkpoint_begins_a_run_of_its_own(self):
+        words = ["train.epochs=4", "checkpoint.keep=0"]
+        self.train("whole", *words)
+        half = "whole/checkpoints/step-00000044.h5"
+        self.train("branch", *words, f"run.resume={half}")
+        self.assertEqual(self.tensors("branch"), self.tensors("whole"))
+        self.assertIn("44 updates, bit for bit, from step 44 on",
+                      self.carousel("diff", "whole", "branch"))
+        with h5py.File(self.folder / "branch/run.h5") as file:
+            self.assertEqual(file["steps/step"][0], 44)
+        self.carousel("verify", "branch")
+        # And from a folder, the newest.
+        self.train("more", "train.epochs=5", "train.schedule.name=constant",
+                   "train.schedule.per_epoch=", "run.resume=branch")
+        self.assertEqual(self.tensors("more")[1], 110)
+        # In its own folder, what came later is forgotten.
+        self.carousel("train", "whole", f"run.resume={half}", "train.epochs=3")
+        self.assertEqual(self.tensors("whole")[1], 66)
+        self.assertIn("2, from steps 0 and 44 on", self.carousel("verify", "whole"))
+        self.assertIn("no such file", self.refused(2, "train", DECK, "run.output=x",
+                                                   "run.resume=nowhere.h5"))
+
+    def test_a_stop_during_an_evaluation_loses_nothing(self):
+        # Most of the time goes to evaluations, between which there is no other checkpoint.
+        write_dataset(self.folder / "long.h5", (1, 8, 8), samples=64, test_samples=60000)
+        words = ["data.file=long.h5", "checkpoint.every=0"]
+        for k in range(3):
+            step = self.stopped_run(*words, name=f"run{k}", steps=3 + k)
+            self.assertEqual(self.status(f"run{k}")["step"], step)
+            self.carousel("verify", f"run{k}", code=4)
+
+    def test_a_branch_that_was_stopped_or_killed_at_once(self):
+        self.train("whole", "train.epochs=2", "checkpoint.keep=0")
+        words = ["run.output=branch", "run.resume=whole/checkpoints/step-00000022.h5",
+                 "train.epochs=100000", "checkpoint.every=0"]
+        process = self.start("train", DECK, *words)
+        self.wait_for_steps("branch", 30, process)
+        process.kill()
+        process.communicate()
+        self.assertIn("began with a checkpoint of another one", self.refused(2, "train", "branch"))
+        process = self.start("train", DECK, *words, "--overwrite", "run.wall_clock=00:00:00")
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, REQUEUE)
+        self.assertEqual(self.tensors("branch")[1], 22)
+        self.carousel("train", "branch", "run.wall_clock=", "train.epochs=2")
+        self.assertEqual(self.tensors("branch"), self.tensors("whole"))
+        self.carousel("verify", "branch")
+
+    def test_a_run_without_a_checkpoint_begins_again(self):
+        process = self.start("train", DECK, "run.output=run", "train.epochs=100000",
+                             "checkpoint.every=0")
+        self.wait_for_steps("run", 50, process)
+        process.kill()
+        process.communicate()
+        told = self.train("run", "run.resume=auto", "train.epochs=2")
+        self.assertIn("has no checkpoint to go on from; the run begins again", told)
+        self.carousel("verify", "run")
+
+    def test_a_run_that_diverged_stays_so(self):
+        words = ["train.epochs=3", "train.optimizer.learning_rate=1e5"]
+        self.train("run", *words, code=76)
+        self.assertIn("diverged", self.refused(76, "train", "run"))
+
+    def test_a_run_that_is_alive_is_left_alone(self):
+        process = self.start("train", DECK, "run.output=run", "train.epochs=100000")
+        self.wait_for_steps("run", 50, process)
+        self.assertIn("still writing", self.refused(2, "train", "run"))
+        process.terminate()
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, REQUEUE)
+
+    def test_wall_clock_and_minutes(self):
+        begin = time.monotonic()
+        out = self.train("run", "train.epochs=100000", "run.wall_clock=00:00:02",
+                         "checkpoint.every=0", "checkpoint.every_minutes=0.005",
+                         "checkpoint.keep=0", code=REQUEUE)
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertIn('stopped by run.wall_clock = "00:00:02"', out)
+        saved = list((self.folder / "run/checkpoints").glob("step*"))
+        self.assertGreater(len(saved), 3)
+        self.assertLess(len(saved), 8)
+        self.carousel("verify", "run", code=4)
+        self.assertIn("must be a time such as",
+                      self.refused(2, "train", DECK, "run.output=x", "run.wall_clock=90"))
+
+    def test_the_best_checkpoint_is_kept(self):
+        self.train("run", "train.epochs=12", "checkpoint.keep=1", "checkpoint.keep_best=true",
+                   "checkpoint.every=5")
+        with h5py.File(self.folder / "run/run.h5") as file:
+            accuracy = file["evaluations/accuracy"][:]
+            steps = file["evaluations/step"][:]
+        best = int(steps[accuracy.argmax()])
+        self.assertEqual(self.tensors("run", "best")[1], best)
+        saved = sorted(path.name for path in (self.folder / "run/checkpoints").glob("step*"))
+        self.assertEqual(saved, sorted({f"step-{best:08}.h5", "step-00000264.h5"}))
+        self.carousel("verify", "run")
+
+    def test_training_starts_with_weights(self):
+        self.train("first", "train.epochs=5")
+        last = "first/checkpoints/last.h5"
+        said = self.carousel("eval", last, DECK.parent / "digits.h5")
+        accuracy = float(said.rsplit(" ", 1)[1])
+        self.train("tuned", "train.epochs=1", f"train.start={last}", "train.evaluate_every=1",
+                   "train.optimizer.learning_rate=1e-6", "train.schedule.name=constant",
+                   "train.schedule.per_epoch=")
+        with h5py.File(self.folder / "tuned/run.h5") as file:
+            self.assertAlmostEqual(file["evaluations/accuracy"][0], accuracy, delta=0.01)
+            self.assertEqual(file["steps/step"][0], 0)
+        # Ten classes into eleven.
+        other = self.folder / "eleven.h5"
+        shutil.copy(DECK.parent / "digits.h5", other)
+        with h5py.File(other, "r+") as file:
+            names = [*file.attrs["class_names"], "none"]
+            file.attrs["class_names"] = numpy.array([str(name).encode() for name in names])
+        words = [f"data.file={other}", "model.widths=[64,64,64,64,11]", f"train.start={last}",
+                 "train.epochs=1"]
+        self.assertIn("9.weight has shape [10, 64]",
+                      self.refused(65, "train", DECK, "run.output=x", *words))
+        self.train("head", *words, "train.new_head=true", "checkpoint.every_steps=1",
+                   "checkpoint.keep=0", "train.optimizer.learning_rate=0")
+        start, began = self.tensors("first")[0], self.tensors("head", "step-00000001")[0]
+        self.assertEqual(began["parameters/6.weight"], start["parameters/6.weight"])
+        self.assertEqual(len(began["parameters/9.weight"]), 11 * 64 * 4)
+        self.assertIn("it needs weights to start with",
+                      self.refused(2, "train", DECK, "run.output=y", "train.new_head=true"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

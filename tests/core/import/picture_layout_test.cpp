@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What paths of pictures are taken for.
+
+#include "core/import/picture_layout.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/core/support.hpp"
+
+namespace carousel {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// "cat/a.png 0" for every picture of a half.
+std::vector<std::string> half(const PictureLayout& layout, Half which,
+                              const std::vector<std::string>& paths) {
+  std::vector<std::string> texts;
+  for (const auto& [file, label] : layout.half(which))
+    texts.push_back(fmt::format("{} {}", paths[file], label));
+  return texts;
+}
+
+std::string refusal(ExitCode code, const std::vector<std::string>& paths,
+                    const LayoutOptions& options = {}) {
+  return testing::failure(code, [&] { (void)picture_layout("set.tar", paths, options); });
+}
+
+TEST(PictureLayout, TakesHalvesAndClassesFromFolders) {
+  const std::vector<std::string> paths = {"set/README.txt",        "set/test/dog/z.JPEG",
+                                          "set/train/cat/a.png",   "set/train/cat/b/c.jpg",
+                                          "set/train/dog/.hidden", "set/train/dog/a.jpg",
+                                          "set/val/cat/v.png"};
+  const PictureLayout layout = picture_layout("set", paths, {});
+  EXPECT_THAT(layout.class_names, ElementsAre("cat", "dog"));
+  EXPECT_THAT(
+      half(layout, Half::train, paths),
+      ElementsAre("set/train/cat/a.png 0", "set/train/cat/b/c.jpg 0", "set/train/dog/a.jpg 1"));
+  EXPECT_THAT(half(layout, Half::test, paths), ElementsAre("set/test/dog/z.JPEG 1"));
+  EXPECT_THAT(layout.left_out, ElementsAre("set/val/cat/v.png"));
+  EXPECT_EQ(layout.others, 2);
+}
+
+TEST(PictureLayout, TestsOnWhatIsForValidationWhereNothingElseIs) {
+  const std::vector<std::string> paths = {"train/cat/a.png", "val/cat/b.png"};
+  const PictureLayout layout = picture_layout("set", paths, {});
+  EXPECT_THAT(half(layout, Half::test, paths), ElementsAre("val/cat/b.png 0"));
+}
+
+TEST(PictureLayout, ChoosesTestsBySeedAndPath) {
+  std::vector<std::string> paths;
+  for (int k = 0; k < 100; ++k) paths.push_back(fmt::format("{}/{:02}.png", k / 50, k));
+  const LayoutOptions options = {.test_fraction = 0.2, .seed = 7};
+  const PictureLayout layout = picture_layout("set", paths, options);
+  EXPECT_EQ(layout.half(Half::test).size(), 20);
+  EXPECT_EQ(layout.half(Half::train).size(), 80);
+  EXPECT_EQ(half(layout, Half::test, paths),
+            half(picture_layout("set", paths, options), Half::test, paths));
+  EXPECT_NE(
+      half(layout, Half::test, paths),
+      half(picture_layout("set", paths, {.test_fraction = 0.2, .seed = 8}), Half::test, paths));
+  // All but one stay where they were when a picture is added.
+  std::vector<std::string> more = paths;
+  more.push_back("1/new.png");
+  const auto before = half(layout, Half::test, paths);
+  int moved = 0;
+  for (const std::string& text : half(picture_layout("set", more, options), Half::test, more))
+    moved += std::ranges::find(before, text) == before.end() ? 1 : 0;
+  EXPECT_LE(moved, 1);
+}
+
+TEST(PictureLayout, TakesClassesInTheOrderOfAList) {
+  const std::vector<std::string> paths = {"train/a/1.png", "train/b/1.png", "val/a/1.png"};
+  const PictureLayout layout = picture_layout("set", paths, {.classes = {"b", "c", "a"}});
+  EXPECT_THAT(layout.class_names, ElementsAre("b", "c", "a"));
+  EXPECT_THAT(half(layout, Half::train, paths), ElementsAre("train/a/1.png 2", "train/b/1.png 0"));
+  EXPECT_THAT(refusal(ExitCode::bad_data, paths, {.classes = {"a"}}),
+              HasSubstr("set.tar: train/b/1.png is of a class that the list of classes does not"));
+}
+
+TEST(PictureLayout, SaysWhatIsWrong) {
+  EXPECT_THAT(refusal(ExitCode::bad_data, {"a.txt", "b"}), HasSubstr("no pictures in it"));
+  EXPECT_THAT(refusal(ExitCode::bad_data, {}), HasSubstr("no pictures in it"));
+  EXPECT_THAT(refusal(ExitCode::usage, {"a/1.png", "b/1.png"}), HasSubstr("--test-fraction 0.1"));
+  EXPECT_THAT(refusal(ExitCode::usage, {"train/a/1.png"}), HasSubstr("--test-fraction"));
+  EXPECT_THAT(refusal(ExitCode::usage, {"test/a/1.png", "train/a/1.png"}, {.test_fraction = 0.5}),
+              HasSubstr("leave --test-fraction away"));
+  EXPECT_THAT(refusal(ExitCode::usage, {"a/1.png", "a/2.png"}, {.test_fraction = 0.1}),
+              HasSubstr("no picture is left for tests"));
+  EXPECT_THAT(refusal(ExitCode::usage, {"a/1.png", "a/2.png"}, {.test_fraction = 1}),
+              HasSubstr("no picture is left for training"));
+  EXPECT_THAT(refusal(ExitCode::bad_data, {"test/a/1.png", "val/a/1.png"}),
+              HasSubstr("no folder train"));
+  EXPECT_THAT(refusal(ExitCode::bad_data, {"test/a/1.png", "train/1.png"}),
+              HasSubstr("train/1.png lies in no folder of a class"));
+  EXPECT_THAT(refusal(ExitCode::bad_data, {"test/b/1.png", "train/a/1.png"}),
+              HasSubstr("test/b/1.png is of a class that train does not have"));
+}
+
+}  // namespace
+}  // namespace carousel
