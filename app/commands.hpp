@@ -10,6 +10,7 @@
 
 #include "app/launcher.hpp"
 #include "app/run_config.hpp"
+#include "core/import/pictures.hpp"
 
 namespace carousel {
 
@@ -57,6 +58,7 @@ struct ImportDataArguments {
   std::string source;   // what the data set says of itself
   std::string licence;
   int workers = 0;  // 0: one per core
+  Keep keep = Keep::automatic;
   bool skip_bad = false;
   bool overwrite = false;
 };

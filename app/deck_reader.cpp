@@ -155,7 +155,7 @@ class Reader {
     displace("train.epochs", "train.steps");
     for (const KeySpec* spec : rows_) drop_without_effect(*spec);
     for (const KeySpec* spec : rows_) require(*spec);
-    place("data.file", config_.data_file);
+    place("data.file", config_.data.file);
     place("train.start", config_.train.start);
     if (config_.run.resumes_from_path()) place("run.resume", config_.run.resume);
     for (const NoEffect& value : values_without_effect(config_)) reset_without_effect(value);

@@ -72,10 +72,16 @@ void add_start(const RunConfig& config, std::vector<NoEffect>& found) {
     found.push_back({"train.new_head", {"train.start"}, "it needs weights to start with"});
 }
 
+void add_augment(const AugmentConfig& augment, std::vector<NoEffect>& found) {
+  if (augment.resize > 0 && augment.size == 0)
+    found.push_back({"data.augment.resize", {"data.augment.size"}, "it needs a size to cut out"});
+}
+
 }  // namespace
 
 std::vector<NoEffect> values_without_effect(const RunConfig& config) {
   std::vector<NoEffect> found;
+  add_augment(config.data.augment, found);
   add_start(config, found);
   add_reduction(config.parallel, found);
   add_optimizer(config.train.optimizer, found);
@@ -90,6 +96,20 @@ void check_deck_rules(const RunConfig& config) {
          fmt::format(format, std::forward<Args>(args)...));
   };
   with_locations(config, [&] { check_model(config.model); });
+
+  const AugmentConfig& augment = config.data.augment;
+  if (augment.resize > 0 && augment.resize < augment.size)
+    refuse("data.augment.resize", "= {} is less than data.augment.size = {}", augment.resize,
+           augment.size);
+  if (augment.crop == CropKind::resized && augment.size == 0)
+    refuse("data.augment.size", "is missing; data.augment.crop = \"resized\" needs it");
+  if (augment.crop == CropKind::random && augment.size == 0 && augment.padding == 0)
+    refuse("data.augment.crop", "= \"random\" needs data.augment.padding or a size to cut out");
+  for (const auto& [name, bounds] : {std::pair("data.augment.scale", &augment.scale),
+                                     std::pair("data.augment.ratio", &augment.ratio)}) {
+    if (bounds->size() != 2 || bounds->front() > bounds->back())
+      refuse(name, "must be two numbers, the smaller one first");
+  }
 
   const bool epochs = config.deck.has("train.epochs");
   const bool steps = config.deck.has("train.steps");

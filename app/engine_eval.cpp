@@ -33,7 +33,7 @@ class SilentObserver final : public TrainingObserver {
 RunConfig evaluation_config(const Checkpoint& checkpoint, const std::string& dataset) {
   RunConfig config = as_bad_data(
       [&] { return parse_run_config(checkpoint.info().deck, checkpoint.path() + ", deck", {}); });
-  config.data_file = dataset;
+  config.data.file = dataset;
   config.parallel = ParallelConfig{.rule = RuleKind::dp};
   config.train.optimizer = {};  // which keeps nothing
   return config;
@@ -61,10 +61,12 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .schedule = run.schedule,
                    .memory = run.memory,
                    .dataset = dataset,
+                   .augment = config.data.augment,
                    .train = config.train,
                    .checkpoint = config.checkpoint,
                    .profile = config.profile,
                    .seed = config.run.seed,
+                   .workers = config.data.workers,
                    .devices = {0},
                    .beginning = beginning,
                    .layers = make_layer,

@@ -228,7 +228,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
     std::uint64_t fingerprint = 0;  // of the data, which may be of this node
     ranks.together([&] {
-      dataset.emplace(config.data_file);
+      dataset.emplace(config.data.file);
       run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
       check_batch_norm(config, *run);
       check_processes(*run, session, local);
@@ -280,10 +280,12 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                   .schedule = run->schedule,
                                   .memory = run->memory,
                                   .dataset = *dataset,
+                                  .augment = config.data.augment,
                                   .train = config.train,
                                   .checkpoint = config.checkpoint,
                                   .profile = config.profile,
                                   .seed = config.run.seed,
+                                  .workers = config.data.workers,
                                   .devices = devices,
                                   .beginning = beginning_of(config, run->model,
                                                             checkpoint ? &*checkpoint : nullptr,

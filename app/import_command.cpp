@@ -54,6 +54,7 @@ ImportResult import_from(const ImportDataArguments& arguments, const Source& sou
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const ImportOptions options = {
       .workers = arguments.workers > 0 ? arguments.workers : cores,
+      .keep = arguments.keep,
       .skip_bad = arguments.skip_bad,
       .source = or_else(arguments.source,
                         arguments.cifar10 ? "CIFAR-10, Krizhevsky 2009, Learning Multiple Layers "
@@ -92,8 +93,9 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
          arguments.path, result.bad.size());
   const std::int64_t images = result.images[0] + result.images[1];
   fmt::print("{}: {} images for training, {} for tests, {}; {:.1f} s, {:.0f} images/s\n",
-             arguments.dataset, result.images[0], result.images[1], to_string(result.shape),
-             seconds, static_cast<double>(images) / seconds);
+             arguments.dataset, result.images[0], result.images[1],
+             result.shape.height > 0 ? to_string(result.shape) : "kept as files", seconds,
+             static_cast<double>(images) / seconds);
 }
 
 }  // namespace carousel

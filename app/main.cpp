@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -94,9 +95,13 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
   CLI::App* cifar10 =
       import->add_subcommand("cifar10", "CIFAR-10, in batches as published or as pictures");
   add_data_options(cifar10, line.data);
-  CLI::App* images =
-      import->add_subcommand("images", "JPEG and PNG files of one size, a folder per class");
+  CLI::App* images = import->add_subcommand("images", "JPEG and PNG files, a folder per class");
   add_data_options(images, line.data);
+  images->add_option("--keep", line.data.keep, "Default: pixels, of one size and up to a GiB")
+      ->type_name("pixels|files")
+      ->transform(CLI::CheckedTransformer(
+                      std::map<std::string, Keep>{{"pixels", Keep::pixels}, {"files", Keep::files}})
+                      .description(""));
   images
       ->add_option("--test-fraction", line.data.test_fraction,
                    "Of all pictures, for tests, if no folder has them")

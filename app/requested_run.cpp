@@ -13,6 +13,7 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
   return {.model = config.model,
           .parallel = config.parallel,
           .micro_batch_size = config.train.micro_batch_size,
+          .workers = config.data.workers,
           .label_smoothing = config.train.label_smoothing,
           .optimizer_states = static_cast<int>(optimizer_states(config.train.optimizer).size()),
           .winograd = config.engine.winograd,
@@ -22,15 +23,18 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
 }
 
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
-  const bool staged = transport != TransportKind::local && !build_info().cuda.empty();
-  const PlanBasis basis{.sample = dataset.shape(),
-                        .classes = dataset.classes(),
-                        .train_samples = dataset.train().samples(),
-                        .test_samples = dataset.test().samples(),
-                        .real_bytes = sizeof(real),
-                        .block = vector_block,
-                        .staged_messages = staged};
-  return with_locations(config, [&] { return prepare_run(request_of(config, transport), basis); });
+  const bool accelerated = !build_info().cuda.empty();
+  return with_locations(config, [&] {
+    const PlanBasis basis{.input = input_spec(dataset, config.data.augment),
+                          .classes = dataset.classes(),
+                          .train_samples = dataset.train().samples(),
+                          .test_samples = dataset.test().samples(),
+                          .real_bytes = sizeof(real),
+                          .block = vector_block,
+                          .staged_messages = accelerated && transport != TransportKind::local,
+                          .copies_input = accelerated};
+    return prepare_run(request_of(config, transport), basis);
+  });
 }
 
 PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {

@@ -74,7 +74,7 @@ RunConfig parse_run_config(std::string_view text, const std::string& path,
 std::string resolved_deck(const RunConfig& config, bool origins) {
   // The resolved deck lies in other folders than the deck.
   RunConfig moved = config;
-  moved.data_file = fs::absolute(config.data_file).string();
+  moved.data.file = fs::absolute(config.data.file).string();
   if (config.run.resumes_from_path()) moved.run.resume = fs::absolute(config.run.resume).string();
   if (!config.train.start.empty()) moved.train.start = fs::absolute(config.train.start).string();
   std::string toml;

@@ -13,6 +13,7 @@
 
 #include "app/deck_keys.hpp"
 #include "core/base/check.hpp"
+#include "core/data/augment.hpp"
 #include "core/model/kernels.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/machine.hpp"
@@ -48,10 +49,17 @@ struct EngineConfig {
   Recompute recompute = Recompute::cheap;
 };
 
+/// `[data]`.
+struct DataConfig {
+  std::string file;  // can be opened from where the command runs
+  int workers = 1;   // threads of a device
+  AugmentConfig augment;
+};
+
 struct RunConfig {
   RunTable run;
   ModelConfig model;
-  std::string data_file;  // can be opened from where the command runs
+  DataConfig data;
   ParallelConfig parallel;
   TransportKind transport = TransportKind::automatic;
   TrainConfig train;

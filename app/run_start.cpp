@@ -91,7 +91,7 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
     fail(ExitCode::usage,
          "{}: data.file = {} holds other data than {} was trained with; a run goes on with the "
          "same, and train.start takes weights to other data",
-         where(config, "data.file"), in_quotes(config.data_file), checkpoint.path());
+         where(config, "data.file"), in_quotes(config.data.file), checkpoint.path());
 }
 
 /// Where in the order of the data the next step begins.

@@ -17,6 +17,12 @@ constexpr auto run = [](auto& config) -> auto& {
 constexpr auto model = [](auto& config) -> auto& {
   return config.model;
 };
+constexpr auto data = [](auto& config) -> auto& {
+  return config.data;
+};
+constexpr auto augment = [](auto& config) -> auto& {
+  return config.data.augment;
+};
 constexpr auto parallel = [](auto& config) -> auto& {
   return config.parallel;
 };
@@ -146,10 +152,44 @@ std::vector<KeySpec> model_keys() {
 
 std::vector<KeySpec> data_keys() {
   return {
-      key("file", whole, &RunConfig::data_file, anything,
+      key("file", data, &DataConfig::file, anything,
           "HDF5 data set. A path in the deck is relative to the deck; on the command line, to the "
           "folder where the command runs.",
           required),
+      key("workers", data, &DataConfig::workers, within(1, most_threads),
+          "Threads of a device that read, decode and resize samples ahead of use. More than one "
+          "helps where a run says that it waits for data. Results do not depend on it."),
+  };
+}
+
+std::vector<KeySpec> augment_keys() {
+  const KeyTraits random = only_with("data.augment.crop", {"random"});
+  const KeyTraits resized = only_with("data.augment.crop", {"resized"});
+  return {
+      key("size", augment, &AugmentConfig::size, within(0, 1 << 14, "pixels"),
+          "Side of the square images that the model sees. 0: pictures as they are, which then must "
+          "have one size."),
+      key("resize", augment, &AugmentConfig::resize, within(0, 1 << 14, "pixels"),
+          "Shorter side that pictures are resized to before size is cut out of their centre, or by "
+          "crop = random. 0: size. With crop = resized it is of evaluations only."),
+      key("crop", augment, &AugmentConfig::crop,
+          one_of({CropKind::centre, CropKind::random, CropKind::resized}),
+          "What training sees of a picture; evaluations see its centre. random: any place, after "
+          "padding. resized: a box of random area, aspect ratio and place, resized to size."),
+      key("padding", augment, &AugmentConfig::padding, within(0, 1 << 14, "pixels"),
+          "Zeros around a picture on every side before a random crop.", random),
+      key("scale", augment, &AugmentConfig::scale, Allowed{.min = 0, .max = 1, .open_min = true},
+          "Least and greatest share of a picture's area.", resized),
+      key("ratio", augment, &AugmentConfig::ratio, above(0),
+          "Least and greatest aspect ratio, width / height.", resized),
+      key("flip", augment, &AugmentConfig::flip, fraction,
+          "Probability that training mirrors a picture."),
+      key("mean", augment, &AugmentConfig::mean, anything,
+          "Of each channel, of values from 0 to 1, which is taken off all pixels. Instead of the "
+          "data set's, such as for weights that were trained on other images.",
+          optional),
+      key("std", augment, &AugmentConfig::std, above(0),
+          "Of each channel, by which all pixels are divided. Likewise.", optional),
   };
 }
 
@@ -365,6 +405,7 @@ std::vector<TableSpec> make_tables() {
       {"run", "name and folder of the run", run_keys()},
       {"model", "the network", model_keys()},
       {"data", "the data set", data_keys()},
+      {"data.augment", "what the model sees of pictures", augment_keys()},
       {"parallel", "how a training step is spread over devices and time", parallel_keys()},
       {"train", "length of the training and size of its micro-batches", train_keys()},
       {"train.optimizer", "how gradients change the parameters", optimizer_keys()},

@@ -46,7 +46,7 @@ void check_output(const std::string& path, bool overwrite, const Launcher& launc
 void import_weights_command(const ImportArguments& arguments, const Launcher& launcher) {
   check_output(arguments.checkpoint, arguments.overwrite, launcher);
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
-  const Dataset dataset(config.data_file);
+  const Dataset dataset(config.data.file);
   const PreparedRun run = prepare_run(config, dataset, config.transport);
   const std::vector<Weight> weights = read_weights(arguments.weights, run.model);
 

@@ -85,6 +85,16 @@ void tell_memory(std::string& text, const RunSummary& run) {
   }
 }
 
+/// The longest that a device of the newest part waited for samples, and of its time how much.
+void tell_data_wait(std::string& text, const RunSummary& run) {
+  if (run.measured.empty() || run.rows.empty()) return;
+  const auto longest = std::ranges::max_element(run.measured, {}, &MeasuredRecord::data_wait);
+  const double trained = run.rows.back().seconds - run.part.seconds - longest->first_step_seconds;
+  if (trained > 0)
+    line(text, "data wait", "{:.2g} s, {:.2g}% of the time", longest->data_wait,
+         100 * longest->data_wait / trained);
+}
+
 void tell_results(std::string& text, const RunSummary& run) {
   if (!run.rows.empty())
     line(text, "training", "{} steps, last loss {:.4g}, {:.0f} images/s (median)", run.steps,
@@ -142,6 +152,7 @@ std::string inspect_run(const std::string& path) {
   if (!missing_files(run).empty())
     line(text, "incomplete", "{}; copy the whole folder to see what all devices measured",
          missing_files(run));
+  tell_data_wait(text, run);
   if (!run.measured.empty()) tell_memory(text, run);
   if (!run.machine.empty()) line(text, "machine", "{}", run.machine);
   tell_info(text, run.info);
@@ -152,7 +163,8 @@ std::string inspect_dataset(const std::string& path) {
   const Dataset dataset(path);
   std::string text = fmt::format("Data set {}\n", path);
   line(text, "samples", "{} train, {} test", dataset.train().samples(), dataset.test().samples());
-  line(text, "images", "uint8 {} [c, h, w]", to_string(dataset.shape()));
+  line(text, "images", "{}{}", dataset.encoded() ? "files of pictures of " : "uint8 ",
+       dataset.has_one_size() ? to_string(dataset.shape()) + " [c, h, w]" : "several sizes");
   const std::vector<std::string>& names = dataset.class_names();
   const std::size_t shown = std::min<std::size_t>(names.size(), 10);
   line(text, "classes", "{}: {}{}", names.size(),

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 
 #include "core/base/check.hpp"
 #include "core/base/digest.hpp"
@@ -49,33 +50,72 @@ hdf5::DatasetInfo find(const hdf5::File& file, const std::string& dataset) {
 
 }  // namespace
 
-Split::Split(const hdf5::File& file, const std::string& group, SampleShape& shape, int classes) {
+Split::Split(const hdf5::File& file, const std::string& group, int classes) {
   const std::string images = group + "/images";
   const hdf5::DatasetInfo info = find(file, images);
-  if (info.type != "uint8" || info.shape.size() != 4)
-    fail(ExitCode::bad_data, "{}: {} is {} {}, it must be uint8 [n, c, h, w]", file.path(), images,
-         info.type, to_text(info.shape));
-  constexpr hsize_t largest = 1 << 16;
+  const bool files = info.shape.size() == 1;
+  if (info.type != "uint8" || (!files && info.shape.size() != 4))
+    fail(ExitCode::bad_data, "{}: {} is {} {}, it must be uint8 [n, c, h, w] or, of files, [bytes]",
+         file.path(), images, info.type, to_text(info.shape));
   if (*std::min_element(info.shape.begin(), info.shape.end()) == 0)
     fail(ExitCode::bad_data, "{}: {} {} is empty", file.path(), images, to_text(info.shape));
-  if (*std::max_element(info.shape.begin() + 1, info.shape.end()) > largest)
-    fail(ExitCode::bad_data, "{}: {} {} has images that are too large", file.path(), images,
-         to_text(info.shape));
-  const SampleShape found{static_cast<int>(info.shape[1]), static_cast<int>(info.shape[2]),
-                          static_cast<int>(info.shape[3])};
-  if (shape.channels == 0) shape = found;
-  if (shape != found)
-    fail(ExitCode::bad_data, "{}: {} holds images of {}, /train of {}", file.path(), images,
-         to_string(found), to_string(shape));
-  sample_bytes_ = shape.size();
+  if (!files) check_pixels(file, images, info.shape);
 
   const std::string labels = group + "/labels";
   const hdf5::Shape label_shape = find(file, labels).shape;
-  if (label_shape != hdf5::Shape{info.shape[0]})
+  if (label_shape.size() != 1 || label_shape[0] == 0 || (!files && label_shape[0] != info.shape[0]))
     fail(ExitCode::bad_data, "{}: {} is {}, it must be [{}], one per image", file.path(), labels,
-         to_text(label_shape), info.shape[0]);
+         to_text(label_shape), files ? "n" : fmt::format("{}", info.shape[0]));
   read_labels(file, labels, classes);
+  if (files) read_places(file, group, static_cast<std::int64_t>(info.shape[0]));
   read_images(file, images, info);
+}
+
+void Split::check_pixels(const hdf5::File& file, const std::string& images,
+                         const hdf5::Shape& shape) {
+  constexpr hsize_t largest = 1 << 16;
+  if (*std::max_element(shape.begin() + 1, shape.end()) > largest)
+    fail(ExitCode::bad_data, "{}: {} {} has images that are too large", file.path(), images,
+         to_text(shape));
+  shape_ = {static_cast<int>(shape[1]), static_cast<int>(shape[2]), static_cast<int>(shape[3])};
+}
+
+/// Of files: where each lies and how large its picture is.
+void Split::read_places(const hdf5::File& file, const std::string& group, std::int64_t bytes) {
+  const auto count = labels_.size();
+  const auto read = [&](const std::string& dataset, const hdf5::Shape& wanted) {
+    if (const hdf5::Shape shape = find(file, dataset).shape; shape != wanted)
+      fail(ExitCode::bad_data, "{}: {} is {}, it must be {}", file.path(), dataset, to_text(shape),
+           to_text(wanted));
+    return file.read<std::int64_t>(dataset);
+  };
+  const std::string offsets = group + "/offsets";
+  offsets_ = read(offsets, {count + 1});
+  if (offsets_.front() != 0 || offsets_.back() != bytes)
+    fail(ExitCode::bad_data, "{}: {} goes from {} to {}, not from 0 to {}", file.path(), offsets,
+         offsets_.front(), offsets_.back(), bytes);
+  if (const auto at = std::ranges::adjacent_find(offsets_, std::greater_equal<>());
+      at != offsets_.end())
+    fail(ExitCode::bad_data, "{}: {}[{}] = {} is not above the one before", file.path(), offsets,
+         at - offsets_.begin() + 1, *(at + 1));
+  const std::string sizes = group + "/sizes";
+  const std::vector<std::int64_t> sides = read(sizes, {count, 2});
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::int64_t height = sides[2 * k];
+    const std::int64_t width = sides[2 * k + 1];
+    if (height < 1 || width < 1 || height > most_pixels || width > most_pixels / height)
+      fail(ExitCode::bad_data, "{}: {}[{}] = {} x {} is no size of a picture", file.path(), sizes,
+           k, height, width);
+    sizes_.push_back({static_cast<int>(height), static_cast<int>(width)});
+  }
+  const bool one =
+      std::ranges::all_of(sizes_, [&](const PictureSize& size) { return size == sizes_.front(); });
+  shape_ = {Picture::channels, one ? sizes_.front().height : 0, one ? sizes_.front().width : 0};
+}
+
+PictureSize Split::size(std::int64_t index) const {
+  return encoded() ? sizes_[static_cast<std::size_t>(index)]
+                   : PictureSize{shape_.height, shape_.width};
 }
 
 void Split::read_images(const hdf5::File& file, const std::string& images,
@@ -88,10 +128,10 @@ void Split::read_images(const hdf5::File& file, const std::string& images,
     fail(ExitCode::bad_data, "{}: {} was created but never written", file.path(), images);
   file_ = Descriptor::open(file.path());
   offset_ = info.offset;
-  if (const std::int64_t end = offset_ + samples() * sample_bytes_; end > file_.size())
+  if (const std::int64_t behind = offset_ + end(samples() - 1); behind > file_.size())
     fail(ExitCode::bad_data,
          "{}: truncated: {} ends at byte {}, the file at byte {}; copy it again", file.path(),
-         images, end, file_.size());
+         images, behind, file_.size());
   read_checksums(file, images);
 }
 
@@ -99,7 +139,7 @@ void Split::read_checksums(const hdf5::File& file, const std::string& images) {
   const std::string sums = "/checksums" + images;
   if (!file.contains(sums)) return;
   checksums_ = file.read<std::uint64_t>(sums);
-  if (const std::int64_t blocks = checksum_blocks(samples() * sample_bytes_);
+  if (const std::int64_t blocks = checksum_blocks(end(samples() - 1));
       std::ssize(checksums_) != blocks)
     fail(ExitCode::bad_data, "{}: {} has {} checksums, not {}; import it again", file.path(), sums,
          checksums_.size(), blocks);
@@ -109,7 +149,7 @@ void Split::read_checksums(const hdf5::File& file, const std::string& images) {
 
 /// Threads that ask for the same block at the same time check it both.
 void Split::check(std::int64_t begin, std::int64_t end) const {
-  const std::int64_t bytes = samples() * sample_bytes_;
+  const std::int64_t bytes = this->end(samples() - 1);
   for (std::int64_t k = begin / checksum_block; k * checksum_block < end; ++k) {
     std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
     if (checked.load(std::memory_order_relaxed)) continue;
@@ -133,14 +173,13 @@ void Split::read_labels(const hdf5::File& file, const std::string& labels, int c
 }
 
 void Split::read(std::int64_t index, std::span<std::uint8_t> sample) const {
-  CAROUSEL_CHECK(index >= 0 && index < samples() && std::ssize(sample) == sample_bytes_,
-                 "sample {} of {}, {} bytes of {}", index, samples(), sample.size(), sample_bytes_);
-  const std::int64_t begin = index * sample_bytes_;
-  if (!checksums_.empty()) check(begin, begin + sample_bytes_);
+  CAROUSEL_CHECK(index >= 0 && index < samples() && std::ssize(sample) == bytes(index),
+                 "sample {} of {}, room for {} bytes", index, samples(), sample.size());
+  if (!checksums_.empty()) check(begin(index), end(index));
   if (loaded_.empty())
-    file_.read_at(offset_ + begin, std::as_writable_bytes(sample));
+    file_.read_at(offset_ + begin(index), std::as_writable_bytes(sample));
   else
-    std::copy_n(loaded_.begin() + begin, sample_bytes_, sample.begin());
+    std::copy_n(loaded_.begin() + begin(index), sample.size(), sample.begin());
 }
 
 Dataset::Dataset(const std::string& path) : Dataset(open_file(path)) {}
@@ -150,8 +189,15 @@ Dataset::Dataset(const hdf5::File& file)
       class_names_(read_class_names(file)),
       source_(file.string("/", "source")),
       licence_(file.string("/", "licence")),
-      train_(file, "/train", shape_, classes()),
-      test_(file, "/test", shape_, classes()) {
+      train_(file, "/train", classes()),
+      test_(file, "/test", classes()),
+      shape_(train_.shape_) {
+  if (test_.shape_ != shape_) {
+    if (!train_.encoded() || !test_.encoded())
+      fail(ExitCode::bad_data, "{}: /test/images holds images of {}, /train of {}", path_,
+           to_string(test_.shape_), to_string(shape_));
+    shape_.height = shape_.width = 0;
+  }
   read_normalisation(file);
 }
 
@@ -187,12 +233,14 @@ std::uint64_t Dataset::fingerprint() const {
   for (const std::string& name : class_names_) add(name);
   add(mean_);
   add(std_);
-  std::vector<std::uint8_t> image(static_cast<std::size_t>(shape_.size()));
+  std::vector<std::uint8_t> image;
   for (const Split* split : {&train_, &test_}) {
     add(split->labels());
     const std::int64_t images = std::min(looks, split->samples());
     for (std::int64_t k = 0; k < images; ++k) {
-      split->read(k * split->samples() / images, image);
+      const std::int64_t index = k * split->samples() / images;
+      image.resize(static_cast<std::size_t>(split->bytes(index)));
+      split->read(index, image);
       add(image);
     }
   }

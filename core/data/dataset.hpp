@@ -3,9 +3,16 @@
 #pragma once
 
 // A data set of images with labels in Carousel's HDF5 format, checked as a whole when it is opened.
-// It hands out samples as stored; order, normalisation and threads are not its business.
+// It hands out samples as stored; order, decoding, normalisation and threads are not its business.
 //
 //   /train/images  uint8 [n, c, h, w]    /train/labels  integers [n]    the same under /test
+//
+// or, of pictures that are kept as the JPEG and PNG files that they were,
+//
+//   /train/images  uint8 [bytes], one file behind the other
+//   /train/offsets integers [n + 1], where each begins and where the last one ends
+//   /train/sizes   integers [n, 2], height and width of each picture
+//
 //   attributes of /: format = "carousel dataset", format_version = 1, class_names, mean, std (one
 //   per channel, of values scaled to [0, 1]), source, licence
 //   /checksums/train/images and /checksums/test/images, uint64 [MiB], where an import made them
@@ -19,6 +26,7 @@
 
 #include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
+#include "core/data/picture.hpp"
 #include "core/model/model.hpp"
 
 namespace carousel {
@@ -30,26 +38,39 @@ class Split {
  public:
   [[nodiscard]] std::int64_t samples() const { return static_cast<std::int64_t>(labels_.size()); }
   [[nodiscard]] std::span<const int> labels() const { return labels_; }
-  /// Copies sample `index` as stored, [c, h, w]. Any number of threads may read at the same time.
+  /// Whether samples are files of pictures, otherwise pixels [c, h, w].
+  [[nodiscard]] bool encoded() const { return !offsets_.empty(); }
+  [[nodiscard]] PictureSize size(std::int64_t index) const;
+  /// Bytes of a sample as stored.
+  [[nodiscard]] std::int64_t bytes(std::int64_t index) const { return end(index) - begin(index); }
+  /// Copies sample `index` as stored. Any number of threads may read at the same time.
   /// Of an imported data set, each MiB is checked when the first sample of it is read:
   /// Error(bad_data) where it is damaged.
   void read(std::int64_t index, std::span<std::uint8_t> sample) const;
 
  private:
   friend class Dataset;
-  Split(const hdf5::File& file, const std::string& group, SampleShape& shape, int classes);
+  Split(const hdf5::File& file, const std::string& group, int classes);
+  void check_pixels(const hdf5::File& file, const std::string& images, const hdf5::Shape& shape);
+  void read_places(const hdf5::File& file, const std::string& group, std::int64_t bytes);
   void read_images(const hdf5::File& file, const std::string& images,
                    const hdf5::DatasetInfo& info);
   void read_labels(const hdf5::File& file, const std::string& labels, int classes);
   void read_checksums(const hdf5::File& file, const std::string& images);
   void check(std::int64_t begin, std::int64_t end) const;
+  [[nodiscard]] std::int64_t begin(std::int64_t index) const {
+    return encoded() ? offsets_[static_cast<std::size_t>(index)] : index * shape_.size();
+  }
+  [[nodiscard]] std::int64_t end(std::int64_t index) const { return begin(index + 1); }
 
+  SampleShape shape_;  // of no height and width, where pictures have several
   std::vector<int> labels_;
-  Descriptor file_;          // own one: HDF5 calls are not thread-safe
-  std::int64_t offset_ = 0;  // of the first image in the file
-  std::int64_t sample_bytes_ = 0;
-  std::vector<std::uint8_t> loaded_;  // all images, when the file keeps them in chunks
-  std::string name_;                  // of the file and its images, for errors
+  std::vector<std::int64_t> offsets_;  // [n + 1], of files
+  std::vector<PictureSize> sizes_;     // [n], of files
+  Descriptor file_;                    // own one: HDF5 calls are not thread-safe
+  std::int64_t offset_ = 0;            // of the first image in the file
+  std::vector<std::uint8_t> loaded_;   // all images, when the file keeps them in chunks
+  std::string name_;                   // of the file and its images, for errors
   std::vector<std::uint64_t> checksums_;
   std::unique_ptr<std::atomic<bool>[]> checked_;  // of each MiB
 };
@@ -61,7 +82,11 @@ class Dataset {
   explicit Dataset(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// Of height and width 0 where pictures have several.
   [[nodiscard]] const SampleShape& shape() const { return shape_; }
+  [[nodiscard]] bool has_one_size() const { return shape_.height > 0; }
+  /// Whether any samples are files of pictures.
+  [[nodiscard]] bool encoded() const { return train_.encoded() || test_.encoded(); }
   [[nodiscard]] int classes() const { return static_cast<int>(class_names_.size()); }
   [[nodiscard]] const std::vector<std::string>& class_names() const { return class_names_; }
   [[nodiscard]] const std::vector<double>& mean() const { return mean_; }
@@ -79,7 +104,6 @@ class Dataset {
   void read_normalisation(const hdf5::File& file);
 
   std::string path_;
-  SampleShape shape_;  // of the first half read; the other one must agree
   std::vector<std::string> class_names_;
   std::vector<double> mean_;  // [c]
   std::vector<double> std_;   // [c]
@@ -87,6 +111,7 @@ class Dataset {
   std::string licence_;
   Split train_;
   Split test_;
+  SampleShape shape_;
 };
 
 }  // namespace carousel

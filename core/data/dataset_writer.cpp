@@ -35,18 +35,7 @@ DatasetWriter::DatasetWriter(const std::string& path, DatasetSpec spec)
       file_(hdf5::File::create(partial_)),
       sums_(static_cast<std::size_t>(spec_.shape.channels)),
       squares_(sums_.size()) {
-  const auto extent = [](int size) { return static_cast<hsize_t>(size); };
-  for (const Half half : both_halves) {
-    const std::vector<int>& labels = spec_.labels[index_of(half)];
-    Array& images = images_[index_of(half)];
-    images.name = std::string(group_of(half)) + "/images";
-    images.bytes = std::ssize(labels) * spec_.shape.size();
-    images.offset = file_.reserve<std::uint8_t>(
-        images.name, {labels.size(), extent(spec_.shape.channels), extent(spec_.shape.height),
-                      extent(spec_.shape.width)});
-    file_.write(std::string(group_of(half)) + "/labels", std::span<const int>(labels),
-                {labels.size()}, hdf5::Layout::checked);
-  }
+  for (const Half half : both_halves) lay_out(half);
   file_.set("/", "format", "carousel dataset");
   file_.set("/", "format_version", dataset_format_version);
   file_.set_list("/", "class_names", spec_.class_names);
@@ -55,33 +44,84 @@ DatasetWriter::DatasetWriter(const std::string& path, DatasetSpec spec)
   bytes_ = Descriptor::update(partial_);
 }
 
+void DatasetWriter::lay_out(Half half) {
+  const std::string group = group_of(half);
+  const std::vector<int>& labels = spec_.labels[index_of(half)];
+  const std::vector<std::int64_t>& files = spec_.file_bytes[index_of(half)];
+  Array& images = images_[index_of(half)];
+  images.name = group + "/images";
+  if (files.empty()) {
+    const auto extent = [](int size) { return static_cast<hsize_t>(size); };
+    images.bytes = std::ssize(labels) * spec_.shape.size();
+    images.offset = file_.reserve<std::uint8_t>(
+        images.name, {labels.size(), extent(spec_.shape.channels), extent(spec_.shape.height),
+                      extent(spec_.shape.width)});
+  } else {
+    CAROUSEL_CHECK(files.size() == labels.size(), "{} files, {} labels", files.size(),
+                   labels.size());
+    images.begins.push_back(0);
+    for (const std::int64_t bytes : files) images.begins.push_back(images.begins.back() + bytes);
+    images.sizes.resize(2 * files.size());
+    images.bytes = images.begins.back();
+    images.offset = file_.reserve<std::uint8_t>(images.name, {static_cast<hsize_t>(images.bytes)});
+    file_.write(group + "/offsets", std::span<const std::int64_t>(images.begins),
+                {images.begins.size()}, hdf5::Layout::checked);
+  }
+  file_.write(group + "/labels", std::span<const int>(labels), {labels.size()},
+              hdf5::Layout::checked);
+}
+
 DatasetWriter::~DatasetWriter() {
   std::error_code unknown;
   if (!partial_.empty()) std::filesystem::remove(partial_, unknown);
 }
 
 void DatasetWriter::put(Half half, std::int64_t index, std::span<const std::uint8_t> image) {
-  const Array& images = images_[index_of(half)];
   const std::int64_t size = spec_.shape.size();
-  CAROUSEL_CHECK(std::ssize(image) == size && index >= 0 && (index + 1) * size <= images.bytes,
-                 "image {} of {} bytes", index, image.size());
-  bytes_.write_at(images.offset + index * size, std::as_bytes(image));
+  write(half, index * size, (index + 1) * size, std::as_bytes(image));
   if (half != Half::train) return;
   const std::size_t plane = image.size() / sums_.size();
-  for (std::size_t c = 0; c < sums_.size(); ++c) {
-    std::uint64_t sum = 0;
-    std::uint64_t squares = 0;
-    for (const std::uint64_t value : image.subspan(c * plane, plane)) {
-      sum += value;
-      squares += value * value;
-    }
-    sums_[c] += sum;
-    squares_[c] += squares;
+  for (std::size_t c = 0; c < sums_.size(); ++c) count(image.subspan(c * plane, plane), c, 1);
+  values_ += plane;
+}
+
+void DatasetWriter::put(Half half, std::int64_t index, std::span<const std::byte> file,
+                        const Picture& picture) {
+  Array& images = images_[index_of(half)];
+  const auto k = static_cast<std::size_t>(index);
+  write(half, images.begins.at(k), images.begins.at(k + 1), file);
+  images.sizes[2 * k] = picture.size.height;
+  images.sizes[2 * k + 1] = picture.size.width;
+  if (half != Half::train) return;
+  for (std::size_t c = 0; c < sums_.size(); ++c)
+    count(std::span(picture.pixels).subspan(c), c, sums_.size());
+  values_ += picture.pixels.size() / sums_.size();
+}
+
+void DatasetWriter::write(Half half, std::int64_t begin, std::int64_t end,
+                          std::span<const std::byte> bytes) {
+  const Array& images = images_[index_of(half)];
+  CAROUSEL_CHECK(std::ssize(bytes) == end - begin && begin >= 0 && end <= images.bytes,
+                 "an image of {} bytes for {} at {}", bytes.size(), end - begin, begin);
+  bytes_.write_at(images.offset + begin, bytes);
+}
+
+/// Every `stride`th of the values is of a channel.
+void DatasetWriter::count(std::span<const std::uint8_t> values, std::size_t channel,
+                          std::size_t stride) {
+  std::uint64_t sum = 0;
+  std::uint64_t squares = 0;
+  for (std::size_t k = 0; k < values.size(); k += stride) {
+    const std::uint64_t value = values[k];
+    sum += value;
+    squares += value * value;
   }
+  sums_[channel] += sum;
+  squares_[channel] += squares;
 }
 
 void DatasetWriter::add_statistics() {
-  const double values = static_cast<double>(images_[0].bytes) / spec_.shape.channels;
+  const auto values = static_cast<double>(values_);
   std::vector<double> mean;
   std::vector<double> deviation;
   for (std::size_t c = 0; c < sums_.size(); ++c) {
@@ -103,7 +143,13 @@ void DatasetWriter::add_checksums(const Array& array) {
 
 void DatasetWriter::finish() {
   add_statistics();
-  for (const Array& images : images_) add_checksums(images);
+  for (const Half half : both_halves) {
+    const Array& images = images_[index_of(half)];
+    if (!images.sizes.empty())
+      file_.write(std::string(group_of(half)) + "/sizes", std::span<const int>(images.sizes),
+                  {images.sizes.size() / 2, 2}, hdf5::Layout::checked);
+    add_checksums(images);
+  }
   file_.close();
   bytes_.sync();
   bytes_.close();

@@ -20,7 +20,7 @@
 namespace carousel {
 namespace {
 
-constexpr int channels = 3;
+constexpr int channels = Picture::channels;
 
 /// Why a file could not be decoded; in memory of its own, since C code jumps over destructors.
 struct Complaint {
@@ -29,12 +29,18 @@ struct Complaint {
   void set(const char* reason) { std::snprintf(text.data(), text.size(), "%s", reason); }
 };
 
-void make_room(Picture& picture, std::int64_t height, std::int64_t width) {
+/// Judges the size that a file claims.
+void check_size(std::int64_t height, std::int64_t width, const DecodeOptions& options) {
   if (height * width > most_pixels)
     fail(ExitCode::bad_data, "{} x {} pixels are more than {} million", width, height,
          most_pixels / 1'000'000);
-  picture.height = static_cast<int>(height);
-  picture.width = static_cast<int>(width);
+  if (options.expected && (height != options.expected->height || width != options.expected->width))
+    fail(ExitCode::bad_data, "{} x {} pixels, not {} x {}", width, height, options.expected->width,
+         options.expected->height);
+}
+
+void make_room(Picture& picture, std::int64_t height, std::int64_t width) {
+  picture.size = {static_cast<int>(height), static_cast<int>(width)};
   picture.pixels.resize(static_cast<std::size_t>(height * width * channels));
 }
 
@@ -66,15 +72,21 @@ class Jpeg {
   Jpeg& operator=(const Jpeg&) = delete;
   ~Jpeg() { jpeg_destroy_decompress(&info_); }
 
-  void decode(Picture& picture) {
+  void decode(Picture& picture, const DecodeOptions& options) {
     run([&] { jpeg_read_header(&info_, TRUE); });
     if (info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK)
       fail(ExitCode::bad_data, "a JPEG with CMYK colours; convert it to RGB");
     if (info_.num_components != 1 && info_.num_components != channels)
       fail(ExitCode::bad_data, "a JPEG with {} colour channels", info_.num_components);
-    make_room(picture, info_.image_height, info_.image_width);
+    check_size(info_.image_height, info_.image_width, options);
     run([&] {
       info_.out_color_space = JCS_RGB;
+      info_.scale_num = 1;
+      info_.scale_denom = static_cast<unsigned>(options.reduction);
+      jpeg_calc_output_dimensions(&info_);
+    });
+    make_room(picture, info_.output_height, info_.output_width);
+    run([&] {
       jpeg_start_decompress(&info_);
       while (info_.output_scanline < info_.output_height) {
         JSAMPROW row = picture.pixels.data() +
@@ -131,14 +143,17 @@ class Png {
   Png& operator=(const Png&) = delete;
   ~Png() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
-  void decode(Picture& picture) {
+  void decode(Picture& picture, const DecodeOptions& options) {
     run([&] {
       png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // most_pixels is the limit
       png_read_info(png_, info_);
     });
     if (png_get_bit_depth(png_, info_) == 16)
       fail(ExitCode::bad_data, "a PNG with 16 bits per channel; convert it to 8");
-    make_room(picture, png_get_image_height(png_, info_), png_get_image_width(png_, info_));
+    const std::int64_t height = png_get_image_height(png_, info_);
+    const std::int64_t width = png_get_image_width(png_, info_);
+    check_size(height, width, options);
+    make_room(picture, height, width);
     run([&] {
       png_set_expand(png_);  // palettes and 1, 2 or 4 bits
       png_set_strip_alpha(png_);
@@ -146,8 +161,9 @@ class Png {
       const int passes = png_set_interlace_handling(png_);
       png_read_update_info(png_, info_);
       for (int pass = 0; pass < passes; ++pass) {
-        for (int y = 0; y < picture.height; ++y)
-          png_read_row(png_, picture.pixels.data() + std::int64_t{y} * picture.width * channels,
+        for (int y = 0; y < picture.size.height; ++y)
+          png_read_row(png_,
+                       picture.pixels.data() + std::int64_t{y} * picture.size.width * channels,
                        nullptr);
       }
       png_read_end(png_, nullptr);
@@ -186,13 +202,24 @@ bool begins_with(std::span<const std::byte> file, std::string_view signature) {
 
 }  // namespace
 
-void decode_picture(std::span<const std::byte> file, Picture& picture) {
+void decode_picture(std::span<const std::byte> file, Picture& picture,
+                    const DecodeOptions& options) {
   if (begins_with(file, "\xff\xd8\xff")) {
-    Jpeg(file).decode(picture);
+    Jpeg(file).decode(picture, options);
   } else if (begins_with(file, "\x89PNG\r\n\x1a\n")) {
-    Png(file).decode(picture);
+    Png(file).decode(picture, options);
   } else {
     fail(ExitCode::bad_data, "{}", file.empty() ? "empty" : "neither JPEG nor PNG");
+  }
+}
+
+void separate(const Picture& picture, std::span<std::uint8_t> planes) {
+  CAROUSEL_CHECK(planes.size() == picture.pixels.size(), "{} bytes for a picture of {}",
+                 planes.size(), picture.pixels.size());
+  const std::size_t pixels = picture.pixels.size() / channels;
+  for (std::size_t p = 0; p < pixels; ++p) {
+    for (std::size_t c = 0; c < channels; ++c)
+      planes[c * pixels + p] = picture.pixels[p * channels + c];
   }
 }
 

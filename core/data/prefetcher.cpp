@@ -8,23 +8,6 @@
 #include "core/base/check.hpp"
 
 namespace carousel {
-namespace {
-
-constexpr std::size_t levels = 256;  // of an uint8
-
-/// (x / 255 - mean) / std for every value and channel, rounded once from double.
-std::vector<real> normalised_values(const Dataset& dataset) {
-  std::vector<real> table;
-  for (std::size_t c = 0; c < dataset.mean().size(); ++c) {
-    for (std::size_t x = 0; x < levels; ++x)
-      table.push_back(
-          static_cast<real>((static_cast<double>(x) / 255 - dataset.mean()[c]) / dataset.std()[c]));
-  }
-  return table;
-}
-
-}  // namespace
-
 BatchRequest training_request(const TrainingOrder& order, std::int64_t step, int micro_batch) {
   const EpochPosition position = order.locate(step, micro_batch);
   return {.pass = Pass::training,
@@ -48,19 +31,24 @@ std::vector<BatchRequest> evaluation_requests(std::int64_t samples, int batch_si
   return requests;
 }
 
-Prefetcher::Prefetcher(const Dataset& dataset, std::uint64_t seed, int largest_batch, int buffers,
-                       bool images)
-    : dataset_(dataset),
-      sampler_(seed, dataset.train().samples()),
-      largest_batch_(largest_batch),
-      normalised_(images ? normalised_values(dataset) : std::vector<real>()),
-      sample_(images ? static_cast<std::size_t>(dataset.shape().size()) : 0),
-      ring_(static_cast<std::size_t>(buffers)) {
-  CAROUSEL_CHECK(largest_batch >= 1 && buffers >= 1, "{} buffers of {}", buffers, largest_batch);
-  labels_.resize(ring_.size() * static_cast<std::size_t>(largest_batch));
+Prefetcher::Prefetcher(const PrefetcherSpec& spec)
+    : dataset_(spec.dataset),
+      sampler_(spec.seed, spec.dataset.train().samples()),
+      input_(spec.images ? input_spec(spec.dataset, spec.augment) : InputSpec()),
+      largest_batch_(spec.largest_batch),
+      ring_(static_cast<std::size_t>(spec.buffers)) {
+  CAROUSEL_CHECK(spec.largest_batch >= 1 && spec.buffers >= 1 && spec.workers >= 1,
+                 "{} buffers of {} for {} threads", spec.buffers, spec.largest_batch, spec.workers);
+  const int threads = spec.images ? spec.workers : 1;
+  labels_.resize(ring_.size() * static_cast<std::size_t>(spec.largest_batch));
   samples_.resize(labels_.size());
-  images_.resize(labels_.size() * sample_.size());
-  thread_ = std::thread(&Prefetcher::run, this);
+  if (spec.images) {
+    images_.resize(labels_.size() * static_cast<std::size_t>(input_.read.size()));
+    parts_.resize(labels_.size());
+    for (int k = 0; k < threads; ++k) readers_.emplace_back(spec.dataset, spec.augment, spec.seed);
+  }
+  for (int k = 0; k < threads; ++k)
+    threads_.emplace_back(&Prefetcher::work, this, static_cast<std::size_t>(k));
 }
 
 Prefetcher::~Prefetcher() {
@@ -68,24 +56,25 @@ Prefetcher::~Prefetcher() {
     const std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  work_.notify_one();
-  thread_.join();
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 std::int64_t Prefetcher::bytes() const {
-  const std::size_t numbers = images_.size() + normalised_.size();
   const std::size_t indices =
       labels_.size() + samples_.size() + 2 * static_cast<std::size_t>(dataset_.train().samples());
-  return static_cast<std::int64_t>(numbers * sizeof(real) + indices * sizeof(int) + sample_.size());
+  return static_cast<std::int64_t>(images_.size() + parts_.size() * sizeof(ShownPart) +
+                                   indices * sizeof(int)) +
+         std::ssize(readers_) * input_.reader_bytes;
 }
 
-std::int64_t Prefetcher::planned_bytes(const SampleShape& shape, std::int64_t samples,
-                                       int largest_batch, int buffers) {
+std::int64_t Prefetcher::planned_bytes(const InputSpec& input, std::int64_t samples,
+                                       int largest_batch, int buffers, int workers) {
   const std::int64_t staged = static_cast<std::int64_t>(buffers) * largest_batch;
-  const std::int64_t sample = shape.size();
-  const std::int64_t numbers = staged * sample + 256LL * shape.channels;
+  const bool images = input.read.size() > 0;
+  const std::int64_t image = input.read.size() + (images ? std::int64_t{sizeof(ShownPart)} : 0);
   const std::int64_t indices = 2 * staged + 2 * samples;
-  return numbers * std::int64_t{sizeof(real)} + indices * std::int64_t{sizeof(int)} + sample;
+  return staged * image + indices * std::int64_t{sizeof(int)} + workers * input.reader_bytes;
 }
 
 void Prefetcher::start(std::span<const BatchRequest> requests) {
@@ -94,16 +83,17 @@ void Prefetcher::start(std::span<const BatchRequest> requests) {
     const std::lock_guard lock(mutex_);
     requests_ = requests;
   }
-  work_.notify_one();
+  work_.notify_all();
 }
 
 void Prefetcher::stop() {
   std::unique_lock lock(mutex_);
   requests_ = {};
-  ready_.wait(lock, [this] { return !filling_; });
-  filled_ = released_ = 0;
+  ready_.wait(lock, [this] { return busy_ == 0; });
+  next_ = filled_ = released_ = 0;
+  given_ = -1;
   acquired_ = false;
-  error_ = nullptr;
+  failure_ = {};
 }
 
 const Batch& Prefetcher::acquire(std::int64_t step, int micro_batch) {
@@ -111,9 +101,13 @@ const Batch& Prefetcher::acquire(std::int64_t step, int micro_batch) {
   CAROUSEL_CHECK(!acquired_, "a batch is acquired while another is");
   CAROUSEL_CHECK(released_ < requests_.size(), "batch ({}, {}) was never requested", step,
                  micro_batch);
-  ready_.wait(lock, [this] { return released_ < filled_ || error_ != nullptr; });
-  if (released_ == filled_) std::rethrow_exception(error_);
-  const Batch& batch = ring_[released_ % ring_.size()];
+  ready_.wait(lock, [this] {
+    // Until all samples before are read, one of them may fail, too.
+    const bool failed = failure_.error != nullptr && failure_.batch == released_ && busy_ == 0;
+    return released_ < filled_ || failed;
+  });
+  if (released_ == filled_) std::rethrow_exception(failure_.error);
+  const Batch& batch = ring_[released_ % ring_.size()].batch;
   CAROUSEL_CHECK(batch.request.step == step && batch.request.micro_batch == micro_batch,
                  "batch ({}, {}) is acquired, but ({}, {}) was requested", step, micro_batch,
                  batch.request.step, batch.request.micro_batch);
@@ -128,36 +122,66 @@ void Prefetcher::release() {
     acquired_ = false;
     ++released_;
   }
-  work_.notify_one();
+  work_.notify_all();
 }
 
-void Prefetcher::run() {
+bool Prefetcher::has_work() const {
+  return next_ < requests_.size() && next_ - released_ < ring_.size() && !opening_ &&
+         failure_.error == nullptr;
+}
+
+void Prefetcher::work(std::size_t worker) {
+  SampleReader* const reader = readers_.empty() ? nullptr : &readers_[worker];
   std::unique_lock lock(mutex_);
   while (true) {
-    work_.wait(lock, [this] {
-      return ending_ || (filled_ < requests_.size() && filled_ - released_ < ring_.size() &&
-                         error_ == nullptr);
-    });
+    work_.wait(lock, [this] { return ending_ || has_work(); });
     if (ending_) return;
-    const BatchRequest request = requests_[filled_];
-    const std::size_t number = filled_;
-    filling_ = true;
+    const std::size_t number = next_;
+    Entry& entry = ring_[number % ring_.size()];
+    const BatchRequest request = requests_[number];
+    const int sample = given_;
+    opening_ = sample < 0;
+    if (!opening_ && ++given_ == request.count) {
+      ++next_;
+      given_ = -1;
+    }
+    ++busy_;
     lock.unlock();
     std::exception_ptr error;
     try {
-      fill(number, request);
+      if (sample < 0)
+        open(entry, request);
+      else
+        read(reader, entry, sample);
     } catch (...) {
       error = std::current_exception();
     }
     lock.lock();
-    filling_ = false;
-    if (error == nullptr) ++filled_;
-    error_ = std::move(error);
+    --busy_;
+    if (sample < 0) {
+      opening_ = false;
+      given_ = 0;
+      work_.notify_all();
+    }
+    if (error != nullptr) {
+      note(number, sample, std::move(error));
+    } else if (sample >= 0) {
+      --entry.left;
+      while (filled_ < next_ && ring_[filled_ % ring_.size()].left == 0) ++filled_;
+    }
     ready_.notify_one();
   }
 }
 
-void Prefetcher::fill(std::size_t number, const BatchRequest& request) {
+void Prefetcher::note(std::size_t batch, int sample, std::exception_ptr error) {
+  if (failure_.error != nullptr &&
+      std::pair(failure_.batch, failure_.sample) < std::pair(batch, sample))
+    return;
+  failure_ = {batch, sample, std::move(error)};
+}
+
+/// Chooses the samples of a batch; by one thread at a time, which others wait for.
+void Prefetcher::open(Entry& entry, const BatchRequest& request) {
   const bool training = request.pass == Pass::training;
   const Split& split = training ? dataset_.train() : dataset_.test();
   const auto count = static_cast<std::size_t>(request.count);
@@ -166,23 +190,32 @@ void Prefetcher::fill(std::size_t number, const BatchRequest& request) {
                  "batch of {} at {} of {} samples", count, request.first, split.samples());
   const std::span<const int> order =
       training ? sampler_.permutation(request.epoch) : std::span<const int>();
-  const std::size_t entry = number % ring_.size() * static_cast<std::size_t>(largest_batch_);
-  real* const images = images_.data() + entry * sample_.size();
-  int* const labels = labels_.data() + entry;
-  int* const samples = samples_.data() + entry;
-  const std::size_t plane = sample_.size() / dataset_.mean().size();  // h * w
+  const auto at =
+      static_cast<std::size_t>(&entry - ring_.data()) * static_cast<std::size_t>(largest_batch_);
+  const std::span labels = std::span(labels_).subspan(at, count);
+  const std::span samples = std::span(samples_).subspan(at, count);
   for (std::size_t k = 0; k < count; ++k) {
     const auto position = static_cast<std::size_t>(request.first) + k;
     const std::size_t index = training ? static_cast<std::size_t>(order[position]) : position;
-    if (!sample_.empty()) split.read(static_cast<std::int64_t>(index), sample_);
     labels[k] = split.labels()[index];
     samples[k] = static_cast<int>(index);
-    real* const image = images + k * sample_.size();
-    for (std::size_t x = 0; x < sample_.size(); ++x)
-      image[x] = normalised_[x / plane * levels + sample_[x]];
   }
-  ring_[number % ring_.size()] = {
-      request, {images, count * sample_.size()}, {labels, count}, {samples, count}};
+  const auto image = static_cast<std::size_t>(input_.read.size());
+  entry.batch = {request, std::span(images_).subspan(at * image, count * image),
+                 parts_.empty() ? std::span<ShownPart>() : std::span(parts_).subspan(at, count),
+                 labels, samples};
+  entry.left = request.count;
+}
+
+void Prefetcher::read(SampleReader* reader, const Entry& entry, int sample) {
+  if (reader == nullptr) return;
+  const BatchRequest& request = entry.batch.request;
+  const auto at =
+      static_cast<std::size_t>(&entry - ring_.data()) * static_cast<std::size_t>(largest_batch_) +
+      static_cast<std::size_t>(sample);
+  const auto image = static_cast<std::size_t>(input_.read.size());
+  parts_[at] = reader->read(request.pass, request.epoch, samples_[at],
+                            std::span(images_).subspan(at * image, image));
 }
 
 }  // namespace carousel

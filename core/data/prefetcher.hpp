@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A thread that reads and normalises the batches one device will load, in the order it will load
-// them, into a ring of host buffers ahead of use. It decides no order and touches no device memory.
+// Threads that read the batches one device will load, in the order it will load them, into a ring
+// of host buffers ahead of use. They decide no order and touch no device memory.
 
 #include <condition_variable>
 #include <cstdint>
@@ -13,17 +13,15 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/real.hpp"
+#include "core/data/augment.hpp"
 #include "core/data/dataset.hpp"
+#include "core/data/sample_reader.hpp"
 #include "core/data/sampler.hpp"
 
 namespace carousel {
 
-/// Batches that the thread may be ahead of the executor.
+/// Batches that the threads may be ahead of the executor.
 inline constexpr int staged_batches = 3;
-
-/// Training reads /train in the order of an epoch's permutation, evaluation /test in file order.
-enum class Pass : std::uint8_t { training, evaluation };
 
 /// One batch to load: positions first .. first + count - 1. Of evaluations, micro_batch counts the
 /// batches and step names the parameters.
@@ -36,12 +34,13 @@ struct BatchRequest {
   int count = 0;
 };
 
-/// A batch in host memory; values are (x / 255 - mean) / std with the channel's mean and std.
+/// A batch in host memory.
 struct Batch {
   BatchRequest request;
-  std::span<const real> images;  // [count, c, h, w]
-  std::span<const int> labels;   // [count]
-  std::span<const int> samples;  // [count], their numbers in the data set
+  std::span<const std::uint8_t> images;  // [count, shape of InputSpec::read]
+  std::span<const ShownPart> parts;      // [count], of images
+  std::span<const int> labels;           // [count]
+  std::span<const int> samples;          // [count], their numbers in the data set
 };
 
 [[nodiscard]] BatchRequest training_request(const TrainingOrder& order, std::int64_t step,
@@ -51,28 +50,39 @@ struct Batch {
 [[nodiscard]] std::vector<BatchRequest> evaluation_requests(std::int64_t samples, int batch_size,
                                                             std::int64_t step);
 
-/// One consumer thread calls the public functions; the dataset outlives the prefetcher.
+/// What a prefetcher reads; data set and configuration outlive it.
+struct PrefetcherSpec {
+  const Dataset& dataset;
+  const AugmentConfig& augment;
+  std::uint64_t seed = 1;
+  int largest_batch = 1;
+  int buffers = staged_batches;
+  int workers = 1;
+  bool images = true;  // otherwise only labels and numbers of samples are read, by one thread
+};
+
+/// One consumer thread calls the public functions.
 class Prefetcher {
  public:
-  /// Allocates `buffers` batches of up to `largest_batch` samples and starts the thread. Without
-  /// images, only labels and numbers of samples are read.
-  Prefetcher(const Dataset& dataset, std::uint64_t seed, int largest_batch, int buffers,
-             bool images = true);
+  /// Allocates the buffers and starts the threads.
+  explicit Prefetcher(const PrefetcherSpec& spec);
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
   ~Prefetcher();
 
-  /// Host bytes held: staging buffers, permutations, table of normalised values.
+  /// Of the images that it reads.
+  [[nodiscard]] const InputSpec& input() const { return input_; }
+  /// Host bytes held: staging buffers, permutations, readers.
   [[nodiscard]] std::int64_t bytes() const;
-  /// The same, before anything is allocated, for `samples` of a shape in /train; of no channels
-  /// without images.
-  [[nodiscard]] static std::int64_t planned_bytes(const SampleShape& shape, std::int64_t samples,
-                                                  int largest_batch, int buffers);
+  /// The same, before anything is allocated, for `samples` in /train; of InputSpec{} without
+  /// images.
+  [[nodiscard]] static std::int64_t planned_bytes(const InputSpec& input, std::int64_t samples,
+                                                  int largest_batch, int buffers, int workers);
 
   /// Begins a segment; forgets what was left of the one before. The requests stay borrowed until
   /// the next start() or stop().
   void start(std::span<const BatchRequest> requests);
-  /// Ends a segment early or late; returns when the thread touches nothing borrowed any more.
+  /// Ends a segment early or late; returns when the threads touch nothing borrowed any more.
   void stop();
 
   /// Waits for the next batch, which must be the one named. Throws what reading it threw.
@@ -81,30 +91,49 @@ class Prefetcher {
   void release();
 
  private:
-  void run();
-  void fill(std::size_t number, const BatchRequest& request);
+  /// A place of the ring; batch k of a segment lies in k % buffers.
+  struct Entry {
+    Batch batch;
+    int left = 0;  // samples that are still to be read
+  };
+  /// Of a batch of the segment.
+  struct Failure {
+    std::size_t batch = 0;
+    int sample = 0;  // of the batch
+    std::exception_ptr error;
+  };
+
+  void work(std::size_t worker);
+  [[nodiscard]] bool has_work() const;
+  void open(Entry& entry, const BatchRequest& request);
+  void read(SampleReader* reader, const Entry& entry, int sample);
+  void note(std::size_t batch, int sample, std::exception_ptr error);
 
   const Dataset& dataset_;
   Sampler sampler_;
+  InputSpec input_;  // nothing without images
   int largest_batch_;
-  std::vector<real> normalised_;      // [c, 256]
-  std::vector<std::uint8_t> sample_;  // [c, h, w], as stored
-  std::vector<real> images_;          // [buffers, largest batch, c, h, w]
-  std::vector<int> labels_;           // [buffers, largest batch]
-  std::vector<int> samples_;          // [buffers, largest batch]
-  std::vector<Batch> ring_;           // [buffers]; batch k of a segment lies in k % buffers
+  std::vector<SampleReader> readers_;  // of each thread
+  std::vector<std::uint8_t> images_;   // [buffers, largest batch, shape of input_.read]
+  std::vector<ShownPart> parts_;       // [buffers, largest batch]
+  std::vector<int> labels_;            // [buffers, largest batch]
+  std::vector<int> samples_;           // [buffers, largest batch]
 
   std::mutex mutex_;               // guards everything below, and who owns a ring entry
-  std::condition_variable work_;   // something to fill, or to end
-  std::condition_variable ready_;  // something was filled, or failed
+  std::condition_variable work_;   // something to read, or to end
+  std::condition_variable ready_;  // something was read, or failed
+  std::vector<Entry> ring_;
   std::span<const BatchRequest> requests_;
-  std::size_t filled_ = 0;    // batches of this segment
+  std::size_t next_ = 0;      // batch of this segment whose samples are given out
+  int given_ = -1;            // of its samples; -1: they are not chosen yet
+  std::size_t filled_ = 0;    // batches that are whole
   std::size_t released_ = 0;  // of those
   bool acquired_ = false;     // batch released_ is with the consumer
-  bool filling_ = false;      // the thread works without the lock
+  bool opening_ = false;      // a thread chooses samples, without the lock
+  int busy_ = 0;              // threads that work without the lock
   bool ending_ = false;
-  std::exception_ptr error_;  // of batch filled_
-  std::thread thread_;        // last, so that it finds everything else in place
+  Failure failure_;                   // the first one in the order of samples
+  std::vector<std::thread> threads_;  // last, so that they find everything else in place
 };
 
 }  // namespace carousel

@@ -14,7 +14,8 @@
 namespace carousel {
 namespace {
 
-constexpr int channels = 3;
+constexpr int channels = Picture::channels;
+constexpr std::int64_t most_pixel_bytes = std::int64_t{1} << 30;  // that are kept unasked
 
 /// Where a file of the source goes.
 struct Target {
@@ -27,15 +28,10 @@ struct Encoded {
   std::vector<std::byte> bytes;
 };
 
-/// [h][w][c] to [c][h][w].
-void separate(const Picture& picture, std::vector<std::uint8_t>& planes) {
-  planes.resize(picture.pixels.size());
-  const std::size_t pixels = picture.pixels.size() / channels;
-  for (std::size_t p = 0; p < pixels; ++p) {
-    for (std::size_t c = 0; c < channels; ++c)
-      planes[c * pixels + p] = picture.pixels[p * channels + c];
-  }
-}
+/// Pixels cannot be kept: a picture has another size than the first one.
+struct SeveralSizes {};
+/// Reading ends early, since something else has failed.
+struct Stopped {};
 
 /// One attempt at all pictures of a layout.
 class Import {
@@ -50,20 +46,38 @@ class Import {
   }
 
   ImportResult run(const std::string& path, const ImportProgress& progress) {
-    ImportResult result;
-    result.shape = find_shape();
-    DatasetSpec spec = {.shape = result.shape,
+    if (options_.keep == Keep::files) return run(path, {channels, 0, 0}, progress);
+    const SampleShape shape = find_shape();
+    const auto images = std::ssize(layout_.halves[0]) + std::ssize(layout_.halves[1]);
+    if (options_.keep == Keep::pixels || images * shape.size() <= most_pixel_bytes) {
+      try {
+        return run(path, shape, progress);
+      } catch (const SeveralSizes&) {
+        bad_.clear();
+        failure_ = nullptr;
+      }
+    }
+    return run(path, {channels, 0, 0}, progress);
+  }
+
+ private:
+  ImportResult run(const std::string& path, const SampleShape& shape,
+                   const ImportProgress& progress) {
+    ImportResult result = {.shape = shape};
+    DatasetSpec spec = {.shape = shape,
                         .class_names = layout_.class_names,
                         .source = options_.source,
                         .licence = options_.licence};
     for (const Half half : both_halves) {
       const auto k = index_of(half);
-      for (const PictureLayout::Item& item : layout_.half(half))
+      for (const PictureLayout::Item& item : layout_.half(half)) {
         spec.labels[k].push_back(item.label);
+        if (shape.height == 0) spec.file_bytes[k].push_back(source_.bytes()[item.file]);
+      }
       result.images[k] = std::ssize(spec.labels[k]);
     }
     DatasetWriter writer(path, std::move(spec));
-    decode_all(writer, result.shape, progress);
+    decode_all(writer, shape, progress);
     std::ranges::sort(bad_, {}, &BadFile::path);
     result.bad = std::move(bad_);
     result.written = result.bad.empty();
@@ -71,7 +85,6 @@ class Import {
     return result;
   }
 
- private:
   /// That of the first picture, in the order of paths, that can be decoded. The very first one is
   /// tried alone; if it is bad, all are, in one pass, since an archive has an order of its own.
   SampleShape find_shape() const {
@@ -85,7 +98,7 @@ class Import {
         Picture picture;
         if (file > first || !why_bad(bytes, picture).empty()) return;
         first = file;
-        shape = {channels, picture.height, picture.width};
+        shape = {channels, picture.size.height, picture.size.width};
       });
       if (shape.channels > 0) return shape;
       for (const PictureLayout::Item& item : items) wanted[item.file] = true;
@@ -109,7 +122,7 @@ class Import {
         workers.emplace_back([&] { decode_some(queue, writer, shape); });
       std::size_t done = 0;
       source_.read(wanted, [&](std::size_t file, std::vector<std::byte> bytes) {
-        queue.push({file, std::move(bytes)});
+        if (!queue.push({file, std::move(bytes)})) throw Stopped();
         progress(++done, all);
       });
     } catch (...) {
@@ -122,18 +135,22 @@ class Import {
 
   void decode_some(Queue<Encoded>& queue, DatasetWriter& writer, const SampleShape& shape) {
     Picture picture;
-    std::vector<std::uint8_t> planes;
+    std::vector<std::uint8_t> planes(static_cast<std::size_t>(shape.size()));
     try {
       while (const std::optional<Encoded> encoded = queue.pop()) {
-        const std::string reason = decode(encoded->bytes, shape, picture);
+        const std::string reason = decode(*encoded, shape, picture);
         if (!reason.empty()) {
           const std::lock_guard lock(mutex_);
           bad_.push_back({source_.files()[encoded->file], reason});
           continue;
         }
-        separate(picture, planes);
-        const Target& target = targets_[encoded->file];
-        writer.put(target.half, target.index, planes);
+        const auto [half, index] = targets_[encoded->file];
+        if (planes.empty()) {
+          writer.put(half, index, encoded->bytes, picture);
+        } else {
+          separate(picture, planes);
+          writer.put(half, index, planes);
+        }
       }
     } catch (...) {
       note(std::current_exception());
@@ -151,13 +168,15 @@ class Import {
     }
   }
   /// Why a picture cannot be taken; empty if it can.
-  static std::string decode(const std::vector<std::byte>& bytes, const SampleShape& shape,
-                            Picture& picture) {
-    std::string reason = why_bad(bytes, picture);
-    if (reason.empty() && (picture.width != shape.width || picture.height != shape.height))
-      reason = fmt::format("{} x {} pixels, not {} x {} as the first one", picture.width,
-                           picture.height, shape.width, shape.height);
-    return reason;
+  std::string decode(const Encoded& encoded, const SampleShape& shape, Picture& picture) const {
+    const auto [height, width] = PictureSize{shape.height, shape.width};
+    if (height == 0 && std::ssize(encoded.bytes) != source_.bytes()[encoded.file])
+      return "it changed while it was read";
+    std::string reason = why_bad(encoded.bytes, picture);
+    if (!reason.empty() || height == 0 || picture.size == PictureSize{height, width}) return reason;
+    if (options_.keep == Keep::automatic) throw SeveralSizes();
+    return fmt::format("{} x {} pixels, not {} x {} as the first one", picture.size.width,
+                       picture.size.height, width, height);
   }
 
   void note(const std::exception_ptr& failure) {

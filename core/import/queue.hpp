@@ -18,13 +18,14 @@ class Queue {
  public:
   explicit Queue(std::size_t most) : most_(most) {}
 
-  /// Waits for room. After close() what is pushed is dropped.
-  void push(T thing) {
+  /// Waits for room. After close() what is pushed is dropped, and false returned.
+  bool push(T thing) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [&] { return closed_ || things_.size() < most_; });
-    if (closed_) return;
+    if (closed_) return false;
     things_.push_back(std::move(thing));
     filled_.notify_one();
+    return true;
   }
   /// Waits for the next thing; nothing when the queue is closed and empty.
   std::optional<T> pop() {

@@ -24,11 +24,13 @@ class Folder : public Source {
  public:
   explicit Folder(const std::string& path) : Source(path), root_(path) {
     const auto options = fs::directory_options::follow_directory_symlink;
+    std::vector<std::pair<std::string, std::int64_t>> found;
     for (const auto& entry : fs::recursive_directory_iterator(root_, options)) {
       if (entry.is_regular_file())
-        files_.push_back(entry.path().lexically_relative(root_).string());
+        found.emplace_back(entry.path().lexically_relative(root_).string(),
+                           static_cast<std::int64_t>(entry.file_size()));
     }
-    std::ranges::sort(files_);
+    keep(std::move(found));
   }
 
   void read(const std::vector<bool>& wanted, const Take& take) const override {
@@ -54,15 +56,16 @@ class Reader {
     check(archive_read_open_filename(archive_.get(), path.c_str(), block));
   }
 
-  /// The path of the next regular file; nothing behind the last one.
-  std::optional<std::string> next() {
+  /// Path and bytes of the next regular file; nothing behind the last one.
+  std::optional<std::pair<std::string, std::int64_t>> next() {
     archive_entry* entry = nullptr;
     while (check(archive_read_next_header(archive_.get(), &entry)) != ARCHIVE_EOF) {
       if (archive_entry_filetype(entry) != AE_IFREG) continue;
       const char* name = archive_entry_pathname(entry);
       if (name == nullptr || *name == '\0')
         fail(ExitCode::bad_data, "{}: a file in it has no name", path_);
-      return fs::path(name).lexically_normal().string();
+      return std::pair(fs::path(name).lexically_normal().string(),
+                       std::int64_t{archive_entry_size(entry)});
     }
     return std::nullopt;
   }
@@ -102,8 +105,9 @@ class Tar : public Source {
  public:
   explicit Tar(const std::string& path) : Source(path) {
     Reader reader(path);
-    while (std::optional<std::string> name = reader.next()) files_.push_back(*std::move(name));
-    std::ranges::sort(files_);
+    std::vector<std::pair<std::string, std::int64_t>> found;
+    while (auto file = reader.next()) found.push_back(*std::move(file));
+    keep(std::move(found));
     if (const auto twice = std::ranges::adjacent_find(files_); twice != files_.end())
       fail(ExitCode::bad_data, "{}: {} is in it twice", path, *twice);
     for (std::size_t k = 0; k < files_.size(); ++k) numbers_[files_[k]] = k;
@@ -113,9 +117,9 @@ class Tar : public Source {
     auto left = std::ranges::count(wanted, true);
     Reader reader(path_);
     while (left > 0) {
-      const std::optional<std::string> name = reader.next();
-      if (!name) fail(ExitCode::bad_data, "{}: it changed while it was read", path_);
-      const auto number = numbers_.find(*name);
+      const auto file = reader.next();
+      if (!file) fail(ExitCode::bad_data, "{}: it changed while it was read", path_);
+      const auto number = numbers_.find(file->first);
       if (number == numbers_.end() || !wanted[number->second]) continue;
       take(number->second, reader.bytes());
       --left;
@@ -127,6 +131,14 @@ class Tar : public Source {
 };
 
 }  // namespace
+
+void Source::keep(std::vector<std::pair<std::string, std::int64_t>> found) {
+  std::ranges::sort(found);
+  for (auto& [path, bytes] : found) {
+    files_.push_back(std::move(path));
+    bytes_.push_back(bytes);
+  }
+}
 
 std::unique_ptr<Source> Source::open(const std::string& path) {
   try {

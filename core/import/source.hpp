@@ -6,9 +6,11 @@
 // is decided elsewhere.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace carousel {
@@ -24,6 +26,8 @@ class Source {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Paths of all regular files below the folder or in the archive, sorted.
   [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
+  /// Bytes of each file, as the folder or the archive says; read() may find it otherwise.
+  [[nodiscard]] const std::vector<std::int64_t>& bytes() const { return bytes_; }
 
   using Take = std::function<void(std::size_t file, std::vector<std::byte> bytes)>;
   /// Reads the files for which `wanted` is set, in the order that is cheapest, and hands each to
@@ -32,9 +36,12 @@ class Source {
 
  protected:
   explicit Source(const std::string& path) : path_(path) {}
+  /// Takes what was found, in whatever order.
+  void keep(std::vector<std::pair<std::string, std::int64_t>> found);
 
   std::string path_;
   std::vector<std::string> files_;
+  std::vector<std::int64_t> bytes_;
 };
 
 }  // namespace carousel

@@ -112,6 +112,14 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
       plan.labels.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
     plan.samples.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
   }
+  if (counts.first_stage == 0) {
+    plan.levels = offsets.take(Category::data, std::int64_t{spec.input.channels} * pixel_levels *
+                                                   std::int64_t{sizeof(real)});
+    if (spec.read_input.size() > 0) {
+      plan.read = offsets.take(Category::data, samples * spec.read_input.size());
+      plan.parts = offsets.take(Category::data, samples * part_bytes);
+    }
+  }
   plan.metrics = offsets.take(Category::data, schedule.rule().micro_batches() * metrics_bytes);
   const std::int64_t evaluated = device == 0
                                      ? spec.evaluation_batches

@@ -29,13 +29,16 @@ struct DeviceMemoryPlan {
   std::int64_t workspace_bytes = 0;                   // of each
   std::vector<std::vector<std::int64_t>> boundaries;  // [stage][buffer]
   std::vector<std::int64_t> images;                   // [input], in data, with the first stage
-  std::vector<std::int64_t> labels;                   // [input], in data, with the last stage
-  std::vector<std::int64_t> samples;                  // [input], numbers of the samples, in data
-  std::int64_t metrics = 0;                           // [N] of the training step, in data
-  std::int64_t evaluation = 0;                        // [batches] of an evaluation, in data
-  std::int64_t staging = 0;                           // what the prefetcher fills, in data
-  CategoryBytes bytes = {};                           // size of each arena
-  CategoryBytes peak = {};                            // most in use at once; see plan_memory()
+  std::int64_t levels = -1;           // [c, 256] normalised values, in data, likewise
+  std::int64_t read = -1;             // a batch as it was read, in data, likewise
+  std::int64_t parts = -1;            // of its images, likewise
+  std::vector<std::int64_t> labels;   // [input], in data, with the last stage
+  std::vector<std::int64_t> samples;  // [input], numbers of the samples, in data
+  std::int64_t metrics = 0;           // [N] of the training step, in data
+  std::int64_t evaluation = 0;        // [batches] of an evaluation, in data
+  std::int64_t staging = 0;           // what the prefetcher fills, in data
+  CategoryBytes bytes = {};           // size of each arena
+  CategoryBytes peak = {};            // most in use at once; see plan_memory()
 
   [[nodiscard]] std::int64_t total() const;
 };
@@ -51,6 +54,7 @@ struct MemoryPlan {
 /// What the plan needs to know beside the schedule.
 struct MemorySpec {
   SampleShape input;
+  SampleShape read_input = {};  // uint8 images that are copied to the device first; none on hosts
   int micro_batch_size = 1;
   int optimizer_states = 0;              // numbers beside each parameter
   std::int64_t evaluation_batches = 0;   // micro-batches of the test set
@@ -60,6 +64,10 @@ struct MemorySpec {
   int compute_queues = 1;                // of a device; each has a workspace of its own
 };
 
+/// Values of a pixel as it was read.
+inline constexpr int pixel_levels = 256;
+/// Bytes that say which part of an image is shown: three ints.
+inline constexpr std::int64_t part_bytes = 3 * sizeof(int);
 /// Bytes that one micro-batch reports: four doubles.
 inline constexpr std::int64_t metrics_bytes = 4 * sizeof(double);
 

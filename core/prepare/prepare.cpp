@@ -35,14 +35,16 @@ const LayerSpec* single_values(const Model& model, int batch) {
 }
 
 MemorySpec memory_spec(const PlanRequest& request, const PlanBasis& basis, int batch) {
-  const auto staging = [&](const SampleShape& sample) {
-    return Prefetcher::planned_bytes(sample, basis.train_samples, batch, staged_batches);
+  const auto staging = [&](const InputSpec& input) {
+    return Prefetcher::planned_bytes(input, basis.train_samples, batch, staged_batches,
+                                     request.workers);
   };
-  return {.input = basis.sample,
+  return {.input = basis.input.shown,
+          .read_input = basis.copies_input ? basis.input.read : SampleShape(),
           .micro_batch_size = batch,
           .optimizer_states = request.optimizer_states,
           .evaluation_batches = (basis.test_samples + batch - 1) / batch,
-          .staging_bytes = staging(basis.sample),
+          .staging_bytes = staging(basis.input),
           .label_staging_bytes = staging({}),
           .staged_messages = basis.staged_messages};
 }
@@ -68,7 +70,7 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
   const int batch = request.micro_batch_size;
-  Model model = choose_kernels(build_model(request.model, basis.sample, basis.classes),
+  Model model = choose_kernels(build_model(request.model, basis.input.shown, basis.classes),
                                {basis.block, request.winograd, request.recompute});
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,

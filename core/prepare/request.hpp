@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/data/sample_reader.hpp"
 #include "core/model/kernels.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/machine.hpp"
@@ -18,13 +19,14 @@ namespace carousel {
 /// What a plan follows from beside the deck, so that it can be made again when the data set is gone
 /// and on another machine.
 struct PlanBasis {
-  SampleShape sample;
+  InputSpec input;
   int classes = 0;
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
   int real_bytes = 0;            // of one number, by the build
   int block = 1;                 // channels side by side in images, by the build
   bool staged_messages = false;  // messages pass through host memory
+  bool copies_input = false;     // images are copied to a device before they are shown
 
   bool operator==(const PlanBasis&) const = default;
 };
@@ -33,6 +35,7 @@ struct PlanRequest {
   ModelConfig model;
   ParallelConfig parallel;
   int micro_batch_size = 1;
+  int workers = 1;  // threads of a device that read samples
   double label_smoothing = 0;
   int optimizer_states = 0;  // numbers beside each parameter
   bool winograd = true;      // where it is faster

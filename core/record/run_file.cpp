@@ -12,15 +12,19 @@ namespace {
 void write_basis(hdf5::File& file, const PlanBasis& basis) {
   const std::string group = "/plan/basis";
   file.create_group(group);
-  file.set(group, "channels", std::int64_t{basis.sample.channels});
-  file.set(group, "height", std::int64_t{basis.sample.height});
-  file.set(group, "width", std::int64_t{basis.sample.width});
+  file.set(group, "channels", std::int64_t{basis.input.shown.channels});
+  file.set(group, "height", std::int64_t{basis.input.shown.height});
+  file.set(group, "width", std::int64_t{basis.input.shown.width});
+  file.set(group, "read_height", std::int64_t{basis.input.read.height});
+  file.set(group, "read_width", std::int64_t{basis.input.read.width});
+  file.set(group, "reader_bytes", basis.input.reader_bytes);
   file.set(group, "classes", std::int64_t{basis.classes});
   file.set(group, "train_samples", basis.train_samples);
   file.set(group, "test_samples", basis.test_samples);
   file.set(group, "real_bytes", std::int64_t{basis.real_bytes});
   file.set(group, "block", std::int64_t{basis.block});
   file.set(group, "staged_messages", std::int64_t{basis.staged_messages});
+  file.set(group, "copies_input", std::int64_t{basis.copies_input});
 }
 
 void write_plan_group(hdf5::File& file, const PlanRecord& plan) {
@@ -78,6 +82,7 @@ void write_measured(hdf5::File& file, const MeasuredRecord& measured) {
   file.set("/measured", "messages_sent", measured.messages_sent);
   file.set("/measured", "bytes_sent", measured.bytes_sent);
   file.set("/measured", "first_step_seconds", measured.first_step_seconds);
+  file.set("/measured", "data_wait", measured.data_wait);
 }
 
 }  // namespace

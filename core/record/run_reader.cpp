@@ -30,14 +30,17 @@ int count(const hdf5::File& file, const std::string& group, const char* name) {
 PlanBasis read_basis(const hdf5::File& file) {
   const auto number = [&](const char* name) { return file.integer("/plan/basis", name); };
   const auto small = [&](const char* name) { return count(file, "/plan/basis", name); };
+  const SampleShape shown = {small("channels"), small("height"), small("width")};
+  const SampleShape read = {shown.channels, small("read_height"), small("read_width")};
   return {
-      .sample = {.channels = small("channels"), .height = small("height"), .width = small("width")},
+      .input = {.read = read, .shown = shown, .reader_bytes = number("reader_bytes")},
       .classes = small("classes"),
       .train_samples = number("train_samples"),
       .test_samples = number("test_samples"),
       .real_bytes = small("real_bytes"),
       .block = file.has("/plan/basis", "block") ? small("block") : 1,  // files before there was one
-      .staged_messages = number("staged_messages") != 0};
+      .staged_messages = number("staged_messages") != 0,
+      .copies_input = number("copies_input") != 0};
 }
 
 PlanRecord read_plan(const hdf5::File& file) {
@@ -76,8 +79,12 @@ MeasuredRecord read_measured(const hdf5::File& file) {
     if (file.has(group + "/peak_bytes", name))
       measured.peak_bytes[c] = file.integer(group + "/peak_bytes", name);
   }
-  const std::vector<double> seconds = file.reals(group, "first_step_seconds");
-  measured.first_step_seconds = seconds.empty() ? 0 : seconds.front();
+  const auto seconds = [&](const char* name) {
+    const std::vector<double> values = file.reals(group, name);
+    return values.empty() ? 0 : values.front();
+  };
+  measured.first_step_seconds = seconds("first_step_seconds");
+  measured.data_wait = seconds("data_wait");
   return measured;
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/copy.hpp"
 #include "core/train/initialise.hpp"
 #include "core/train/rider.hpp"
+#include "core/train/shown_images.hpp"
 #include "core/train/trainer.hpp"
 
 namespace carousel {
@@ -88,8 +89,12 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
       memory_(exec, spec.memory, index, spec.schedule.buffers(index)),
       stages_(make_stages(spec, spec.schedule.buffers(index), {exec, memory_.workspace(0)})),
       transport_(spec.transport(index)),
-      prefetcher_(spec.dataset, spec.seed, spec.train.micro_batch_size, staged_batches,
-                  spec.schedule.buffers(index).first_stage == 0),
+      prefetcher_({.dataset = spec.dataset,
+                   .augment = spec.augment,
+                   .seed = spec.seed,
+                   .largest_batch = spec.train.micro_batch_size,
+                   .workers = spec.workers,
+                   .images = spec.schedule.buffers(index).first_stage == 0}),
       recorder_(Slices(spec.profile.steps), hooks.total_steps),
       executor_(exec, {.device = index,
                        .schedule = spec.schedule,
@@ -110,6 +115,10 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .first_step = spec.beginning.step}) {
   memory_.add_external(Category::data, prefetcher_.bytes());
   memory_.add_external(Category::communication, transport_->staging_bytes());
+  if (memory_.levels() != nullptr)
+    copy_to_device(
+        exec, memory_.levels(),
+        normalised_levels(mean_of(spec.dataset, spec.augment), std_of(spec.dataset, spec.augment)));
   activity_.completes(spec.beginning.step);
   fill(exec, spec.model, spec.beginning.step,
        spec.beginning.state ? spec.beginning.state : first_values(spec.seed));

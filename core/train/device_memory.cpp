@@ -89,6 +89,21 @@ real* DeviceMemory::images(int input) const {
   return reinterpret_cast<real*>(at(Category::data, plan_.images[input]));
 }
 
+real* DeviceMemory::levels() const {
+  if (plan_.levels < 0) return nullptr;
+  return reinterpret_cast<real*>(at(Category::data, plan_.levels));
+}
+
+std::uint8_t* DeviceMemory::read_images() const {
+  if (plan_.read < 0) return nullptr;
+  return reinterpret_cast<std::uint8_t*>(at(Category::data, plan_.read));
+}
+
+ShownPart* DeviceMemory::parts() const {
+  if (plan_.parts < 0) return nullptr;
+  return reinterpret_cast<ShownPart*>(at(Category::data, plan_.parts));
+}
+
 int* DeviceMemory::labels(int input) const {
   if (plan_.labels.empty()) return nullptr;
   return reinterpret_cast<int*>(at(Category::data, plan_.labels[input]));

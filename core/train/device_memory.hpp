@@ -11,6 +11,7 @@
 
 #include "core/base/category.hpp"
 #include "core/base/view.hpp"
+#include "core/data/sample_reader.hpp"
 #include "core/engine/layer.hpp"
 #include "core/plan/memory_plan.hpp"
 
@@ -38,6 +39,11 @@ class DeviceMemory {
   [[nodiscard]] std::span<std::byte> workspace(int queue) const;
   /// Null where the device has not the first stage.
   [[nodiscard]] real* images(int input) const;
+  /// Normalised values [c, pixel_levels]; null as images().
+  [[nodiscard]] real* levels() const;
+  /// Where a batch as it was read is copied to; null on hosts, and as images().
+  [[nodiscard]] std::uint8_t* read_images() const;
+  [[nodiscard]] ShownPart* parts() const;
   /// Null where the device has not the last stage.
   [[nodiscard]] int* labels(int input) const;
   [[nodiscard]] int* samples(int input) const;

@@ -13,6 +13,7 @@
 #include "core/train/kernels.hpp"
 #include "core/train/optimizer.hpp"
 #include "core/train/rider.hpp"
+#include "core/train/shown_images.hpp"
 
 namespace carousel {
 
@@ -167,19 +168,35 @@ StageArguments Executor::arguments(const Action& pass) {
 }
 
 void Executor::load(const Action& action) {
+  const double asked = parts_.seconds();
   const Batch& batch = parts_.prefetcher.acquire(action.step, action.micro_batch);
+  data_wait_ += parts_.seconds() - asked;
   samples_ = batch.request.count;
   const int input = action.buffer;
   const auto bring = [&](void* to, const auto& from) {
     copy<MemorySpace, HostSpace>(exec_, to, from.data(), from.size_bytes());
   };
-  if (counts_.first_stage == 0) bring(parts_.memory.images(input), batch.images);
+  if (counts_.first_stage == 0) show(batch, input);
   if (counts_.last_stage + 1 == std::ssize(frames_))
     bring(parts_.memory.labels(input), batch.labels);
   bring(parts_.memory.samples(input), batch.samples);
   finish(exec_, "carousel::train::load");  // before the batch is filled again
   epochs_[input] = batch.request.epoch;
   parts_.prefetcher.release();
+}
+
+void Executor::show(const Batch& batch, int input) {
+  const DeviceMemory& memory = parts_.memory;
+  const std::uint8_t* images = batch.images.data();
+  const ShownPart* shown = batch.parts.data();
+  if (memory.read_images() != nullptr) {
+    copy<MemorySpace, HostSpace>(exec_, memory.read_images(), images, batch.images.size_bytes());
+    copy<MemorySpace, HostSpace>(exec_, memory.parts(), shown, batch.parts.size_bytes());
+    images = memory.read_images();
+    shown = memory.parts();
+  }
+  show_images(exec_, parts_.prefetcher.input(), batch.request.count, images, shown, memory.levels(),
+              memory.images(input));
 }
 
 void Executor::forward(const Action& action) {

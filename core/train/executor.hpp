@@ -75,6 +75,8 @@ class Executor {
     if (list_.empty()) return 1;
     return static_cast<double>(next_ - (fetched_ ? 1 : 0)) / static_cast<double>(list_.size());
   }
+  /// Seconds that loads waited for samples since the construction.
+  [[nodiscard]] double data_wait() const { return data_wait_; }
   /// Messages and bytes sent in training since the construction.
   [[nodiscard]] const Traffic& sent() const { return sent_; }
 
@@ -89,6 +91,7 @@ class Executor {
   bool execute(const Action& action);
   void record(const Action& action, double begin);
   void load(const Action& action);
+  void show(const Batch& batch, int input);
   void forward(const Action& action);
   void backward(const Action& action);
   void accumulate(const Action& action);
@@ -128,6 +131,7 @@ class Executor {
   std::int64_t known_step_;  // the newest whose sums are known here
   std::int64_t diverged_at_ = -1;
   std::int64_t paused_at_ = -1;  // when somebody wanted it, in this segment
+  double data_wait_ = 0;
   Traffic sent_;
 };
 

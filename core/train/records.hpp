@@ -92,6 +92,7 @@ struct MeasuredRecord {
   std::int64_t messages_sent = 0;  // while training, all steps
   std::int64_t bytes_sent = 0;
   double first_step_seconds = 0;  // from the start of the first process to training
+  double data_wait = 0;           // seconds that loads waited for samples
 };
 
 }  // namespace carousel

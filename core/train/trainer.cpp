@@ -209,6 +209,7 @@ MeasuredRecord Trainer::measured(int index) const {
   record.messages_sent = found.executor().sent().messages;
   record.bytes_sent = found.executor().sent().bytes;
   record.first_step_seconds = first_step_seconds_;
+  record.data_wait = found.executor().data_wait();
   return record;
 }
 

@@ -31,10 +31,12 @@ struct TrainerSpec {
   const Schedule& schedule;
   const MemoryPlan& memory;
   const Dataset& dataset;
+  const AugmentConfig& augment;
   const TrainConfig& train;
   const CheckpointConfig& checkpoint;
   const ProfileConfig& profile;
   std::uint64_t seed = 1;
+  int workers = 1;           // threads of a device that read samples
   std::vector<int> devices;  // of the plan, in this process
   Beginning beginning = {};
   /// Whether this process wants the segment to end soon; all devices then end it after the same

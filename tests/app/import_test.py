@@ -9,34 +9,19 @@ import io
 import pathlib
 import pickle
 import shutil
-import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
-import zlib
 
 import h5py
 import numpy
 
+from drawn import png
+
 CAROUSEL = sys.argv[1]
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-
-
-def png(pixels, depth=8):
-    """The bytes of a PNG of pixels [h, w, 3], or [h, w] for greys."""
-    height, width = pixels.shape[:2]
-
-    def chunk(name, data):
-        body = name + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    colour = 2 if pixels.ndim == 3 else 0
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    return (b"\x89PNG\r\n\x1a\n"
-            + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
-            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 def pictures(seed=1):
@@ -160,16 +145,48 @@ class Import(unittest.TestCase):
                "dog/deep.png": png(numpy.zeros((5, 7), ">u2"), 16),
                "dog/wide.png": png(numpy.zeros((5, 8, 3), numpy.uint8))}
         path = self.tar("bad.tar", good | bad)
-        complaint = self.refused("images", path, "new.h5", "--test-fraction", "0.25")
+        words = ["--test-fraction", "0.25", "--keep", "pixels"]
+        complaint = self.refused("images", path, "new.h5", *words)
         for name, reason in (("cat/05b.png", "empty"), ("cat/zz.jpg", "neither JPEG nor PNG"),
                              ("dog/cut.png", "a damaged PNG"), ("dog/deep.png", "16 bits"),
                              ("dog/wide.png", "8 x 5 pixels, not 7 x 5")):
             self.assertRegex(complaint, f"bad: {name}: .*{reason}")
         self.assertIn("5 bad pictures", complaint)
-        left = self.imported("images", path, "--test-fraction", "0.25", "--skip-bad")
+        left = self.imported("images", path, *words, "--skip-bad")
         self.assertEqual(len(left["train/labels"]) + len(left["test/labels"]), len(good))
         chosen = {bytes(image) for half in ("train", "test") for image in left[f"{half}/images"]}
         self.assertEqual(len(chosen), len(good))
+
+    def test_pictures_of_several_sizes_are_kept_as_files(self):
+        random = numpy.random.default_rng(5)
+        drawn = {f"{half}/{name}/{k}.png":
+                 random.integers(0, 256, (*random.integers(3, 90, 2), 3), numpy.uint8)
+                 for half in ("train", "test") for name in ("cat", "dog") for k in range(9)}
+        files = {path: png(pixels) for path, pixels in drawn.items()}
+        bad = {"train/cat/none.png": b"", "test/dog/words.jpg": b"words"}
+        got = self.imported("images", self.tree("set", files), "--workers", "3")
+        with h5py.File(self.folder / "a.h5") as file:
+            for half in ("train", "test"):
+                paths = sorted(path for path in files if path.startswith(half))
+                offsets = file[f"{half}/offsets"][:]
+                for k, path in enumerate(paths):
+                    stored = got[f"{half}/images"][offsets[k]:offsets[k + 1]].tobytes()
+                    self.assertEqual(stored, files[path], path)
+                self.assertEqual(offsets[-1], len(got[f"{half}/images"]))
+                self.assertEqual(file[f"{half}/sizes"][:].tolist(),
+                                 [list(drawn[path].shape[:2]) for path in paths])
+        values = numpy.concatenate([pixels.reshape(-1, 3) for path, pixels in drawn.items()
+                                    if path.startswith("train")]) / 255
+        numpy.testing.assert_allclose(got["mean"], values.mean(0), rtol=1e-12)
+        numpy.testing.assert_allclose(got["std"], values.std(0), rtol=1e-9)
+        archive = self.tar("a.tar", files | bad)
+        self.assertIn("2 bad pictures", self.refused("images", archive, "new.h5"))
+        self.equal(got, self.imported("images", archive, "--skip-bad"))
+        self.assertIn("several sizes", self.carousel("inspect", "a.h5").stdout)
+        one = {path: png(pixels) for path, pixels in pictures().items()}
+        got = self.imported("images", self.tree("one", one), "--test-fraction", "0.5", "--keep",
+                            "files")
+        self.assertEqual(got["train/images"].ndim, 1)
 
     def test_classes_of_a_list(self):
         files = {path: png(pixels) for path, pixels in pictures().items()}

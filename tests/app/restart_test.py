@@ -121,6 +121,7 @@ class Restart(unittest.TestCase):
         dice = random.Random(seed)
         # Every step counts: a killed run loses what came after its last checkpoint.
         words = [f"parallel.rule={rule}", "model.dropout=0.2", "train.epochs=60",
+                 "data.augment.crop=random", "data.augment.padding=1", "data.augment.flip=0.3",
                  "checkpoint.every_steps=100", "profile.steps=0:3,::500", *optimizer]
         self.train("whole", *words)
         total = self.tensors("whole")[1]

@@ -93,7 +93,7 @@ TEST(RunConfig, HoldsWhatTheDeckSays) {
   EXPECT_EQ(config.run.output, "runs/digits");
   EXPECT_EQ(config.model.name, "mlp");
   EXPECT_EQ(config.model.widths, (std::vector<int>{64, 32, 10}));
-  EXPECT_EQ(config.data_file, "inputs/digits.h5");
+  EXPECT_EQ(config.data.file, "inputs/digits.h5");
   EXPECT_EQ(config.parallel.rule, RuleKind::cdp_v2);
   EXPECT_EQ(config.parallel.placement, Placement::replicated);
   EXPECT_EQ(config.parallel.balance, Balance::parameters);
@@ -134,8 +134,8 @@ TEST(RunConfig, DefaultsAreThoseOfTheStructs) {
 TEST(RunConfig, OverridesWin) {
   EXPECT_EQ(load({"parallel.rule=cdp-v2", "model.widths=[64,10]"}).model.widths.size(), 2U);
   EXPECT_EQ(load({"run.name=1234"}).run.name, "1234");
-  EXPECT_EQ(load({"data.file=other/a.h5"}).data_file, "other/a.h5");
-  EXPECT_EQ(load({"data.file=/a.h5"}).data_file, "/a.h5");
+  EXPECT_EQ(load({"data.file=other/a.h5"}).data.file, "other/a.h5");
+  EXPECT_EQ(load({"data.file=/a.h5"}).data.file, "/a.h5");
 }
 
 TEST(RunConfig, RefusesUnknownNames) {
@@ -390,7 +390,7 @@ TEST(RunConfig, ResolvedDeckReadsBackTheSame) {
     const std::string text = resolved_deck(config, false);
     const RunConfig again = parse_run_config(resolved_deck(config), "elsewhere/y.toml", {});
     EXPECT_EQ(resolved_deck(again, false), text);
-    EXPECT_EQ(std::filesystem::absolute(config.data_file).string(), again.data_file);
+    EXPECT_EQ(std::filesystem::absolute(config.data.file).string(), again.data.file);
   }
 }
 

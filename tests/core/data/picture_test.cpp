@@ -45,8 +45,8 @@ TEST_P(Pictures, AreThoseOfPillow) {
   }
   decode_picture(bytes, picture);
   const hdf5::Shape shape = file.info(name + "/pixels").shape;
-  EXPECT_EQ(hdf5::Shape(shape), (hdf5::Shape{static_cast<hsize_t>(picture.height),
-                                             static_cast<hsize_t>(picture.width), 3}));
+  EXPECT_EQ(hdf5::Shape(shape), (hdf5::Shape{static_cast<hsize_t>(picture.size.height),
+                                             static_cast<hsize_t>(picture.size.width), 3}));
   EXPECT_EQ(picture.pixels, file.read<std::uint8_t>(name + "/pixels"));
 }
 
@@ -71,7 +71,8 @@ TEST(DamagedPictures, AreRefusedOrDecoded) {
         Picture picture;
         try {
           decode_picture(bytes, picture);
-          EXPECT_EQ(std::ssize(picture.pixels), std::int64_t{picture.height} * picture.width * 3);
+          EXPECT_EQ(std::ssize(picture.pixels),
+                    std::int64_t{picture.size.height} * picture.size.width * 3);
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), ExitCode::bad_data) << error.what();
           ++refused;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The prefetch thread: right batches in the requested order, stops and errors at any moment.
+// Prefetch threads: right batches in the requested order, stops and errors at any moment, with any
+// number of threads.
 
 #include "core/data/prefetcher.hpp"
 
@@ -23,19 +24,29 @@ class PrefetcherTest : public ::testing::Test {
  protected:
   PrefetcherTest() { SmallDataset().write(path_); }
 
-  /// Checks a batch number by number against the formula of SmallDataset.
+  /// Checks a batch byte by byte against the formula of SmallDataset.
   static void expect_batch(const Batch& batch, std::span<const int> indices) {
     ASSERT_EQ(batch.labels.size(), indices.size());
     EXPECT_TRUE(std::ranges::equal(batch.samples, indices));
     ASSERT_EQ(batch.images.size(), indices.size() * 24);
+    ASSERT_EQ(batch.parts.size(), indices.size());
     for (std::size_t k = 0; k < indices.size(); ++k) {
       EXPECT_EQ(batch.labels[k], indices[k] % 3);
-      for (std::size_t x = 0; x < 24; ++x) {
-        const double mean = x < 12 ? 0.25 : 0.5, std = x < 12 ? 0.5 : 0.25;
-        const double value = (indices[k] + static_cast<double>(x)) / 255;
-        ASSERT_EQ(batch.images[k * 24 + x], static_cast<real>((value - mean) / std));
-      }
+      EXPECT_EQ(batch.parts[k].top, 0);
+      for (std::size_t x = 0; x < 24; ++x)
+        ASSERT_EQ(batch.images[k * 24 + x], indices[k] + static_cast<int>(x));
     }
+  }
+
+  static PrefetcherSpec spec(const Dataset& dataset, int largest_batch, int buffers,
+                             int workers = 1) {
+    static const AugmentConfig plain;
+    return {.dataset = dataset,
+            .augment = plain,
+            .seed = 9,
+            .largest_batch = largest_batch,
+            .buffers = buffers,
+            .workers = workers};
   }
 
   TemporaryFolder folder_;
@@ -52,8 +63,8 @@ TEST_F(PrefetcherTest, TrainingFollowsThePermutationOverEpochs) {
     requests.push_back(training_request(order, t, 1));
     if (t > 0) requests.push_back(training_request(order, t - 1, 2));
   }
-  for (const int buffers : {1, 2, 5}) {
-    Prefetcher prefetcher(dataset, 9, 4, buffers);
+  for (const auto& [buffers, workers] : {std::pair(1, 1), {2, 1}, {5, 1}, {1, 3}, {2, 5}, {5, 2}}) {
+    Prefetcher prefetcher(spec(dataset, 4, buffers, workers));
     Sampler sampler(9, 50);
     prefetcher.start(requests);
     for (const BatchRequest& request : requests) {
@@ -69,7 +80,7 @@ TEST_F(PrefetcherTest, EvaluationGoesInFileOrderToTheLastShortBatch) {
   const Dataset dataset(path_);
   const std::vector<BatchRequest> requests = evaluation_requests(7, 3, 40);
   ASSERT_EQ(requests.size(), 3U);
-  Prefetcher prefetcher(dataset, 9, 4, 2);
+  Prefetcher prefetcher(spec(dataset, 4, 2, 2));
   for (int pass = 0; pass < 2; ++pass) {
     prefetcher.start(requests);
     const std::vector<int> indices{0, 1, 2, 3, 4, 5, 6};
@@ -84,7 +95,7 @@ TEST_F(PrefetcherTest, EvaluationGoesInFileOrderToTheLastShortBatch) {
 TEST_F(PrefetcherTest, StopsAnywhereAndStartsAgain) {
   const Dataset dataset(path_);
   const TrainingOrder order{.samples = 50, .micro_batches = 1, .micro_batch_size = 5};
-  Prefetcher prefetcher(dataset, 9, 5, 3);
+  Prefetcher prefetcher(spec(dataset, 5, 3, 2));
   for (int taken = 0; taken < 20; ++taken) {
     std::vector<BatchRequest> requests;
     for (std::int64_t t = 0; t < 20; ++t) requests.push_back(training_request(order, t, 0));
@@ -101,7 +112,7 @@ TEST_F(PrefetcherTest, EndsWithWorkUndone) {
   const Dataset dataset(path_);
   const std::vector<BatchRequest> requests = evaluation_requests(7, 1, 0);
   for (int k = 0; k < 50; ++k) {
-    Prefetcher prefetcher(dataset, 9, 1, 2);
+    Prefetcher prefetcher(spec(dataset, 1, 2, 2));
     prefetcher.start(requests);
   }
 }
@@ -110,7 +121,7 @@ TEST_F(PrefetcherTest, ErrorsArriveWhereTheBatchIsAcquired) {
   const Dataset dataset(path_);
   std::filesystem::resize_file(path_, 2500);  // behind the back of the open data set
   const std::vector<BatchRequest> requests = evaluation_requests(7, 1, 0);
-  Prefetcher prefetcher(dataset, 9, 1, 2);
+  Prefetcher prefetcher(spec(dataset, 1, 2, 2));
   for (int k = 0; k < 2; ++k) {
     prefetcher.start(requests);
     const auto acquire_all = [&] {
@@ -126,14 +137,15 @@ TEST_F(PrefetcherTest, ErrorsArriveWhereTheBatchIsAcquired) {
 TEST_F(PrefetcherTest, MisuseIsABugNotAHang) {
   const Dataset dataset(path_);
   const std::vector<BatchRequest> requests = evaluation_requests(7, 4, 0);
-  Prefetcher prefetcher(dataset, 9, 4, 2);
+  Prefetcher prefetcher(spec(dataset, 4, 2, 2));
   EXPECT_THROW((void)prefetcher.acquire(0, 0), Error);
   prefetcher.start(requests);
   EXPECT_THROW(prefetcher.release(), Error);
   EXPECT_THROW((void)prefetcher.acquire(0, 1), Error);
   (void)prefetcher.acquire(0, 0);
   EXPECT_THROW((void)prefetcher.acquire(0, 1), Error);
-  EXPECT_GT(prefetcher.bytes(), 2 * 4 * 24 * static_cast<std::int64_t>(sizeof(real)));
+  EXPECT_GT(prefetcher.bytes(), 2 * 4 * 24);
+  EXPECT_EQ(prefetcher.bytes(), Prefetcher::planned_bytes(prefetcher.input(), 50, 4, 2, 2));
 }
 
 }  // namespace

@@ -124,7 +124,8 @@ TEST(MemoryPlan, OfTheDigitsModelIsAsWorkedOutByHand) {
                         .optimizer_states = 1,
                         .evaluation_batches = 23,
                         .staging_bytes = 1000};
-  const std::int64_t fixed_data = 4 * 32 + align_up(23 * 32) + 1024;
+  const std::int64_t levels = 256 * r;  // of one channel
+  const std::int64_t fixed_data = 4 * 32 + align_up(23 * 32) + 1024 + levels;
 
   const Planned single =
       plan_model(model, parallel(RuleKind::cdp_v2, Placement::single, 4, 4), spec);
@@ -151,7 +152,8 @@ TEST(MemoryPlan, OfTheDigitsModelIsAsWorkedOutByHand) {
   EXPECT_EQ(ring.bytes(0, Category::optimizer), align_up((64 * 10 + 10) * r));
   EXPECT_EQ(ring.bytes(3, Category::optimizer), (64 * 64 + 64) * r);
   EXPECT_EQ(ring.bytes(2, Category::activations), 3 * hidden + logits);
-  EXPECT_EQ(ring.bytes(2, Category::data), images + labels + 4 * 32 + align_up(6 * 32) + 1024);
+  EXPECT_EQ(ring.bytes(2, Category::data),
+            images + labels + 4 * 32 + align_up(6 * 32) + 1024 + levels);
 }
 
 /// Collects buffers of one arena and finds what is wrong with their places.

@@ -91,6 +91,7 @@ TEST(RunFile, SummaryHoldsWhatWasRecorded) {
   EXPECT_EQ(measured_bytes(run, Category::activations), 4096);
   EXPECT_EQ(run.measured[1].bytes_sent, 600);
   EXPECT_THAT(run.measured[0].first_step_seconds, DoubleEq(0.5));
+  EXPECT_THAT(run.measured[0].data_wait, DoubleEq(0.25));
   EXPECT_EQ(run.evaluations.back().accuracy, 0.875);
   ASSERT_TRUE(run.status.has_value());
   EXPECT_EQ(run.status->state, RunState::done);

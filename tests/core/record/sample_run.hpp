@@ -40,7 +40,7 @@ inline PlanRecord sample_plan() {
   plan.stage_activations = {1024, 1024};
   plan.activation_bytes_together = 8192;
   plan.activation_bytes_accumulate = 2048;
-  plan.basis = {.sample = {1, 2, 3},
+  plan.basis = {.input = {.read = {1, 4, 5}, .shown = {1, 2, 3}, .reader_bytes = 77},
                 .classes = 4,
                 .train_samples = 8,
                 .test_samples = 5,
@@ -81,8 +81,10 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
     const std::vector<StageReceipts> kept_first{{1, digest1}}, kept_second{{0, digest0}};
     const std::vector<real> values{real(t), 1, 2, 3, 4, 5};
     const std::vector<AuditedParameter> audit{{"0.weight", {2, 3}, values}};
-    MeasuredRecord measured{
-        .messages_sent = 3 * (t + 1), .bytes_sent = 300 * (t + 1), .first_step_seconds = 0.5};
+    MeasuredRecord measured{.messages_sent = 3 * (t + 1),
+                            .bytes_sent = 300 * (t + 1),
+                            .first_step_seconds = 0.5,
+                            .data_wait = 0.25};
     measured.peak_bytes[static_cast<std::size_t>(Category::activations)] = 2048;
     const SegmentRecord segment{t, t + 1};
     first.append({segment, actions, messages, memory, kept_first, {}, {samples, 2, 2}}, measured);

@@ -47,6 +47,7 @@ class Restart : public ::testing::TestWithParam<int> {
     for (SmallDeck& deck : all) {
       deck.model.dropout = all.size() % 2 == 0 ? 0.2 : 0.3;
       deck.checkpoint = {};
+      deck.augment = {.crop = CropKind::random, .padding = 2, .flip = 0.5};
     }
     for (const SmallDeck& vit : vit_decks_for(n)) {
       all.push_back(vit);

@@ -27,6 +27,8 @@ struct SmallDeck {
   ProfileConfig profile = {.steps = ""};
   ModelConfig model = {.name = "mlp", .widths = {64, 20, 17, 13, 10}};
   KernelChoice kernels = {.block = vector_block};
+  AugmentConfig augment = {};
+  int workers = 1;
 };
 
 /// A named copy of a tensor.
@@ -161,21 +163,25 @@ class SmallRun final : public TrainingObserver {
 
  private:
   static Model model_of(const SmallDeck& deck, const Dataset& dataset) {
-    Model model = build_model(deck.model, dataset.shape(), dataset.classes());
+    Model model =
+        build_model(deck.model, input_spec(dataset, deck.augment).shown, dataset.classes());
     model.layers.back().kind = kind::SoftmaxCrossEntropy{deck.train.label_smoothing};
     return model;
   }
 
   [[nodiscard]] MemorySpec memory_spec(const Dataset& dataset, const Process* process) const {
     const int batch = deck_.train.micro_batch_size;
-    const auto staging = [&](const SampleShape& shape) {
-      return Prefetcher::planned_bytes(shape, dataset.train().samples(), batch, staged_batches);
+    const InputSpec input = input_spec(dataset, deck_.augment);
+    const auto staging = [&](const InputSpec& read) {
+      return Prefetcher::planned_bytes(read, dataset.train().samples(), batch, staged_batches,
+                                       deck_.workers);
     };
-    return {.input = dataset.shape(),
+    return {.input = input.shown,
+            .read_input = runs_on_host ? SampleShape() : input.read,
             .micro_batch_size = batch,
             .optimizer_states = static_cast<int>(optimizer_states(deck_.train.optimizer).size()),
             .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
-            .staging_bytes = staging(dataset.shape()),
+            .staging_bytes = staging(input),
             .label_staging_bytes = staging({}),
             .staged_messages = process != nullptr && !runs_on_host};
   }
@@ -194,10 +200,12 @@ class SmallRun final : public TrainingObserver {
             .schedule = schedule_,
             .memory = memory_,
             .dataset = dataset,
+            .augment = deck_.augment,
             .train = deck_.train,
             .checkpoint = deck_.checkpoint,
             .profile = deck_.profile,
             .seed = 5,
+            .workers = deck_.workers,
             .devices = devices,
             .beginning = beginning,
             .wants_pause = [this] { return wants_pause(); },

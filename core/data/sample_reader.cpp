@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/data/sample_reader.hpp"
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+/// The largest of what readers meet in a data set.
+struct Largest {
+  std::int64_t file = 0;    // bytes
+  std::int64_t pixels = 0;  // of a picture
+  PictureSize sides;        // of all pictures
+};
+
+Largest largest_of(const Dataset& dataset) {
+  Largest largest;
+  for (const Split* split : {&dataset.train(), &dataset.test()}) {
+    // Pixels have all one size.
+    const std::int64_t samples = split->encoded() ? split->samples() : 1;
+    for (std::int64_t k = 0; k < samples; ++k) {
+      const auto [height, width] = split->size(k);
+      largest.sides.height = std::max(largest.sides.height, height);
+      largest.sides.width = std::max(largest.sides.width, width);
+      largest.pixels = std::max(largest.pixels, std::int64_t{height} * width);
+      largest.file = std::max(largest.file, split->bytes(k));
+    }
+  }
+  return largest;
+}
+
+/// Whether readers make the images of the model's size themselves, since pictures are resized.
+bool renders(const Dataset& dataset, const AugmentConfig& config) {
+  if (config.size == 0) return false;
+  const PictureSize stored = {dataset.shape().height, dataset.shape().width};
+  return !dataset.has_one_size() || config.crop == CropKind::resized ||
+         plain_view(config, stored).size != stored;
+}
+
+PictureSize shown_size(const Dataset& dataset, const AugmentConfig& config) {
+  return config.size > 0 ? PictureSize{config.size, config.size}
+                         : PictureSize{dataset.shape().height, dataset.shape().width};
+}
+
+/// By how much a JPEG can be reduced when it is decoded and still be at least twice as large as
+/// what the model sees of it: values then differ from those of the whole picture by 0.5 in the
+/// mean, of photographs; just as large, by 1.5.
+int reduction_for(const View& view) {
+  const double smaller =
+      std::min(view.box.height / view.size.height, view.box.width / view.size.width);
+  for (const int reduction : {8, 4, 2})
+    if (smaller >= 2 * reduction) return reduction;
+  return 1;
+}
+
+/// [channels, height, width] to [height, width, channels].
+void join(std::span<const std::uint8_t> planes, PictureSize size, Picture& picture) {
+  picture.size = size;
+  picture.pixels.resize(planes.size());
+  const std::size_t plane = planes.size() / Picture::channels;
+  for (std::size_t p = 0; p < plane; ++p) {
+    for (std::size_t c = 0; c < Picture::channels; ++c)
+      picture.pixels[p * Picture::channels + c] = planes[c * plane + p];
+  }
+}
+
+}  // namespace
+
+InputSpec input_spec(const Dataset& dataset, const AugmentConfig& config) {
+  const SampleShape& stored = dataset.shape();
+  if (!dataset.has_one_size() && config.size == 0)
+    fail(ExitCode::usage,
+         "data.augment.size is missing: the pictures of {} have several sizes, the model needs one",
+         dataset.path());
+  for (const auto* values : {&config.mean, &config.std}) {
+    if (!values->empty() && std::ssize(*values) != stored.channels)
+      fail(ExitCode::usage, "data.augment.{} has {} values, the images of {} have {} channels",
+           values == &config.mean ? "mean" : "std", values->size(), dataset.path(),
+           stored.channels);
+  }
+  const bool renders = carousel::renders(dataset, config);
+  if (renders && stored.channels != Picture::channels)
+    fail(ExitCode::usage,
+         "data.augment.size = {} resizes images, which needs {} channels; {} has {}", config.size,
+         Picture::channels, dataset.path(), stored.channels);
+  const auto [height, width] = shown_size(dataset, config);
+  const SampleShape shown = {stored.channels, height, width};
+  InputSpec spec = {.read = renders ? shown : stored, .shown = shown};
+  const Largest largest = largest_of(dataset);
+  if (renders || dataset.encoded())
+    spec.reader_bytes += largest.file + largest.pixels * Picture::channels;
+  if (renders) spec.reader_bytes += Resizer::bytes(largest.sides, {height, width});
+  return spec;
+}
+
+const std::vector<double>& mean_of(const Dataset& dataset, const AugmentConfig& config) {
+  return config.mean.empty() ? dataset.mean() : config.mean;
+}
+const std::vector<double>& std_of(const Dataset& dataset, const AugmentConfig& config) {
+  return config.std.empty() ? dataset.std() : config.std;
+}
+
+SampleReader::SampleReader(const Dataset& dataset, const AugmentConfig& config, std::uint64_t seed)
+    : dataset_(dataset),
+      config_(config),
+      seed_(seed),
+      renders_(renders(dataset, config)),
+      resizer_(renders_ ? largest_of(dataset).sides : PictureSize{},
+               renders_ ? shown_size(dataset, config) : PictureSize{}) {
+  const Largest largest = largest_of(dataset);
+  if (!renders_ && !dataset.encoded()) return;
+  stored_.reserve(static_cast<std::size_t>(largest.file));
+  picture_.pixels.reserve(static_cast<std::size_t>(largest.pixels) * Picture::channels);
+}
+
+int SampleReader::decode(const Split& split, std::int64_t index, int reduction) {
+  stored_.resize(static_cast<std::size_t>(split.bytes(index)));
+  split.read(index, stored_);
+  if (!split.encoded()) {
+    join(stored_, split.size(index), picture_);
+    return 1;
+  }
+  try {
+    decode_picture(std::as_bytes(std::span(stored_)), picture_,
+                   {.reduction = reduction, .expected = split.size(index)});
+  } catch (const Error& error) {
+    fail(error.code(), "{}: picture {} of /{}: {}", dataset_.path(), index,
+         &split == &dataset_.train() ? "train" : "test", error.what());
+  }
+  return picture_.size == split.size(index) ? 1 : reduction;
+}
+
+ShownPart SampleReader::read(Pass pass, std::int64_t epoch, std::int64_t index,
+                             std::span<std::uint8_t> image) {
+  const bool training = pass == Pass::training;
+  const Split& split = training ? dataset_.train() : dataset_.test();
+  const PictureSize size = split.size(index);
+  const View view =
+      training ? augmented_view(config_, size, {seed_, epoch, index}) : plain_view(config_, size);
+  if (renders_) {
+    const int reduction = decode(split, index, reduction_for(view));
+    const Box box = {view.box.top / reduction, view.box.left / reduction,
+                     view.box.height / reduction, view.box.width / reduction};
+    resizer_.resize(picture_, box, view.size, view.crop, image);
+    return {0, 0, view.mirrored ? 1 : 0};
+  }
+  if (split.encoded()) {
+    static_cast<void>(decode(split, index, 1));
+    separate(picture_, image);
+  } else {
+    split.read(index, image);
+  }
+  return {view.crop.top, view.crop.left, view.mirrored ? 1 : 0};
+}
+
+}  // namespace carousel

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The kernel between images as they were read and what a model sees: crops, mirrors and normalises.
+// Which part of an image is shown was decided before.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/real.hpp"
+#include "core/base/view.hpp"
+#include "core/data/sample_reader.hpp"
+
+namespace carousel {
+
+/// (x / 255 - mean) / std of every value x of a channel, rounded once from double: [c, 256].
+[[nodiscard]] std::vector<real> normalised_levels(const std::vector<double>& mean,
+                                                  const std::vector<double>& std);
+
+/// All in the memory of `exec`: `read` is [n, shape of input.read], `parts` [n], `levels` as above;
+/// `shown` is [n, shape of input.shown] and overwritten. Outside of an image there are zeros, which
+/// are normalised as any value is.
+void show_images(const ExecutionSpace& exec, const InputSpec& input, int n,
+                 const std::uint8_t* read, const ShownPart* parts, const real* levels, real* shown);
+
+}  // namespace carousel
