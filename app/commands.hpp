@@ -5,6 +5,7 @@
 // The commands of the front end, one file each, as functions of what the command line says. None of
 // them computes with the model; the engine does.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -47,14 +48,18 @@ struct PlanArguments {
 void plan_command(const PlanArguments& arguments);
 void print_plan(const RunConfig& config, bool layers);
 
+/// What the pictures of a data set are: those of anybody in folders, or a published collection.
+enum class Collection : std::uint8_t { images, cifar10, imagenet };
+
 /// Of the commands that make a data set.
 struct ImportDataArguments {
-  bool cifar10 = false;  // in whatever form; else pictures in folders
-  std::string path;      // folder or archive
-  std::string dataset;   // to be written
+  Collection collection = Collection::images;
+  std::string path;     // folder or archive
+  std::string dataset;  // to be written
   double test_fraction = 0;
   std::uint64_t seed = 1;
   std::string classes;  // file with a name per line; empty: the folders' names
+  std::string labels;   // file with the classes of ImageNet's validation pictures
   std::string source;   // what the data set says of itself
   std::string licence;
   int workers = 0;  // 0: one per core

@@ -16,6 +16,7 @@
 #include "app/deck.hpp"
 #include "app/progress_line.hpp"
 #include "core/import/cifar10.hpp"
+#include "core/import/imagenet.hpp"
 #include "core/import/picture_layout.hpp"
 #include "core/import/pictures.hpp"
 #include "core/import/source.hpp"
@@ -46,23 +47,33 @@ void list(const std::vector<BadFile>& bad) {
   if (bad.size() > most) fmt::print(stderr, "bad: and {} more\n", bad.size() - most);
 }
 
+/// Where the pictures are from, unless the user says so.
+std::string source_of(const ImportDataArguments& arguments) {
+  switch (arguments.collection) {
+    case Collection::cifar10:
+      return "CIFAR-10, Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images";
+    case Collection::imagenet:
+      return "ImageNet, ILSVRC 2012, Russakovsky et al. 2015, ImageNet Large Scale Visual "
+             "Recognition Challenge";
+    case Collection::images:
+      break;
+  }
+  return arguments.path;
+}
+
 ImportResult import_from(const ImportDataArguments& arguments, const Source& source,
                          ProgressLine& line) {
   const auto or_else = [](const std::string& given, const std::string& otherwise) {
     return given.empty() ? otherwise : given;
   };
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const ImportOptions options = {
-      .workers = arguments.workers > 0 ? arguments.workers : cores,
-      .keep = arguments.keep,
-      .skip_bad = arguments.skip_bad,
-      .source = or_else(arguments.source,
-                        arguments.cifar10 ? "CIFAR-10, Krizhevsky 2009, Learning Multiple Layers "
-                                            "of Features from Tiny Images"
-                                          : arguments.path),
-      .licence = or_else(arguments.licence, "not stated")};
+  const ImportOptions options = {.workers = arguments.workers > 0 ? arguments.workers : cores,
+                                 .keep = arguments.keep,
+                                 .skip_bad = arguments.skip_bad,
+                                 .source = or_else(arguments.source, source_of(arguments)),
+                                 .licence = or_else(arguments.licence, "not stated")};
   const ImportProgress progress = [&](std::size_t done, std::size_t all) { line.show(done, all); };
-  if (arguments.cifar10 && has_cifar10_batches(source))
+  if (arguments.collection == Collection::cifar10 && has_cifar10_batches(source))
     return import_cifar10_batches(source, arguments.dataset, options, progress);
   LayoutOptions layout_options = {.test_fraction = arguments.test_fraction, .seed = arguments.seed};
   if (!arguments.classes.empty()) layout_options.classes = read_lines(arguments.classes);
@@ -83,7 +94,9 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
   double seconds = 0;
   {
     ProgressLine line("import", "images");
-    const std::unique_ptr<Source> source = Source::open(arguments.path);
+    const std::unique_ptr<Source> source = arguments.collection == Collection::imagenet
+                                               ? open_imagenet(arguments.path, arguments.labels)
+                                               : Source::open(arguments.path);
     result = import_from(arguments, *source, line);
     seconds = line.seconds();
   }

@@ -95,6 +95,17 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
   CLI::App* cifar10 =
       import->add_subcommand("cifar10", "CIFAR-10, in batches as published or as pictures");
   add_data_options(cifar10, line.data);
+  CLI::App* imagenet = import->add_subcommand("imagenet", "ImageNet's archives as published");
+  add_data_options(imagenet, line.data);
+  imagenet
+      ->add_option("--labels", line.data.labels, "Class of each validation picture, a line each")
+      ->type_name("LIST")
+      ->required();
+  imagenet->footer(
+      "PATH is a folder with ILSVRC2012_img_train.tar, the archive of an archive per class,\n"
+      "and ILSVRC2012_img_val.tar, or with what is in them in train/ and val/. A line of\n"
+      "LIST has a WordNet id, in the order of the pictures' names, or a name and an id.\n"
+      "Archives are read twice, once to learn what is in them.");
   CLI::App* images = import->add_subcommand("images", "JPEG and PNG files, a folder per class");
   add_data_options(images, line.data);
   images->add_option("--keep", line.data.keep, "Default: pixels, of one size and up to a GiB")
@@ -271,7 +282,9 @@ void import_command(const CLI::App& command, const CommandLine& line, const Laun
     return import_weights_command(line.imported, launcher);
   }
   ImportDataArguments data = line.data;
-  data.cifar10 = what == "cifar10";
+  data.collection = what == "cifar10"    ? Collection::cifar10
+                    : what == "imagenet" ? Collection::imagenet
+                                         : Collection::images;
   import_data_command(data, launcher);
 }
 

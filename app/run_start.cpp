@@ -64,8 +64,9 @@ bool is_in(const fs::path& file, const fs::path& folder) {
 
 /// Whether a run that changes a key would be another one.
 bool must_stay(const KeySpec& spec) {
-  return spec.table == "model" || spec.key() == "parallel.rule" || spec.key() == "parallel.slack" ||
-         spec.key() == "train.optimizer.name" || spec.key() == "run.seed";
+  return spec.table == "model" || spec.table == "data.augment" || spec.key() == "parallel.rule" ||
+         spec.key() == "parallel.slack" || spec.key() == "train.optimizer.name" ||
+         spec.key() == "run.seed";
 }
 
 std::string value_of(const RunConfig& config, const KeySpec& spec) {

@@ -48,12 +48,14 @@ class Folder : public Source {
 /// One pass over the entries of an archive.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path), archive_(archive_read_new()) {
-    if (archive_ == nullptr) throw std::bad_alloc();
-    archive_read_support_format_tar(archive_.get());
-    archive_read_support_filter_all(archive_.get());
+  explicit Reader(const std::string& path) : Reader(path, archive_read_new()) {
     constexpr std::size_t block = std::size_t{1} << 20;
     check(archive_read_open_filename(archive_.get(), path.c_str(), block));
+  }
+  /// Of one in memory; `path` names it in errors.
+  Reader(const std::string& path, std::span<const std::byte> tar)
+      : Reader(path, archive_read_new()) {
+    check(archive_read_open_memory(archive_.get(), tar.data(), tar.size()));
   }
 
   /// Path and bytes of the next regular file; nothing behind the last one.
@@ -85,6 +87,12 @@ class Reader {
   }
 
  private:
+  Reader(const std::string& path, archive* made) : path_(path), archive_(made) {
+    if (archive_ == nullptr) throw std::bad_alloc();
+    archive_read_support_format_tar(archive_.get());
+    archive_read_support_filter_all(archive_.get());
+  }
+
   int check(int result) {
     if (result < ARCHIVE_WARN) {
       const char* reason = archive_error_string(archive_.get());
@@ -131,6 +139,12 @@ class Tar : public Source {
 };
 
 }  // namespace
+
+void visit_tar(const std::string& where, std::span<const std::byte> tar, const VisitFile& visit) {
+  Reader reader(where, tar);
+  while (const auto file = reader.next())
+    visit(file->first, file->second, [&] { return reader.bytes(); });
+}
 
 void Source::keep(std::vector<std::pair<std::string, std::int64_t>> found) {
   std::ranges::sort(found);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,5 +44,12 @@ class Source {
   std::vector<std::string> files_;
   std::vector<std::int64_t> bytes_;
 };
+
+/// Visits the regular files of a tar archive in memory, in its order: the path of each, its bytes
+/// as its header says, and what reads them. `where` names the archive in errors, which are those of
+/// Source::open().
+using VisitFile = std::function<void(const std::string& path, std::int64_t bytes,
+                                     const std::function<std::vector<std::byte>()>& read)>;
+void visit_tar(const std::string& where, std::span<const std::byte> tar, const VisitFile& visit);
 
 }  // namespace carousel

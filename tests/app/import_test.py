@@ -220,6 +220,52 @@ class Import(unittest.TestCase):
         self.assertEqual(sorted(map(bytes, drawn["train/images"])),
                          sorted(map(bytes, got["train/images"])))
 
+    def test_imagenet_as_published_is_its_tree(self):
+        random = numpy.random.default_rng(8)
+        ids = ["n01440764", "n01514859", "n02000000"]
+        drawn = {(wnid, k): png(random.integers(0, 256, (*random.integers(5, 40, 2), 3),
+                                                numpy.uint8)) for wnid in ids for k in range(6)}
+        training = {(wnid, k): data for (wnid, k), data in drawn.items() if k < 4}
+        order = sorted((k, wnid) for wnid, k in drawn if k >= 4)  # of validation, classes mixed
+        names = {f"ILSVRC2012_val_{number:08}.JPEG": (wnid, k)
+                 for number, (k, wnid) in enumerate(order, 1)}
+        tree = {f"train/{wnid}/{wnid}_{k}.JPEG": data for (wnid, k), data in training.items()}
+        tree |= {f"val/{names[name][0]}/{name}": drawn[names[name]] for name in names}
+        wanted = self.imported("images", self.tree("tree", tree))
+        (self.folder / "published").mkdir()
+        inner = {}
+        for wnid in reversed(ids):
+            name = self.tar("inner.tar", {f"{wnid}_{k}.JPEG": data for (other, k), data
+                                          in training.items() if other == wnid})
+            inner[f"{wnid}.tar"] = (self.folder / name).read_bytes()
+        self.tar("published/ILSVRC2012_img_train.tar", inner)
+        self.tar("published/ILSVRC2012_img_val.tar",
+                 {name: drawn[names[name]] for name in reversed(names)})
+        (self.folder / "in_order").write_text("".join(f"{names[name][0]}\n" for name in names))
+        (self.folder / "by_name").write_text("ImageId,PredictionString\n" + "".join(
+            f"{pathlib.Path(name).stem},{names[name][0]} 1 2 3 4\n" for name in reversed(names)))
+        (self.folder / "numbers").write_text("1\n" * len(names))
+        (self.folder / "few").write_text("n01440764\n")
+        for labels in ("in_order", "by_name"):
+            self.equal(wanted, self.imported("imagenet", "published", "--labels", labels))
+        for half in ("train", "val"):
+            archive = f"published/ILSVRC2012_img_{half}.tar"
+            with tarfile.open(self.folder / archive) as tar:
+                tar.extractall(self.folder / f"published/{half}")
+            (self.folder / archive).unlink()
+            self.equal(wanted, self.imported("imagenet", "published", "--labels", "in_order"))
+        for name in inner:  # the archives of classes unpacked, too
+            with tarfile.open(self.folder / "published/train" / name) as tar:
+                tar.extractall(self.folder / "published/train" / name[:-4])
+            (self.folder / "published/train" / name).unlink()
+        self.equal(wanted, self.imported("imagenet", "published", "--labels", "in_order"))
+        for labels, reason in (("numbers", "line 1 has no WordNet id"),
+                               ("few", "1 classes for 6 validation pictures")):
+            self.assertIn(reason, self.refused("imagenet", "published", "new.h5", "--labels",
+                                               labels))
+        self.assertIn("has neither ILSVRC2012_img_train.tar nor train/", self.refused(
+            "imagenet", "published/val", "new.h5", "--labels", "few"))
+
     def test_bad_batches(self):
         files = python_files()
         name = "cifar-10-batches-py/data_batch_3"

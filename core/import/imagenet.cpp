@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/import/imagenet.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <unordered_map>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "n01440764"
+bool is_wordnet_id(std::string_view word) {
+  return word.size() == 9 && word.front() == 'n' &&
+         std::ranges::all_of(word.substr(1), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string name_of(const std::string& path) {
+  return fs::path(path).filename().string();
+}
+std::string stem_of(const std::string& path) {
+  return fs::path(path).stem().string();
+}
+
+/// A half, in whichever of the two forms is there.
+std::unique_ptr<Source> open_half(const std::string& folder, const char* archive,
+                                  const char* unpacked) {
+  std::error_code unknown;  // open() says why it cannot be read
+  for (const char* name : {archive, unpacked}) {
+    const fs::path path = fs::path(folder) / name;
+    if (fs::exists(path, unknown)) return Source::open(path.string());
+  }
+  fail(ExitCode::bad_data, "{}: has neither {} nor {}/", folder, archive, unpacked);
+}
+
+/// The class of each validation picture, whose paths are sorted.
+std::vector<std::string> read_labels(const std::string& list,
+                                     const std::vector<std::string>& paths) {
+  std::ifstream file(list);
+  if (!file) fail(ExitCode::input_output, "{}: cannot be read", list);
+  std::vector<std::string> in_order;
+  std::unordered_map<std::string, std::string> by_name;
+  std::size_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    std::ranges::replace_if(
+        line, [](char c) { return c == ',' || c == '\t' || c == '\r'; }, ' ');
+    std::istringstream words(line);
+    std::string first;
+    std::string second;
+    words >> first >> second;
+    if (first.empty() || first == "ImageId") continue;  // as the head of a table
+    if (is_wordnet_id(first))
+      in_order.push_back(first);
+    else if (is_wordnet_id(second))
+      by_name[stem_of(first)] = second;
+    else
+      fail(ExitCode::bad_data,
+           "{}: line {} has no WordNet id such as n01440764; numbers mean different classes in "
+           "different lists",
+           list, number);
+  }
+  if (by_name.empty()) {
+    if (in_order.size() != paths.size())
+      fail(ExitCode::bad_data, "{}: {} classes for {} validation pictures", list, in_order.size(),
+           paths.size());
+    return in_order;
+  }
+  for (const std::string& path : paths) {
+    const auto label = by_name.find(stem_of(path));
+    if (label == by_name.end()) fail(ExitCode::bad_data, "{}: no class for {}", list, path);
+    in_order.push_back(label->second);
+  }
+  return in_order;
+}
+
+class ImageNet final : public Source {
+ public:
+  ImageNet(const std::string& folder, const std::string& labels)
+      : Source(folder),
+        train_(open_half(folder, "ILSVRC2012_img_train.tar", "train")),
+        validation_(open_half(folder, "ILSVRC2012_img_val.tar", "val")) {
+    list_training();
+    list_validation(labels);
+    std::vector<std::pair<std::string, std::int64_t>> found;
+    for (const auto& [path, place] : places_) found.emplace_back(path, place.bytes);
+    keep(std::move(found));
+    for (std::size_t k = 0; k < files_.size(); ++k) places_.at(files_[k]).number = k;
+  }
+
+  void read(const std::vector<bool>& wanted, const Take& take) const override {
+    std::size_t left = 0;
+    std::vector<bool> in_train(train_->files().size());
+    std::vector<bool> in_validation(validation_->files().size());
+    for (const auto& [path, place] : places_) {
+      if (!wanted[place.number]) continue;
+      (place.train ? in_train : in_validation)[place.file] = true;
+      ++left;
+    }
+    const auto number_of = [&](const std::string& path) {
+      const auto place = places_.find(path);
+      return place == places_.end() ? wanted.size() : place->second.number;
+    };
+    const auto give = [&](const std::string& path, auto&& bytes) {
+      const std::size_t number = number_of(path);
+      if (number == wanted.size() || !wanted[number]) return;
+      take(number, bytes());
+      --left;
+    };
+    train_->read(in_train, [&](std::size_t file, std::vector<std::byte> bytes) {
+      const std::string& path = train_->files()[file];
+      if (!is_archive(path)) {
+        give(place_of(path), [&] { return std::move(bytes); });
+        return;
+      }
+      visit_tar(train_->path() + ": " + path, bytes,
+                [&](const std::string& inner, std::int64_t, const auto& read) {
+                  give(place_in(path, inner), read);
+                });
+    });
+    validation_->read(in_validation, [&](std::size_t file, std::vector<std::byte> bytes) {
+      give(validation_paths_[file], [&] { return std::move(bytes); });
+    });
+    if (left != 0) fail(ExitCode::bad_data, "{}: it changed while it was read", path_);
+  }
+
+ private:
+  struct Place {
+    bool train = true;       // otherwise in the validation set
+    std::size_t file = 0;    // of that half
+    std::int64_t bytes = 0;  // of the picture
+    std::size_t number = 0;  // among all pictures
+  };
+
+  static bool is_archive(const std::string& path) {
+    return path.ends_with(".tar") && is_wordnet_id(stem_of(path));
+  }
+  static std::string place_in(const std::string& archive, const std::string& picture) {
+    return "train/" + stem_of(archive) + "/" + name_of(picture);
+  }
+  static std::string place_of(const std::string& picture) {
+    return "train/" + fs::path(picture).parent_path().filename().string() + "/" + name_of(picture);
+  }
+
+  void list_training() {
+    const std::vector<std::string>& files = train_->files();
+    std::vector<bool> archives(files.size());
+    for (std::size_t k = 0; k < files.size(); ++k) {
+      archives[k] = is_archive(files[k]);
+      if (is_wordnet_id(name_of(fs::path(files[k]).parent_path().string())))
+        places_[place_of(files[k])] = {true, k, train_->bytes()[k]};
+    }
+    train_->read(archives, [&](std::size_t file, const std::vector<std::byte>& bytes) {
+      visit_tar(train_->path() + ": " + files[file], bytes,
+                [&](const std::string& inner, std::int64_t size, const auto&) {
+                  places_[place_in(files[file], inner)] = {true, file, size};
+                });
+    });
+    if (places_.empty())
+      fail(ExitCode::bad_data, "{}: holds no class such as n01440764.tar or n01440764/",
+           train_->path());
+  }
+
+  void list_validation(const std::string& labels) {
+    const std::vector<std::string>& files = validation_->files();
+    const std::vector<std::string> classes = read_labels(labels, files);
+    for (std::size_t k = 0; k < files.size(); ++k) {
+      validation_paths_.push_back("val/" + classes[k] + "/" + name_of(files[k]));
+      places_[validation_paths_.back()] = {false, k, validation_->bytes()[k]};
+    }
+  }
+
+  std::unique_ptr<Source> train_;
+  std::unique_ptr<Source> validation_;
+  std::unordered_map<std::string, Place> places_;
+  std::vector<std::string> validation_paths_;  // of each of its files
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_imagenet(const std::string& folder, const std::string& labels) {
+  return std::make_unique<ImageNet>(folder, labels);
+}
+
+}  // namespace carousel
