@@ -1,11 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Attributes and strings of HDF5 files. Strings have a fixed length: those of variable length live
-// in a heap without checksum, and the library crashes or hangs on a damaged one (1.10.8).
+// Attributes and strings of HDF5 files. Strings are written with a fixed length: those of variable
+// length live in a heap without checksum, and the library crashes or hangs on a damaged one
+// (1.10.8). Where somebody else wrote such ones, they are read by a process of their own.
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "core/base/check.hpp"
 #include "core/base/hdf5.hpp"
@@ -29,6 +37,70 @@ Handle list(std::size_t count) {
   return {H5Screate_simple(1, &extent, nullptr), H5Sclose};
 }
 
+constexpr rlim_t patience = 1;                            // seconds of work for who reads
+constexpr std::size_t most_text = std::size_t{64} << 20;  // bytes of strings of variable length
+
+/// Ends a process that must not clean up after its parent.
+[[noreturn]] void leave(bool well) {
+  _exit(well ? 0 : 1);
+}
+
+/// Reads strings of variable length and writes them, each with a zero behind it.
+[[noreturn]] void tell_strings(int pipe, hid_t id, bool attribute, std::size_t count) {
+  const rlimit none = {};
+  setrlimit(RLIMIT_CORE, &none);
+  const rlimit work = {.rlim_cur = patience, .rlim_max = patience};
+  setrlimit(RLIMIT_CPU, &work);
+  std::vector<char*> values(count);
+  const hid_t type = H5Tcopy(H5T_C_S1);
+  const Handle stored(attribute ? H5Aget_type(id) : H5Dget_type(id), H5Tclose);
+  if (H5Tset_size(type, H5T_VARIABLE) < 0 || H5Tset_cset(type, H5Tget_cset(stored.get())) < 0)
+    leave(false);
+  const herr_t result = attribute ? H5Aread(id, type, values.data())
+                                  : H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  if (result < 0) leave(false);
+  for (const char* value : values) {
+    const char* at = value == nullptr ? "" : value;
+    for (std::size_t left = std::strlen(at) + 1; left > 0;) {
+      const ssize_t written = ::write(pipe, at, left);
+      if (written < 0) leave(false);
+      at += written;
+      left -= static_cast<std::size_t>(written);
+    }
+  }
+  leave(true);
+}
+
+/// What such a process tells; none where it does not come to its end.
+std::optional<std::vector<std::string>> strings_apart(hid_t id, bool attribute, std::size_t count) {
+  std::array<int, 2> ends = {};
+  if (pipe(ends.data()) != 0) return std::nullopt;
+  const pid_t reader = fork();
+  if (reader == 0) {
+    close(ends[0]);
+    tell_strings(ends[1], id, attribute, count);
+  }
+  close(ends[1]);
+  std::string text;
+  std::array<char, 4096> piece = {};
+  while (reader > 0 && text.size() < most_text) {
+    const ssize_t got = ::read(ends[0], piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  int status = 0;
+  while (reader > 0 && waitpid(reader, &status, 0) < 0 && errno == EINTR) continue;
+  const bool well = reader > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (!well || static_cast<std::size_t>(std::ranges::count(text, '\0')) != count)
+    return std::nullopt;
+  std::vector<std::string> values;
+  for (std::size_t at = 0; values.size() < count; at += values.back().size() + 1)
+    values.emplace_back(text.c_str() + at);
+  return values;
+}
+
 }  // namespace
 
 void File::write_strings(const std::string& dataset, const std::vector<std::string>& values) {
@@ -48,16 +120,19 @@ std::vector<std::string> File::read_string_values(hid_t id, bool attribute,
   const Handle space(attribute ? H5Aget_space(id) : H5Dget_space(id), H5Sclose);
   if (H5Tget_class(type.get()) != H5T_STRING)
     fail(ExitCode::bad_data, "{}: {} is not text", path_, object);
-  if (H5Tis_variable_str(type.get()) > 0)
-    fail(ExitCode::bad_data,
-         "{}: {} is text of variable length, which HDF5 keeps without checksum; write it with a "
-         "fixed length (h5py: numpy.bytes_)",
-         path_, object);
   const std::size_t size = H5Tget_size(type.get());
   const std::size_t count =
       attribute ? static_cast<std::size_t>(check(H5Sget_simple_extent_npoints(space.get()),
                                                  "H5Sget_simple_extent_npoints", object))
                 : plausible_size(id, size, object);
+  if (H5Tis_variable_str(type.get()) > 0) {
+    std::optional<std::vector<std::string>> values = strings_apart(id, attribute, count);
+    if (!values)
+      fail(ExitCode::bad_data,
+           "{}: {} is text of variable length, and HDF5 cannot read it; the file is damaged", path_,
+           object);
+    return *std::move(values);
+  }
   std::vector<char> cells(count * size);
   check(attribute ? H5Aread(id, type.get(), cells.data())
                   : H5Dread(id, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, cells.data()),
