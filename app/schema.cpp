@@ -276,6 +276,10 @@ std::vector<KeySpec> optimizer_keys() {
           "the learning rate by which they shrink, 0.01 in PyTorch unless told otherwise."),
       key("decay_norm_and_bias", optimizer, &OptimizerConfig::decay_norm_and_bias, anything,
           "Whether weight decay applies to biases and norms, too."),
+      key("clip_stage_norm", optimizer, &OptimizerConfig::clip_stage_norm, at_least(0),
+          "Most that the norm of a stage's gradient may have; a longer one is shortened to it, as "
+          "PyTorch's clip_grad_norm_ does with all parameters. It depends on where stages begin. 0 "
+          "shortens none."),
       key("nesterov", optimizer, &OptimizerConfig::nesterov, anything,
           "Nesterov's momentum. It needs momentum above 0 and dampening = 0.", sgd),
       key("beta1", optimizer, &OptimizerConfig::beta1, below_one,

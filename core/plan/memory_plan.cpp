@@ -94,6 +94,9 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     if (j < counts.first_stage || j > counts.last_stage) continue;
     scratch = std::max(scratch, stages[j].scratch_bytes);
     plan.workspace_bytes = std::max(plan.workspace_bytes, stages[j].workspace_bytes);
+    if (spec.clips && plan.parameters.front()[j] >= 0)
+      plan.workspace_bytes =
+          std::max(plan.workspace_bytes, align_up(clip_bytes(stages[j].parameter_size)));
   }
   for (int k = 0; counts.lands() && k < counts.frames[counts.first_stage]; ++k)
     plan.landings.push_back(

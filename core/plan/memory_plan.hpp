@@ -57,12 +57,25 @@ struct MemorySpec {
   SampleShape read_input = {};  // uint8 images that are copied to the device first; none on hosts
   int micro_batch_size = 1;
   int optimizer_states = 0;              // numbers beside each parameter
+  bool clips = false;                    // updates shorten gradients by their norm
   std::int64_t evaluation_batches = 0;   // micro-batches of the test set
   std::int64_t staging_bytes = 0;        // host buffers of the prefetcher
   std::int64_t label_staging_bytes = 0;  // the same where no images are loaded
   bool staged_messages = false;          // each request has a host copy of its message
   int compute_queues = 1;                // of a device; each has a workspace of its own
 };
+
+/// Numbers of a gradient whose squares are added up by one thread, and how many such blocks there
+/// are.
+inline constexpr std::int64_t clip_block = 4096;
+[[nodiscard]] constexpr std::int64_t clip_blocks(std::int64_t size) {
+  return (size + clip_block - 1) / clip_block;
+}
+/// Bytes that the norm of a gradient is computed with: a double for each block and one for what
+/// follows from them.
+[[nodiscard]] constexpr std::int64_t clip_bytes(std::int64_t size) {
+  return (clip_blocks(size) + 1) * std::int64_t{sizeof(double)};
+}
 
 /// Values of a pixel as it was read.
 inline constexpr int pixel_levels = 256;

@@ -43,6 +43,7 @@ MemorySpec memory_spec(const PlanRequest& request, const PlanBasis& basis, int b
           .read_input = basis.copies_input ? basis.input.read : SampleShape(),
           .micro_batch_size = batch,
           .optimizer_states = request.optimizer_states,
+          .clips = request.clips,
           .evaluation_batches = (basis.test_samples + batch - 1) / batch,
           .staging_bytes = staging(basis.input),
           .label_staging_bytes = staging({}),

@@ -31,6 +31,7 @@ struct OptimizerConfig {
   double beta1 = 0.9;               // adamw
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double clip_stage_norm = 0;  // most that the gradient of a stage may have; 0: anything
 };
 
 /// PyTorch's names of the numbers that an optimizer keeps beside each parameter.

@@ -10,6 +10,7 @@
 #include "core/base/add.hpp"
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
+#include "core/train/clipping.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/optimizer.hpp"
 #include "core/train/rider.hpp"
@@ -248,11 +249,16 @@ void Executor::update(const Action& action) {
   const real* gradient = memory.gradient(action.source);
   real* next = memory.parameters(j, action.version);
   const auto scale = static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
+  const double limit = parts_.optimizer.clip_stage_norm;
+  const real* clip = nullptr;
+  if (limit > 0)
+    clip = clip_factor(exec_, gradient, stage.parameter_size, scale, limit, memory.workspace(0));
   carousel::update(exec_, {parts_.optimizer, parts_.learning_rate(action.step), action.step},
                    stage.parameter_ranges,
                    {.theta = current,
                     .gradient_sum = gradient,
                     .scale = scale,
+                    .clip = clip,
                     .states = memory.optimizer(j),
                     .next = next,
                     .digest = digest_.data() + j});

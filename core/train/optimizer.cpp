@@ -103,7 +103,9 @@ struct Update {
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, std::uint64_t& sum) const {
     if (i >= end) return;
-    const real result = rule(i, vectors.theta[i], vectors.scale * vectors.gradient_sum[i]);
+    real gradient = vectors.scale * vectors.gradient_sum[i];
+    if (vectors.clip != nullptr) gradient *= *vectors.clip;
+    const real result = rule(i, vectors.theta[i], gradient);
     vectors.next[i] = result;
     sum += digest_term(static_cast<std::uint64_t>(i), result);
   }

@@ -25,9 +25,10 @@ struct OptimizerStep {
 struct UpdateVectors {
   const real* theta = nullptr;
   const real* gradient_sum = nullptr;
-  real scale = 1;          // the gradient is scale * gradient_sum
-  real* states = nullptr;  // as optimizer_states() names them, one after the other
-  real* next = nullptr;    // may be `theta`
+  real scale = 1;              // the gradient is scale * gradient_sum
+  const real* clip = nullptr;  // and shortened by this factor, if there is one
+  real* states = nullptr;      // as optimizer_states() names them, one after the other
+  real* next = nullptr;        // may be `theta`
   std::uint64_t* digest = nullptr;
 };
 

@@ -59,8 +59,8 @@ def make_mlp():
 
 
 def make_sgd():
-    """Parameters after four updates on sums of four gradients, in both precisions."""
-    size, steps, scale = 37, 4, 0.25
+    """Parameters after a hundred updates on sums of four gradients, in both precisions."""
+    size, steps, scale = 37, 100, 0.25
     cases = [dict(lr=0.1), dict(lr=0.1, weight_decay=5e-4),
              dict(lr=0.05, momentum=0.9), dict(lr=0.05, momentum=0.9, dampening=0.3),
              dict(lr=0.05, momentum=0.9, nesterov=True, weight_decay=5e-4)]
@@ -79,9 +79,21 @@ def make_sgd():
     return {"size": size, "steps": steps, "scale": scale, "cases": cases}
 
 
+def make_clip():
+    """Gradients of several sizes, of which some are shortened to a norm."""
+    cases = []
+    for size, limit in ((1, 0.1), (37, 1.0), (5000, 3.0), (12289, 1e9)):
+        gradient = torch.nn.Parameter(torch.zeros(size, dtype=torch.float64))
+        gradient.grad = (uniform("gradient", size, (size,)) - 0.5).to(torch.float64)
+        norm = torch.nn.utils.clip_grad_norm_([gradient], limit)
+        cases.append(dict(size=size, limit=limit, norm=float(norm),
+                          first=float(gradient.grad[0]), last=float(gradient.grad[-1])))
+    return cases
+
+
 def make_adamw():
-    """Parameters after five updates on sums of four gradients, in both precisions."""
-    size, steps, scale = 37, 5, 0.25
+    """Parameters after a hundred updates on sums of four gradients, in both precisions."""
+    size, steps, scale = 37, 100, 0.25
     cases = [dict(lr=1e-3, weight_decay=0.0, betas=(0.9, 0.999), eps=1e-8),
              dict(lr=0.01, weight_decay=0.05, betas=(0.9, 0.999), eps=1e-8),
              dict(lr=0.02, weight_decay=0.1, betas=(0.8, 0.95), eps=1e-3)]
@@ -151,6 +163,7 @@ def make_learning_rates():
 def main():
     warnings.simplefilter("ignore", UserWarning)
     fixtures = {"torch": torch.__version__.split("+")[0], "mlp": make_mlp(), "sgd": make_sgd(), "adamw": make_adamw(),
+                "clip": make_clip(),
                 "learning_rates": make_learning_rates()}
     path = pathlib.Path(__file__).with_name("pytorch.json")
     path.write_text(json.dumps(fixtures, indent=1) + "\n")

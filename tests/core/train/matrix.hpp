@@ -22,8 +22,9 @@ namespace carousel::test {
   return std::getenv("CAROUSEL_FULL_MATRIX") != nullptr;
 }
 
-/// Momentum, weight decay and a learning rate that drops in the middle of the run. A residual
-/// network smooths labels, and with Nesterov's momentum it keeps decay from norms and biases.
+/// Momentum, weight decay and a learning rate that drops in the middle of the run; with Nesterov's
+/// momentum gradients are clipped. A residual network smooths labels, and with Nesterov's momentum
+/// it keeps decay from norms and biases.
 [[nodiscard]] inline SmallDeck deck_of(const ParallelConfig& parallel, bool nesterov,
                                        bool resnet = false) {
   SmallDeck deck{.parallel = parallel};
@@ -31,6 +32,7 @@ namespace carousel::test {
   deck.checkpoint.every_steps = full_matrix() ? 37 : 5;  // segments shorter than epochs
   deck.train.optimizer = {
       .learning_rate = 0.05, .momentum = 0.9, .weight_decay = 5e-4, .nesterov = nesterov};
+  if (nesterov) deck.train.optimizer.clip_stage_norm = 0.3;
   if (resnet) {
     deck.model = {.name = "resnet", .depth = 8, .stem = Stem::cifar};
     if (!full_matrix()) deck.train.steps = 4, deck.checkpoint.every_steps = 3;
@@ -103,7 +105,8 @@ namespace carousel::test {
                           .learning_rate = 1e-3,
                           .weight_decay = 0.05,
                           .decay_norm_and_bias = false,
-                          .epsilon = 0.1};
+                          .epsilon = 0.1,
+                          .clip_stage_norm = 1};
   return deck;
 }
 

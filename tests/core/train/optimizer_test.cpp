@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/optimizer.hpp"
 
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/base/add.hpp"
 #include "core/base/digest.hpp"
+#include "core/plan/memory_plan.hpp"
+#include "core/train/clipping.hpp"
 #include "core/train/kernels.hpp"
 #include "tests/layers/device.hpp"
 #include "tests/reference/fixtures.hpp"
@@ -94,6 +98,58 @@ TEST(AdamW, IsThatOfPyTorch) {
               2 * std::numeric_limits<real>::epsilon())
         << config.learning_rate;
   }
+}
+
+TEST(Clipping, IsThatOfPyTorch) {
+  for (const auto& fixture : reference::fixture("clip")) {
+    const std::int64_t size = fixture.at("size");
+    const Numbers gradient =
+        test::random_numbers(static_cast<std::size_t>(size), "gradient", static_cast<int>(size));
+    const auto device = test::to_device(gradient);
+    const test::Device<std::byte> workspace("carousel::test::workspace", clip_bytes(size));
+    const real* factor =
+        clip_factor(ExecutionSpace(), device.data(), size, 1, fixture.at("limit"),
+                    {workspace.data(), static_cast<std::size_t>(clip_bytes(size))});
+    test::Device<real> found("carousel::test::factor", 1);
+    Kokkos::parallel_for(
+        "carousel::test::read", Kokkos::RangePolicy<ExecutionSpace>(0, 1),
+        KOKKOS_LAMBDA(int) { found(0) = *factor; });
+    const real share = test::to_host(found)[0];
+    const auto close = [](real value, double expected) {
+      EXPECT_NEAR(value, expected, 4 * std::numeric_limits<real>::epsilon() * std::abs(expected));
+    };
+    close(share * gradient.front(), fixture.at("first"));
+    close(share * gradient.back(), fixture.at("last"));
+    if (fixture.at("norm") < fixture.at("limit")) {
+      EXPECT_EQ(share, 1);
+    }
+  }
+}
+
+// A stage's order of squares depends on no threads.
+TEST(Clipping, HasTheSameBitsInEveryRun) {
+  const std::int64_t size = 1'000'003;
+  const auto device =
+      test::to_device(test::random_numbers(static_cast<std::size_t>(size), "gradient"));
+  double sum = 0;
+  const Numbers values = test::to_host(device);
+  for (std::int64_t block = 0; block < clip_blocks(size); ++block) {
+    double parts[16] = {};
+    const std::int64_t end = std::min(size, (block + 1) * clip_block);
+    for (std::int64_t i = block * clip_block; i < end; ++i) {
+      const auto value = static_cast<double>(values[static_cast<std::size_t>(i)]);
+      parts[i % 16] += value * value;
+    }
+    sum += std::accumulate(std::begin(parts), std::end(parts), 0.0);
+  }
+  const test::Device<std::byte> workspace("carousel::test::workspace", clip_bytes(size));
+  test::Device<real> found("carousel::test::factor", 1);
+  const real* factor = clip_factor(ExecutionSpace(), device.data(), size, 0.5, 2,
+                                   {workspace.data(), static_cast<std::size_t>(clip_bytes(size))});
+  Kokkos::parallel_for(
+      "carousel::test::read", Kokkos::RangePolicy<ExecutionSpace>(0, 1),
+      KOKKOS_LAMBDA(int) { found(0) = *factor; });
+  EXPECT_EQ(test::to_host(found)[0], static_cast<real>(2 / (0.5 * std::sqrt(sum) + 1e-6)));
 }
 
 // Without a mean, every step is the sign of its own gradient, as far as epsilon lets it.

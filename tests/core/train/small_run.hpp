@@ -180,6 +180,7 @@ class SmallRun final : public TrainingObserver {
             .read_input = runs_on_host ? SampleShape() : input.read,
             .micro_batch_size = batch,
             .optimizer_states = static_cast<int>(optimizer_states(deck_.train.optimizer).size()),
+            .clips = deck_.train.optimizer.clip_stage_norm > 0,
             .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
             .staging_bytes = staging(input),
             .label_staging_bytes = staging({}),

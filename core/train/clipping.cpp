@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/clipping.hpp"
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+#include "core/base/range.hpp"
+#include "core/plan/memory_plan.hpp"
+
+namespace carousel {
+namespace {
+
+/// Sums that a block is added up in, side by side, so that a host does so in vectors.
+constexpr int lanes = 16;
+
+void square_blocks(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
+                   double* sums) {
+  static const std::string label = "carousel::train::square_blocks";
+  Kokkos::parallel_for(
+      label, pieces(exec, clip_blocks(size)), KOKKOS_LAMBDA(std::int64_t block) {
+        const std::int64_t begin = block * clip_block;
+        const std::int64_t end = size - begin < clip_block ? size : begin + clip_block;
+        double parts[lanes] = {};
+        std::int64_t i = begin;
+        for (; i + lanes <= end; i += lanes) {
+          for (int lane = 0; lane < lanes; ++lane) {
+            const auto value = static_cast<double>(gradient_sum[i + lane]);
+            parts[lane] += value * value;
+          }
+        }
+        for (int lane = 0; i < end; ++i, ++lane) {
+          const auto value = static_cast<double>(gradient_sum[i]);
+          parts[lane] += value * value;
+        }
+        double sum = 0;
+        for (const double part : parts) sum += part;
+        sums[block] = sum;
+      });
+}
+
+void find_factor(const ExecutionSpace& exec, const double* sums, std::int64_t blocks, double scale,
+                 double limit, real* factor) {
+  static const std::string label = "carousel::train::find_clip_factor";
+  Kokkos::parallel_for(
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < blocks; ++k) sum += sums[k];
+        constexpr double tiny = 1e-6;  // PyTorch's
+        const double share = limit / (scale * Kokkos::sqrt(sum) + tiny);
+        *factor = static_cast<real>(share < 1 ? share : 1.0);
+      });
+}
+
+}  // namespace
+
+const real* clip_factor(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
+                        double scale, double limit, std::span<std::byte> workspace) {
+  CAROUSEL_CHECK(std::ssize(workspace) >= clip_bytes(size), "{} bytes to clip {} numbers",
+                 workspace.size(), size);
+  auto* const sums = reinterpret_cast<double*>(workspace.data());
+  const std::int64_t blocks = clip_blocks(size);
+  auto* const factor = reinterpret_cast<real*>(sums + blocks);
+  square_blocks(exec, gradient_sum, size, sums);
+  find_factor(exec, sums, blocks, scale, limit, factor);
+  return factor;
+}
+
+}  // namespace carousel
