@@ -8,6 +8,7 @@
 #include <Kokkos_Core.hpp>
 #include <cmath>
 
+#include "app/deck.hpp"
 #include "app/engine.hpp"
 #include "app/requested_run.hpp"
 #include "app/state_files.hpp"
@@ -37,6 +38,30 @@ RunConfig evaluation_config(const Checkpoint& checkpoint, const std::string& dat
   config.parallel = ParallelConfig{.rule = RuleKind::dp};
   config.train.optimizer = {};  // which keeps nothing
   return config;
+}
+
+/// A line for each class: its test samples, and the share of them that was recognised.
+void print_classes(const Dataset& dataset, const std::vector<int>& chosen) {
+  struct Count {
+    std::int64_t samples = 0;
+    std::int64_t correct = 0;
+  };
+  std::vector<Count> counts(static_cast<std::size_t>(dataset.classes()));
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    const int label = dataset.test().labels()[k];
+    Count& count = counts[static_cast<std::size_t>(label)];
+    ++count.samples;
+    if (chosen[k] == label) ++count.correct;
+  }
+  fmt::print("  {:<40}{:>9}{:>10}\n", "class", "samples", "accuracy");
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const auto [samples, correct] = counts[k];
+    const std::string accuracy =
+        samples == 0
+            ? "-"
+            : fmt::format("{:.4f}", static_cast<double>(correct) / static_cast<double>(samples));
+    fmt::print("  {:<40}{:>9}{:>10}\n", printable(dataset.class_names()[k]), samples, accuracy);
+  }
 }
 
 }  // namespace
@@ -71,7 +96,8 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .beginning = beginning,
                    .layers = make_layer,
                    .transport = [&](int device) { return hub.transport(device); },
-                   .seconds = seconds},
+                   .seconds = seconds,
+                   .keeps_chosen = true},
                   observer);
   const EvaluationRecord result = trainer.evaluate(step);
   if (!std::isfinite(result.loss))
@@ -79,6 +105,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
          checkpoint_path, dataset_path);
   fmt::print("{}: step {}, {} samples, loss {:.6f}, accuracy {:.4f}\n", checkpoint_path, step,
              dataset.test().samples(), result.loss, result.accuracy);
+  print_classes(dataset, trainer.chosen());
   return ExitCode::done;
 }
 

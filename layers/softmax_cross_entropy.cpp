@@ -31,6 +31,7 @@ struct Forward {
   real* probabilities;  // [n, classes]; may be the logits
   const int* labels;    // [n]
   Metrics* metrics;     // one
+  int* chosen;          // [n], or null
   double smoothing;
 
   KOKKOS_FUNCTION Largest largest(const Team& team, const real* row) const {
@@ -76,6 +77,7 @@ struct Forward {
     sum.loss += Kokkos::log(total) - (1 - smoothing) * (static_cast<double>(at_label) - top.value) +
                 smoothing * below;
     sum.correct += top.index == labels[i] ? 1 : 0;
+    if (chosen != nullptr) Kokkos::single(Kokkos::PerThread(team), [&] { chosen[i] = top.index; });
   }
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
@@ -106,10 +108,10 @@ void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArgum
   // One team computes all samples: the scores of a classifier are few beside its layers.
   TeamPolicy policy(exec, 1, runs_on_host ? 1 : lanes, vector_length);
   policy.set_scratch_size(0, Kokkos::PerTeam(lanes * sizeof(LaneSum) + alignof(LaneSum)));
-  Kokkos::parallel_for(
-      label, policy,
-      Forward{arguments.input.n, classes_, arguments.input.data, arguments.output.data,
-              arguments.labels, arguments.metrics, arguments.training ? smoothing_ : 0});
+  Kokkos::parallel_for(label, policy,
+                       Forward{arguments.input.n, classes_, arguments.input.data,
+                               arguments.output.data, arguments.labels, arguments.metrics,
+                               arguments.chosen, arguments.training ? smoothing_ : 0});
 }
 
 void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {

@@ -15,6 +15,7 @@ if [ "${1:-}" = --all ]; then all=yes skip=(); shift; fi
 cd "$(dirname "$0")/.."
 
 bash jobscripts/packages.sh report || echo "Going on without: app.report may be skipped."
+bash tests/tensorboard.sh || echo "Going on without: app.tensorboard may be skipped."
 
 # One preset's failure must not hide another's: all run, then the results stand together.
 failed=()

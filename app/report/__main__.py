@@ -4,6 +4,7 @@
 """One page about one run or several: python3 app/report RUN [RUN ...] [--output PREFIX]
 
 Writes report.png and report.svg into the folder of the first run, or PREFIX.png and PREFIX.svg.
+With --tensorboard DIR instead DIR/RUN, events that TensorBoard shows, of any number of runs.
 Exit codes: 0 done, 2 usage, 65 bad data, 74 input/output; each but 0 with one line on stderr.
 """
 
@@ -28,6 +29,8 @@ def parse(words):
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run folder; at most four")
     parser.add_argument("--output", metavar="PREFIX",
                         help="path of the pictures without .png and .svg")
+    parser.add_argument("--tensorboard", metavar="DIR",
+                        help="folder for TensorBoard's events; needs its package")
     return parser.parse_args(words)
 
 
@@ -49,8 +52,27 @@ def say(line):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def write_events(runs, folder):
+    try:
+        import events
+        import run_file
+    except ModuleNotFoundError as error:
+        print(f"report: --tensorboard needs {error.name} for this Python (pip install tensorboard)",
+              file=sys.stderr)
+        return USAGE
+    try:
+        for run in runs:
+            say(events.write_events(run, folder))
+    except run_file.Refusal as refusal:
+        print(f"report: {refusal}", file=sys.stderr)
+        return refusal.code
+    return 0
+
+
 def main(words):
     arguments = parse(words)
+    if arguments.tensorboard:
+        return write_events(arguments.runs, arguments.tensorboard)
     try:
         import page
         import palette

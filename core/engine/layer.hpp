@@ -56,6 +56,7 @@ struct ForwardArguments {
   const real* parameters = nullptr;  // the layer's parameters, one after the other in spec order
   const int* labels = nullptr;       // [n], loss only
   Metrics* metrics = nullptr;        // one, loss only
+  int* chosen = nullptr;             // [n], loss only: class of the largest logit, if wanted
   ConstTensor second = {};           // absent where the layer has one input
   std::byte* saved = nullptr;        // for backward, spec.saved_offset() says where each tensor is
   const real* buffers = nullptr;     // running statistics, in spec order; evaluation only

@@ -95,6 +95,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                    .largest_batch = spec.train.micro_batch_size,
                    .workers = spec.workers,
                    .images = spec.schedule.buffers(index).first_stage == 0}),
+      chosen_("carousel::train::chosen", spec.keeps_chosen ? spec.dataset.test().samples() : 0),
       recorder_(Slices(spec.profile.steps), hooks.total_steps),
       executor_(exec, {.device = index,
                        .schedule = spec.schedule,
@@ -110,6 +111,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                        .on_update = std::move(hooks.on_update),
                        .wants_pause = spec.wants_pause,
                        .seconds = spec.seconds,
+                       .chosen = spec.keeps_chosen ? chosen_.data() : nullptr,
                        .micro_batch_size = spec.train.micro_batch_size,
                        .seed = spec.seed,
                        .first_step = spec.beginning.step}) {
@@ -157,6 +159,13 @@ void Device::show(const ExecutionSpace& exec, const Model& model, int stage, std
   if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(stage, version - 1));
   const real* state = memory_.optimizer(stage);
   for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state);
+}
+
+std::vector<int> Device::chosen(const ExecutionSpace& exec) const {
+  std::vector<int> classes(chosen_.size());
+  copy<HostSpace, MemorySpace>(exec, classes.data(), chosen_.data(), classes.size() * sizeof(int));
+  finish(exec, "carousel::train::chosen");
+  return classes;
 }
 
 void Device::prefetch(const Schedule& schedule, const TrainingOrder& order,

@@ -79,6 +79,9 @@ class Device {
   void prefetch_evaluation(std::span<const Action> actions, std::int64_t samples, int batch,
                            std::int64_t version);
 
+  /// The class that each sample of /test was taken for; where that is not kept, nothing.
+  [[nodiscard]] std::vector<int> chosen(const ExecutionSpace& exec) const;
+
   /// Shows what a stage has learned that stays on the device, piece by piece: parameters and
   /// buffers of theta_version, the parameters before, optimizer states.
   void show(const ExecutionSpace& exec, const Model& model, int stage, std::int64_t version,
@@ -98,6 +101,7 @@ class Device {
   std::vector<Stage> stages_;
   std::unique_ptr<Transport> transport_;
   Prefetcher prefetcher_;
+  Kokkos::View<int*, MemorySpace> chosen_;
   Recorder recorder_;
   Activity activity_;
   Executor executor_;

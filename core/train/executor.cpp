@@ -164,6 +164,8 @@ StageArguments Executor::arguments(const Action& pass) {
   result.training = training_;
   result.draw = {parts_.seed, epochs_[buffers_.input], memory.samples(buffers_.input)};
   result.labels = memory.labels(buffers_.input);
+  if (!training_ && parts_.chosen != nullptr)
+    result.chosen = parts_.chosen + std::int64_t{pass.micro_batch} * parts_.micro_batch_size;
   result.metrics = training_ ? memory.metrics(pass.micro_batch) : memory.evaluation(pass.source);
   return result;
 }

@@ -46,6 +46,7 @@ struct ExecutorParts {
   std::function<void(std::int64_t, int, const real*)> on_update;  // step, stage, theta_{step+1}
   std::function<bool()> wants_pause;                              // asked in every backward
   Clock seconds;
+  int* chosen = nullptr;  // [test samples], what an evaluation by one device takes them for
   int micro_batch_size = 1;
   std::uint64_t seed = 0;
   std::int64_t first_step = 0;  // of this process

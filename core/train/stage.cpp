@@ -93,6 +93,7 @@ void Stage::run_layer(const ExecutionSpace& exec, int k, const Place& output, bo
                              .parameters = arguments.parameters + memory_.parameter_offset[k],
                              .labels = arguments.labels,
                              .metrics = arguments.metrics,
+                             .chosen = arguments.chosen,
                              .second = {at(places.inputs[1]), n, spec.inputs.back().shape},
                              .saved = reinterpret_cast<std::byte*>(at(places.saved)),
                              .buffers = arguments.parameters + memory_.buffer_offset[k],

@@ -29,6 +29,7 @@ struct StageArguments {
   std::byte* d_input = nullptr;      // boundary gradients, backward only; none of the first stage
   const int* labels = nullptr;       // last stage only
   Metrics* metrics = nullptr;        // last stage, forward only
+  int* chosen = nullptr;             // [n], likewise, if wanted
   bool training = true;
   Draw draw = {};
 };

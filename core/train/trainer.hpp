@@ -45,6 +45,8 @@ struct TrainerSpec {
   LayerFactory layers;
   std::function<std::unique_ptr<Transport>(int device)> transport;
   Clock seconds;
+  /// Whether evaluations keep what each sample is taken for; on one device.
+  bool keeps_chosen = false;
 };
 
 /// Learns what happens. Steps and evaluations are told by the process that holds device 0 only; all
@@ -103,6 +105,9 @@ class Trainer {
   [[nodiscard]] const TrainingOrder& order() const { return order_; }
   /// Evaluates theta_version on /test; the record counts on the process of device 0 only.
   EvaluationRecord evaluate(std::int64_t version);
+
+  /// Of the last evaluation, the class that each sample of /test was taken for, in file order.
+  [[nodiscard]] std::vector<int> chosen() const { return devices_.front()->chosen(exec_); }
 
  private:
   void step_done(std::int64_t step, const StepSums& sums);

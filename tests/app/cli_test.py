@@ -222,7 +222,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("table.key=value", self.refused("plan", "x.toml", "frob"))
         self.assertIn("topics are deck, rules, files, faults, restart, exit-codes",
                       self.refused("help", "frob"))
-        self.assertIn("import: give a command: cifar10, images, weights", self.refused("import"))
+        self.assertIn("import: give a command: cifar10, imagenet, images, weights", self.refused("import"))
         self.assertIn("DECK", self.refused("import", "weights", "a.h5"))
         self.assertIn("eval: unexpected argument \"c\"", self.refused("eval", "a", "b", "c"))
 
@@ -294,7 +294,8 @@ class CommandLine(unittest.TestCase):
 
     def test_every_deck_is_valid_without_engine_and_launcher(self):
         cifar10 = self.add_dataset("cifar10.h5", 3, 32, 32)
-        not_ours = {"resnet20_cifar10": cifar10, "vit_cifar10": cifar10}
+        not_ours = {"resnet20_cifar10": cifar10, "vit_cifar10": cifar10,
+                    "resnet50_pictures": self.add_dataset("pictures.h5", 3, 60, 80)}
         for deck in pathlib.Path(INPUTS).glob("*.toml"):
             words = [deck, *filter(None, [not_ours.get(deck.stem)])]
             begin = time.monotonic()

@@ -97,6 +97,10 @@ class Pictures(unittest.TestCase):
             self.assertLess(file["steps/loss"][-2:].mean(), file["steps/loss"][:2].mean())
         told = self.carousel("eval", "whole/checkpoints/last.h5", "pictures.h5")
         self.assertIn(f"loss {loss:.6f}, accuracy {accuracy:.4f}", told)
+        classes = re.findall(r"^  (day|night) +(\d+) +([\d.]+)$", told, re.M)
+        self.assertEqual([(name, samples) for name, samples, _ in classes],
+                         [("day", "11"), ("night", "11")])
+        self.assertAlmostEqual(sum(float(share) for _, _, share in classes) / 2, accuracy, 4)
 
     def test_augmentation_changes_what_is_learned(self):
         self.train("augmented")
