@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <optional>
 
 #include "core/base/check.hpp"
@@ -51,6 +52,14 @@ constexpr std::size_t most_text = std::size_t{64} << 20;  // bytes of strings of
   setrlimit(RLIMIT_CORE, &none);
   const rlimit work = {.rlim_cur = patience, .rlim_max = patience};
   setrlimit(RLIMIT_CPU, &work);
+  // Memory beyond what it has: a damaged heap may claim any size.
+  std::ifstream statm("/proc/self/statm");
+  rlim_t pages = 0;  // the sixth number is of data
+  for (int k = 0; k < 6; ++k) statm >> pages;
+  const auto page = static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  const rlimit memory = {.rlim_cur = pages * page + 2 * most_text,
+                         .rlim_max = pages * page + 2 * most_text};
+  if (pages > 0) setrlimit(RLIMIT_DATA, &memory);
   std::vector<char*> values(count);
   const hid_t type = H5Tcopy(H5T_C_S1);
   const Handle stored(attribute ? H5Aget_type(id) : H5Dget_type(id), H5Tclose);

@@ -57,7 +57,7 @@ bool runs_to_end(std::jmp_buf& place, const Work& work) {
 
 class Jpeg {
  public:
-  explicit Jpeg(std::span<const std::byte> file) {
+  explicit Jpeg(std::span<const std::byte> file) : bytes_(std::ssize(file)) {
     info_.err = jpeg_std_error(&errors_);
     info_.client_data = this;
     errors_.error_exit = [](j_common_ptr info) { of(info).give_up(info); };
@@ -79,6 +79,11 @@ class Jpeg {
     if (info_.num_components != 1 && info_.num_components != channels)
       fail(ExitCode::bad_data, "a JPEG with {} colour channels", info_.num_components);
     check_size(info_.image_height, info_.image_width, options);
+    // Every block of 64 pixels has at least a bit. A progressive picture takes memory for all that
+    // it claims before the first one is decoded.
+    if (std::int64_t{info_.image_height} * info_.image_width > 64 * 8 * bytes_)
+      fail(ExitCode::bad_data, "a damaged JPEG: {} x {} pixels in {} bytes", info_.image_width,
+           info_.image_height, bytes_);
     run([&] {
       info_.out_color_space = JCS_RGB;
       info_.scale_num = 1;
@@ -113,6 +118,7 @@ class Jpeg {
       fail(ExitCode::bad_data, "a damaged JPEG: {}", complaint_.text.data());
   }
 
+  std::int64_t bytes_;
   jpeg_decompress_struct info_ = {};
   jpeg_error_mgr errors_ = {};
   std::jmp_buf place_ = {};

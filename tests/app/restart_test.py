@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that are stopped, killed and gone on with: restart_test.py CAROUSEL MPIEXEC PROJECT.
+"""Runs that are stopped, killed and gone on with: restart_test.py CAROUSEL MPIEXEC PROJECT [ROUNDS].
 
 Whatever ends a run, wherever and in which placement it goes on, its parameters end with the bits of
 a run that was not interrupted.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -25,6 +26,7 @@ from dataset import write_dataset
 from engines import engines_in
 
 CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 8  # of kills while a checkpoint is written
 DECK = PROJECT / "inputs/digits.toml"
 REQUEUE = 75
 ADAMW = ["train.optimizer.name=adamw", "train.optimizer.momentum=",
@@ -106,7 +108,8 @@ class Restart(unittest.TestCase):
         """Ends a run somehow; returns the exit code that it must have."""
         if how == "kill":  # every rank at once, as a node that loses power
             for engine in engines_in(self.folder):
-                os.kill(engine, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # its launcher was quicker
+                    os.kill(engine, signal.SIGKILL)
             process.kill()
             process.communicate()
             return None
@@ -154,6 +157,28 @@ class Restart(unittest.TestCase):
         with h5py.File(self.folder / "run/run.h5") as file:
             self.assertGreater(len(file["parts/first_step"]), legs - 1)
         self.assertIn("nothing is left", self.carousel("train", "run"))
+
+    def test_kills_leave_a_checkpoint_that_is_one_interval_old(self):
+        dice = random.Random(6)
+        every = 2
+        words = ["run.output=run", "run.resume=auto", "train.epochs=100000", "train.evaluate_every=0",
+                 f"checkpoint.every_steps={every}", "checkpoint.keep=2", "model.widths=[64,700,700,10]",
+                 "parallel.stages=2", "profile.steps=0:1"]
+        begun = 0
+        for number in range(ROUNDS):
+            ranks = 4 if number % 4 == 3 else 1
+            place = dict(PLACES)[ranks] if ranks > 1 else []
+            process = self.start("train", DECK, *words, *place, ranks=ranks)
+            self.wait_for_steps("run", begun + dice.randrange(1, 8), process)
+            self.assertIsNone(process.poll(), process.poll() and process.communicate())
+            time.sleep(dice.random() * 0.1)  # most of which it spends with checkpoints
+            self.interrupt(process, "kill", "run")
+            log = (self.folder / "run/metrics.jsonl").read_bytes()
+            done = max(json.loads(line)["step"] + 1 for line in log.splitlines()
+                       if line.endswith(b"}") and b'"kind":"step"' in line.replace(b" ", b""))
+            self.carousel("inspect", "run/checkpoints/last.h5")  # reads all of it
+            begun = self.tensors("run")[1]
+            self.assertLessEqual(done - begun, every, number)
 
     def test_dp_with_sgd(self):
         self.go_through("dp", [], 1)

@@ -173,7 +173,7 @@ TEST_F(CheckpointTest, DamageIsFoundWhereverItIs) {
   std::vector<std::byte> image = read_file(last());
   const std::string spoilt = folder_ / "spoilt.h5";
   int refused = 0;
-  constexpr int flips = 500;
+  constexpr int flips = 1000;
   for (int k = 0; k < flips; ++k) {
     const auto bit = static_cast<std::size_t>(uniform01(1, 2, static_cast<std::uint64_t>(k)) *
                                               static_cast<double>(8 * image.size()));
