@@ -183,6 +183,12 @@ class Restart(unittest.TestCase):
     def test_dp_with_sgd(self):
         self.go_through("dp", [], 1)
 
+    def test_dp_with_adamw(self):
+        self.go_through("dp", ADAMW, 5)
+
+    def test_cdp_v1_with_sgd(self):
+        self.go_through("cdp-v1", [], 6)
+
     def test_cdp_v1_with_adamw(self):
         self.go_through("cdp-v1", ADAMW, 2)
 
