@@ -79,9 +79,8 @@ Box random_box(const AugmentConfig& config, PictureSize picture, const Draws& dr
     h = std::clamp(round_to_int(w / config.ratio[0]), 1, h);
   else if (width / height > config.ratio[1])
     w = std::clamp(round_to_int(h * config.ratio[1]), 1, w);
-  return {static_cast<double>((picture.height - h) / 2),
-          static_cast<double>((picture.width - w) / 2), static_cast<double>(h),
-          static_cast<double>(w)};
+  return {std::floor((picture.height - h) / 2.0), std::floor((picture.width - w) / 2.0),
+          static_cast<double>(h), static_cast<double>(w)};
 }
 
 }  // namespace

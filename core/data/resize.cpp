@@ -21,6 +21,11 @@ std::int64_t most_weights(int largest, int shown) {
   return 2 * (std::int64_t{largest} + shown) + 3 * std::int64_t{shown};
 }
 
+/// Halves go up.
+int nearest(double value) {
+  return static_cast<int>(std::floor(value + 0.5));
+}
+
 std::uint8_t to_byte(int sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
 }
@@ -52,8 +57,8 @@ void Resizer::Axis::plan(double begin, double length, int all, int first, int co
     counts[k] = 0;
     if (x < 0 || x >= all) continue;
     const double centre = start + (x + 0.5) * scale;
-    const int from = std::max(0, static_cast<int>(centre - support + 0.5));
-    const int to = std::min(pixels, static_cast<int>(centre + support + 0.5));
+    const int from = std::max(0, nearest(centre - support));
+    const int to = std::min(pixels, nearest(centre + support));
     const auto weight = [&](int pixel) {
       return std::max(0.0, 1 - std::abs((pixel - centre + 0.5) * per_pixel));
     };
@@ -61,7 +66,7 @@ void Resizer::Axis::plan(double begin, double length, int all, int first, int co
     for (int pixel = from; pixel < to; ++pixel) sum += weight(pixel);
     int* const chosen = weights.data() + static_cast<std::ptrdiff_t>(k) * taps;
     for (int pixel = from; pixel < to; ++pixel)
-      chosen[pixel - from] = static_cast<int>(0.5 + weight(pixel) / sum * (1 << weight_bits));
+      chosen[pixel - from] = nearest(weight(pixel) / sum * (1 << weight_bits));
     begins[k] = base + from;
     counts[k] = to - from;
     low = std::min(low, base + from);

@@ -98,7 +98,8 @@ TEST(Dataset, ReadsTextOfVariableLength) {
   EXPECT_EQ(Dataset(path).source(), "somewhere");
   const std::vector<std::byte> whole = read_file(path);
   const auto words = std::as_bytes(std::span(std::string_view("somewhere")));
-  const auto at = std::ranges::search(whole, words).begin() - whole.begin();
+  const auto at =
+      std::search(whole.begin(), whole.end(), words.begin(), words.end()) - whole.begin();
   ASSERT_LT(at, std::ssize(whole));
   int refused = 0;
   for (std::ptrdiff_t k = at - 48; k < at + 32; ++k) {  // the heap around it

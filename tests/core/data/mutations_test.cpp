@@ -66,9 +66,9 @@ std::vector<std::byte> mutated(std::vector<std::byte> bytes, Dice& dice) {
       bytes.resize(at);
       break;
     case 3:  // moved
-      std::ranges::rotate(bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                          bytes.begin() + static_cast<std::ptrdiff_t>(at + length / 2),
-                          bytes.begin() + static_cast<std::ptrdiff_t>(at + length));
+      std::rotate(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                  bytes.begin() + static_cast<std::ptrdiff_t>(at + length / 2),
+                  bytes.begin() + static_cast<std::ptrdiff_t>(at + length));
       break;
     default:  // extremes, at the begin, where HDF5 keeps most of what it knows
       std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at * 2048 / bytes.size()), 4,

@@ -67,7 +67,7 @@ TEST(PictureLayout, ChoosesTestsBySeedAndPath) {
       half(picture_layout("set", paths, {.test_fraction = 0.2, .seed = 8}), Half::test, paths));
   // All but one stay where they were when a picture is added.
   std::vector<std::string> more = paths;
-  more.push_back("1/new.png");
+  more.emplace_back("1/new.png");
   const auto before = half(layout, Half::test, paths);
   int moved = 0;
   for (const std::string& text : half(picture_layout("set", more, options), Half::test, more))
