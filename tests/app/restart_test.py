@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -387,7 +388,7 @@ class Restart(unittest.TestCase):
         self.train("first", "train.epochs=5")
         last = "first/checkpoints/last.h5"
         said = self.carousel("eval", last, DECK.parent / "digits.h5")
-        accuracy = float(said.rsplit(" ", 1)[1])
+        accuracy = float(re.search(r"accuracy ([\d.]+)", said)[1])
         self.train("tuned", "train.epochs=1", f"train.start={last}", "train.evaluate_every=1",
                    "train.optimizer.learning_rate=1e-6", "train.schedule.name=constant",
                    "train.schedule.per_epoch=")

@@ -257,7 +257,7 @@ class Training(Run):
         last, data = "run/checkpoints/last.h5", PROJECT / "inputs/digits.h5"
         self.carousel("export", "weights", last, "weights.h5")
         self.carousel("import", "weights", "weights.h5", DECK, "start.h5")
-        told = [self.carousel("eval", checkpoint, data).stdout.split(":", 1)[1]
+        told = [self.carousel("eval", checkpoint, data).stdout.split("samples", 1)[1]
                 for checkpoint in (last, "start.h5")]
         self.assertEqual(told[0], told[1])
 
