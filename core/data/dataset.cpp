@@ -78,6 +78,8 @@ void Split::check_pixels(const hdf5::File& file, const std::string& images,
     fail(ExitCode::bad_data, "{}: {} {} has images that are too large", file.path(), images,
          to_text(shape));
   shape_ = {static_cast<int>(shape[1]), static_cast<int>(shape[2]), static_cast<int>(shape[3])};
+  largest_ = {
+      shape_.size(), std::int64_t{shape_.height} * shape_.width, {shape_.height, shape_.width}};
 }
 
 /// Of files: where each lies and how large its picture is.
@@ -107,6 +109,7 @@ void Split::read_places(const hdf5::File& file, const std::string& group, std::i
       fail(ExitCode::bad_data, "{}: {}[{}] = {} x {} is no size of a picture", file.path(), sizes,
            k, height, width);
     sizes_.push_back({static_cast<int>(height), static_cast<int>(width)});
+    largest_.include({offsets_[k + 1] - offsets_[k], height * width, sizes_.back()});
   }
   const bool one =
       std::ranges::all_of(sizes_, [&](const PictureSize& size) { return size == sizes_.front(); });
@@ -214,6 +217,12 @@ void Dataset::read_normalisation(const hdf5::File& file) {
         fail(ExitCode::bad_data, "{}: attribute {} holds {}", path_, name, value);
     }
   }
+}
+
+LargestSample Dataset::largest() const {
+  LargestSample largest = train_.largest_;
+  largest.include(test_.largest_);
+  return largest;
 }
 
 std::uint64_t Dataset::fingerprint() const {

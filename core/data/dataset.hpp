@@ -17,6 +17,7 @@
 //   per channel, of values scaled to [0, 1]), source, licence
 //   /checksums/train/images and /checksums/test/images, uint64 [MiB], where an import made them
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,20 @@
 namespace carousel {
 
 inline constexpr std::int64_t dataset_format_version = 1;
+
+/// The largest of all samples in each respect.
+struct LargestSample {
+  std::int64_t bytes = 0;   // as stored
+  std::int64_t pixels = 0;  // of a picture
+  PictureSize sides;
+
+  void include(const LargestSample& other) {
+    bytes = std::max(bytes, other.bytes);
+    pixels = std::max(pixels, other.pixels);
+    sides.height = std::max(sides.height, other.sides.height);
+    sides.width = std::max(sides.width, other.sides.width);
+  }
+};
 
 /// One half of a data set, /train or /test.
 class Split {
@@ -67,10 +82,11 @@ class Split {
   std::vector<int> labels_;
   std::vector<std::int64_t> offsets_;  // [n + 1], of files
   std::vector<PictureSize> sizes_;     // [n], of files
-  Descriptor file_;                    // own one: HDF5 calls are not thread-safe
-  std::int64_t offset_ = 0;            // of the first image in the file
-  std::vector<std::uint8_t> loaded_;   // all images, when the file keeps them in chunks
-  std::string name_;                   // of the file and its images, for errors
+  LargestSample largest_;
+  Descriptor file_;                   // own one: HDF5 calls are not thread-safe
+  std::int64_t offset_ = 0;           // of the first image in the file
+  std::vector<std::uint8_t> loaded_;  // all images, when the file keeps them in chunks
+  std::string name_;                  // of the file and its images, for errors
   std::vector<std::uint64_t> checksums_;
   std::unique_ptr<std::atomic<bool>[]> checked_;  // of each MiB
 };
@@ -85,6 +101,7 @@ class Dataset {
   /// Of height and width 0 where pictures have several.
   [[nodiscard]] const SampleShape& shape() const { return shape_; }
   [[nodiscard]] bool has_one_size() const { return shape_.height > 0; }
+  [[nodiscard]] LargestSample largest() const;
   /// Whether any samples are files of pictures.
   [[nodiscard]] bool encoded() const { return train_.encoded() || test_.encoded(); }
   [[nodiscard]] int classes() const { return static_cast<int>(class_names_.size()); }

@@ -229,4 +229,15 @@ void separate(const Picture& picture, std::span<std::uint8_t> planes) {
   }
 }
 
+void join(std::span<const std::uint8_t> planes, PictureSize size, Picture& picture) {
+  make_room(picture, size.height, size.width);
+  CAROUSEL_CHECK(planes.size() == picture.pixels.size(), "{} bytes for a picture of {}",
+                 planes.size(), picture.pixels.size());
+  const std::size_t pixels = planes.size() / channels;
+  for (std::size_t p = 0; p < pixels; ++p) {
+    for (std::size_t c = 0; c < channels; ++c)
+      picture.pixels[p * channels + c] = planes[c * pixels + p];
+  }
+}
+
 }  // namespace carousel

@@ -46,5 +46,7 @@ void decode_picture(std::span<const std::byte> file, Picture& picture,
 
 /// [height, width, channels] to [channels, height, width].
 void separate(const Picture& picture, std::span<std::uint8_t> planes);
+/// The other way; `picture` may hold an earlier one.
+void join(std::span<const std::uint8_t> planes, PictureSize size, Picture& picture);
 
 }  // namespace carousel

@@ -9,29 +9,6 @@
 namespace carousel {
 namespace {
 
-/// The largest of what readers meet in a data set.
-struct Largest {
-  std::int64_t file = 0;    // bytes
-  std::int64_t pixels = 0;  // of a picture
-  PictureSize sides;        // of all pictures
-};
-
-Largest largest_of(const Dataset& dataset) {
-  Largest largest;
-  for (const Split* split : {&dataset.train(), &dataset.test()}) {
-    // Pixels have all one size.
-    const std::int64_t samples = split->encoded() ? split->samples() : 1;
-    for (std::int64_t k = 0; k < samples; ++k) {
-      const auto [height, width] = split->size(k);
-      largest.sides.height = std::max(largest.sides.height, height);
-      largest.sides.width = std::max(largest.sides.width, width);
-      largest.pixels = std::max(largest.pixels, std::int64_t{height} * width);
-      largest.file = std::max(largest.file, split->bytes(k));
-    }
-  }
-  return largest;
-}
-
 /// Whether readers make the images of the model's size themselves, since pictures are resized.
 bool renders(const Dataset& dataset, const AugmentConfig& config) {
   if (config.size == 0) return false;
@@ -56,17 +33,6 @@ int reduction_for(const View& view) {
   return 1;
 }
 
-/// [channels, height, width] to [height, width, channels].
-void join(std::span<const std::uint8_t> planes, PictureSize size, Picture& picture) {
-  picture.size = size;
-  picture.pixels.resize(planes.size());
-  const std::size_t plane = planes.size() / Picture::channels;
-  for (std::size_t p = 0; p < plane; ++p) {
-    for (std::size_t c = 0; c < Picture::channels; ++c)
-      picture.pixels[p * Picture::channels + c] = planes[c * plane + p];
-  }
-}
-
 }  // namespace
 
 InputSpec input_spec(const Dataset& dataset, const AugmentConfig& config) {
@@ -89,9 +55,9 @@ InputSpec input_spec(const Dataset& dataset, const AugmentConfig& config) {
   const auto [height, width] = shown_size(dataset, config);
   const SampleShape shown = {stored.channels, height, width};
   InputSpec spec = {.read = renders ? shown : stored, .shown = shown};
-  const Largest largest = largest_of(dataset);
+  const LargestSample largest = dataset.largest();
   if (renders || dataset.encoded())
-    spec.reader_bytes += largest.file + largest.pixels * Picture::channels;
+    spec.reader_bytes += largest.bytes + largest.pixels * Picture::channels;
   if (renders) spec.reader_bytes += Resizer::bytes(largest.sides, {height, width});
   return spec;
 }
@@ -108,11 +74,11 @@ SampleReader::SampleReader(const Dataset& dataset, const AugmentConfig& config, 
       config_(config),
       seed_(seed),
       renders_(renders(dataset, config)),
-      resizer_(renders_ ? largest_of(dataset).sides : PictureSize{},
+      resizer_(renders_ ? dataset.largest().sides : PictureSize{},
                renders_ ? shown_size(dataset, config) : PictureSize{}) {
-  const Largest largest = largest_of(dataset);
+  const LargestSample largest = dataset.largest();
   if (!renders_ && !dataset.encoded()) return;
-  stored_.reserve(static_cast<std::size_t>(largest.file));
+  stored_.reserve(static_cast<std::size_t>(largest.bytes));
   picture_.pixels.reserve(static_cast<std::size_t>(largest.pixels) * Picture::channels);
 }
 

@@ -9,6 +9,8 @@
 
 namespace carousel {
 
+static_assert(part_bytes == sizeof(ShownPart));
+
 DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, int device,
                            const BufferCounts& counts)
     : plan_(plan.devices[device]), stage_bytes_(plan_.frame_bytes) {

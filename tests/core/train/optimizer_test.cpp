@@ -100,21 +100,26 @@ TEST(AdamW, IsThatOfPyTorch) {
   }
 }
 
+/// What a gradient is multiplied by.
+real clip_share(const test::Device<real>& gradient, double scale, double limit) {
+  const auto size = static_cast<std::int64_t>(gradient.size());
+  const test::Device<std::byte> workspace("carousel::test::workspace", clip_bytes(size));
+  const real* factor = clip_factor(ExecutionSpace(), gradient.data(), size, scale, limit,
+                                   {workspace.data(), workspace.size()});
+  test::Device<real> found("carousel::test::factor", 1);
+  Kokkos::parallel_for(
+      "carousel::test::read", Kokkos::RangePolicy<ExecutionSpace>(0, 1),
+      KOKKOS_LAMBDA(int) { found(0) = *factor; });
+  return test::to_host(found)[0];
+}
+
 TEST(Clipping, IsThatOfPyTorch) {
   for (const auto& fixture : reference::fixture("clip")) {
     const std::int64_t size = fixture.at("size");
     const Numbers gradient =
         test::random_numbers(static_cast<std::size_t>(size), "gradient", static_cast<int>(size));
     const auto device = test::to_device(gradient);
-    const test::Device<std::byte> workspace("carousel::test::workspace", clip_bytes(size));
-    const real* factor =
-        clip_factor(ExecutionSpace(), device.data(), size, 1, fixture.at("limit"),
-                    {workspace.data(), static_cast<std::size_t>(clip_bytes(size))});
-    test::Device<real> found("carousel::test::factor", 1);
-    Kokkos::parallel_for(
-        "carousel::test::read", Kokkos::RangePolicy<ExecutionSpace>(0, 1),
-        KOKKOS_LAMBDA(int) { found(0) = *factor; });
-    const real share = test::to_host(found)[0];
+    const real share = clip_share(device, 1, fixture.at("limit"));
     const auto close = [](real value, double expected) {
       EXPECT_NEAR(value, expected, 4 * std::numeric_limits<real>::epsilon() * std::abs(expected));
     };
@@ -142,14 +147,7 @@ TEST(Clipping, HasTheSameBitsInEveryRun) {
     }
     sum += std::accumulate(std::begin(parts), std::end(parts), 0.0);
   }
-  const test::Device<std::byte> workspace("carousel::test::workspace", clip_bytes(size));
-  test::Device<real> found("carousel::test::factor", 1);
-  const real* factor = clip_factor(ExecutionSpace(), device.data(), size, 0.5, 2,
-                                   {workspace.data(), static_cast<std::size_t>(clip_bytes(size))});
-  Kokkos::parallel_for(
-      "carousel::test::read", Kokkos::RangePolicy<ExecutionSpace>(0, 1),
-      KOKKOS_LAMBDA(int) { found(0) = *factor; });
-  EXPECT_EQ(test::to_host(found)[0], static_cast<real>(2 / (0.5 * std::sqrt(sum) + 1e-6)));
+  EXPECT_EQ(clip_share(device, 0.5, 2), static_cast<real>(2 / (0.5 * std::sqrt(sum) + 1e-6)));
 }
 
 // Without a mean, every step is the sign of its own gradient, as far as epsilon lets it.

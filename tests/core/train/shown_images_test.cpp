@@ -9,12 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
-#include "core/base/copy.hpp"
 #include "core/data/dataset_writer.hpp"
 #include "core/data/prefetcher.hpp"
 #include "tests/core/support.hpp"
+#include "tests/layers/device.hpp"
 
 namespace carousel {
 namespace {
@@ -40,28 +38,22 @@ AugmentConfig configuration(const hdf5::File& file, const std::string& name) {
   return config;
 }
 
-/// Brings a batch to the device, and back what the kernel makes of it, where a level is its number.
+/// What the kernel makes of a batch, where a level is its number.
 std::vector<real> shown(const InputSpec& input, const Batch& batch) {
-  const ExecutionSpace exec;
-  const auto on_device = [&](const auto& values) {
-    using Value = std::remove_cvref_t<decltype(values[0])>;
-    Kokkos::View<Value*, MemorySpace> view("values", values.size());
-    copy<MemorySpace, HostSpace>(exec, view.data(), values.data(), values.size() * sizeof(Value));
-    return view;
-  };
   std::vector<real> numbers(static_cast<std::size_t>(input.shown.channels) * 256);
   for (std::size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<real>(k % 256);
+  const auto on_device = [](const auto& values) {
+    return test::to_device(std::vector(values.begin(), values.end()));
+  };
   const auto images = on_device(batch.images);
   const auto parts = on_device(batch.parts);
-  const auto levels = on_device(numbers);
+  const auto levels = test::to_device(numbers);
   const auto count = static_cast<int>(batch.labels.size());
-  Kokkos::View<real*, MemorySpace> result("shown", count * input.shown.size());
-  show_images(exec, input, count, images.data(), parts.data(), levels.data(), result.data());
-  exec.fence("shown");
-  std::vector<real> values(result.size());
-  copy<HostSpace, MemorySpace>(exec, values.data(), result.data(), values.size() * sizeof(real));
-  exec.fence("copied");
-  return values;
+  const test::Device<real> result("carousel::test::shown", count * input.shown.size());
+  show_images(ExecutionSpace(), input, count, images.data(), parts.data(), levels.data(),
+              result.data());
+  Kokkos::fence("carousel::test::shown");
+  return test::to_host(result);
 }
 
 /// Compares a pass with what is expected of each sample, [samples, shape of the image]; values may
