@@ -137,6 +137,9 @@ void check_deck_rules(const RunConfig& config) {
            parallel.micro_batches, parallel.stages, to_string(parallel.placement),
            to_string(parallel.rule));
 
+  if (config.train.optimizer.clip_norm > 0 && config.train.optimizer.clip_stage_norm > 0)
+    refuse("train.optimizer.clip_stage_norm",
+           "and train.optimizer.clip_norm are both given; remove one");
   if (config.train.optimizer.nesterov && config.train.optimizer.dampening != 0)
     refuse("train.optimizer.nesterov", "= true needs train.optimizer.dampening = 0");
   if (std::ranges::adjacent_find(config.train.schedule.milestones, std::greater_equal<>()) !=

@@ -16,7 +16,7 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
           .workers = config.data.workers,
           .label_smoothing = config.train.label_smoothing,
           .optimizer_states = static_cast<int>(optimizer_states(config.train.optimizer).size()),
-          .clips = config.train.optimizer.clip_stage_norm > 0,
+          .clipping = clipping_of(config.train.optimizer),
           .winograd = config.engine.winograd,
           .recompute = config.engine.recompute,
           .largest_message = transport == TransportKind::local ? 0 : INT_MAX,  // counts of MPI

@@ -276,10 +276,15 @@ std::vector<KeySpec> optimizer_keys() {
           "the learning rate by which they shrink, 0.01 in PyTorch unless told otherwise."),
       key("decay_norm_and_bias", optimizer, &OptimizerConfig::decay_norm_and_bias, anything,
           "Whether weight decay applies to biases and norms, too."),
+      key("clip_norm", optimizer, &OptimizerConfig::clip_norm, at_least(0),
+          "Most that the norm of the whole gradient may have; a longer one is shortened to it, as "
+          "PyTorch's clip_grad_norm_ does. Every update then waits for all gradients, which cyclic "
+          "rules never have at once; they have clip_stage_norm. 0 shortens none.",
+          only_with("parallel.rule", {"dp"})),
       key("clip_stage_norm", optimizer, &OptimizerConfig::clip_stage_norm, at_least(0),
-          "Most that the norm of a stage's gradient may have; a longer one is shortened to it, as "
-          "PyTorch's clip_grad_norm_ does with all parameters. It depends on where stages begin. 0 "
-          "shortens none."),
+          "The same for the gradient of each stage by itself, under every rule. It depends on "
+          "where "
+          "stages begin."),
       key("nesterov", optimizer, &OptimizerConfig::nesterov, anything,
           "Nesterov's momentum. It needs momentum above 0 and dampening = 0.", sgd),
       key("beta1", optimizer, &OptimizerConfig::beta1, below_one,

@@ -194,7 +194,8 @@ Legend Picture::legend() const {
                 .holds = shows_holding(),
                 .step = shown_.step};
   for (const DrawnPass& pass : timeline_.passes) legend.stale = legend.stale || !pass.fresh();
-  for (const Bar& bar : shown_.travels.bars) legend.bars.emplace(bar.kind, bar.payload);
+  for (const Bar& bar : shown_.travels.bars)
+    legend.bars.emplace(bar.kind, travel_kind(bar.payload));
   for (const Arrow& arrow : shown_.travels.arrows) {
     legend.arrows.insert(travel_kind(arrow.payload));
     legend.upright = legend.upright || arrow.begin == arrow.end;

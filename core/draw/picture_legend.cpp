@@ -84,6 +84,18 @@ void add_boxes(SvgWriter& svg, const Legend& legend, Flow& flow) {
   svg.rectangle("f0", x, flow.y() - box_height / 8, box_width, box_height / 4);
 }
 
+std::string collective_name(ActionKind kind, int travel) {
+  switch (kind) {
+    case ActionKind::all_reduce:
+      return travel == travel_kind(Payload::norms) ? "all-reduce of norms"
+                                                   : "all-reduce of gradients";
+    case ActionKind::reduce:
+      return "reduction of gradients to the device with a ring";
+    default:
+      return "broadcast of parameters by the device with a ring";
+  }
+}
+
 void add_travels(SvgWriter& svg, const Legend& legend, Flow& flow) {
   flow.add(0, fmt::format("Messages of training step {}{}:", legend.step, legend.only));
   for (const int kind : legend.arrows) {
@@ -92,12 +104,9 @@ void add_travels(SvgWriter& svg, const Legend& legend, Flow& flow) {
     svg.line(style.css_class, x, flow.y(), x + 34, flow.y());
   }
   if (legend.upright) flow.add(0, "(upright: no time step to hide in)");
-  for (const auto& [kind, payload] : legend.bars) {
-    const bool sum = kind != ActionKind::broadcast;
-    const std::string& style = travel_styles()[travel_kind(payload)].css_class;
-    const double x = 5 + flow.add(10, kind == ActionKind::all_reduce ? "all-reduce of gradients"
-                                      : sum ? "reduction of gradients to the device with a ring"
-                                            : "broadcast of parameters by the device with a ring");
+  for (const auto& [kind, travel] : legend.bars) {
+    const std::string& style = travel_styles()[travel].css_class;
+    const double x = 5 + flow.add(10, collective_name(kind, travel));
     svg.line(fmt::format("bar-{}", style), x, flow.y() - 7, x, flow.y() + 7);
     svg.circle(fmt::format("bar-{}", style), x, flow.y() - 6, 2);
     const bool rooted = kind != ActionKind::all_reduce;

@@ -6,9 +6,9 @@
 // what is there.
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/draw/picture_style.hpp"
@@ -18,16 +18,16 @@ namespace carousel {
 
 /// What a picture shows and its legend has to explain.
 struct Legend {
-  std::vector<StageColour> colours = {};    // [S]
-  bool numbers_are_stages = false;          // in boxes; otherwise micro-batches
-  bool stale = false;                       // some box reads theta_{t-1}
-  bool outlines = true;                     // boxes of odd training steps have one
-  bool holds = false;                       // some device holds activations while it idles
-  std::set<int> arrows = {};                // kinds of travel
-  bool upright = false;                     // some arrow starts and ends at one time
-  std::map<ActionKind, Payload> bars = {};  // collectives, and of what
-  std::int64_t step = 0;                    // of what travels
-  std::string only = {};                    // which of the messages are drawn; empty: all
+  std::vector<StageColour> colours = {};           // [S]
+  bool numbers_are_stages = false;                 // in boxes; otherwise micro-batches
+  bool stale = false;                              // some box reads theta_{t-1}
+  bool outlines = true;                            // boxes of odd training steps have one
+  bool holds = false;                              // some device holds activations while it idles
+  std::set<int> arrows = {};                       // kinds of travel
+  bool upright = false;                            // some arrow starts and ends at one time
+  std::set<std::pair<ActionKind, int>> bars = {};  // collectives, and kinds of travel
+  std::int64_t step = 0;                           // of what travels
+  std::string only = {};                           // which of the messages are drawn; empty: all
 };
 
 /// Draws it below `y`, no wider than from `left` to `right`; returns the y where it ends.

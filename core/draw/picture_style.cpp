@@ -61,6 +61,7 @@ const std::array<TravelStyle, travel_kinds>& travel_styles() {
       {"gradients", "#111111", "", "partial sums of gradients"},
       {"totals", "#b00020", "", "complete sums"},
       {"parameters", "#1f3fbf", "5 2", "parameters"},
+      {"norms", "#7a3e9d", "", "norms of gradients"},
   }};
   return styles;
 }
@@ -74,6 +75,8 @@ int travel_kind(Payload payload) {
       return 1;
     case Payload::total:
       return 2;
+    case Payload::norms:
+      return 4;
     default:
       return 3;
   }

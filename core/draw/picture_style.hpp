@@ -33,7 +33,7 @@ struct TravelStyle {
   std::string name;
 };
 
-inline constexpr int travel_kinds = 4;
+inline constexpr int travel_kinds = 5;
 [[nodiscard]] const std::array<TravelStyle, travel_kinds>& travel_styles();
 /// Index of the style of a payload.
 [[nodiscard]] int travel_kind(Payload payload);

@@ -78,6 +78,7 @@ class Search {
 
   Advice run() {
     for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
+      if (rule != RuleKind::dp && question_.clipping == Clipping::model) break;
       for (const Placement placement : all_placements) {
         if (const std::optional<Candidate> best = best_of(rule, placement))
           advice_.best.push_back(*best);
@@ -182,7 +183,7 @@ class Search {
   }
 
   Candidate judge(const Option& option) {
-    const Schedule schedule(schedule_spec(option.parallel, option.cut->stages));
+    const Schedule schedule(schedule_spec(option.parallel, option.cut->stages, question_.clipping));
     const MemoryPlan memory =
         plan_memory(question_.memory(option.micro_batch_size), option.cut->stages, schedule);
     Candidate result{.parallel = option.parallel,
@@ -235,6 +236,8 @@ std::string to_string(const Advice& advice, const AdviceQuestion& question) {
       "cdp-v2+1: with slack 1; batch: samples of a micro-batch; sums: the reduction;\n"
       "accumulate: one micro-batch after the other; dev.: devices; MiB: on the fullest\n"
       "of them; seconds: of a training step, simulated.\n";
+  if (question.clipping == Clipping::model)
+    text += "Only dp can shorten gradients by the norm of the whole model.\n";
   return text;
 }
 

@@ -23,6 +23,7 @@ constexpr std::array measured_kinds = {
     Measured{ActionKind::forward, &StageSeconds::forward},
     Measured{ActionKind::backward, &StageSeconds::backward},
     Measured{ActionKind::accumulate, &StageSeconds::accumulate},
+    Measured{ActionKind::measure, &StageSeconds::measure},
     Measured{ActionKind::update, &StageSeconds::update},
 };
 

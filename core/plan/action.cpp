@@ -24,6 +24,8 @@ const char* to_string(ActionKind kind) {
       return "backward";
     case ActionKind::accumulate:
       return "accumulate";
+    case ActionKind::measure:
+      return "measure";
     case ActionKind::update:
       return "update";
     case ActionKind::release:
@@ -64,6 +66,8 @@ const char* to_string(Payload payload) {
       return "forward_copy";
     case Payload::backward_copy:
       return "backward_copy";
+    case Payload::norms:
+      return "norms";
     case Payload::sums:
       return "sums";
     case Payload::metrics:

@@ -16,6 +16,7 @@ enum class ActionKind : std::uint8_t {
   forward,     // one stage of one micro-batch, with parameters of `version`
   backward,    // its gradient goes to gradient buffer `buffer`
   accumulate,  // gradient buffer `buffer` += gradient buffer `source`
+  measure,     // the norm of gradient sum `source`, one of the numbers of Payload::norms
   update,      // optimizer: reads gradient sum `source`, writes parameters of `version`
   release,     // give back the activations of one stage (and with stage 0 the input)
   post,        // start a receive into `buffer`
@@ -36,6 +37,7 @@ enum class Payload : std::uint8_t {
   parameters,     // theta of `version`
   forward_copy,   // theta of `version` on its way from micro-batch to micro-batch, for forward
   backward_copy,  // the same for backward
+  norms,          // of the gradients of all stages
   sums,           // loss and accuracy of the step that made theta_version
   metrics,        // results of an evaluation
 };
@@ -68,9 +70,9 @@ struct Action {
 /// Whether the action is a forward or a backward.
 [[nodiscard]] bool is_pass(const Action& action);
 /// What the device itself works on.
-inline constexpr std::array computing_kinds = {ActionKind::load, ActionKind::forward,
+inline constexpr std::array computing_kinds = {ActionKind::load,     ActionKind::forward,
                                                ActionKind::backward, ActionKind::accumulate,
-                                               ActionKind::update};
+                                               ActionKind::measure,  ActionKind::update};
 [[nodiscard]] bool computes(const Action& action);
 /// Whether the action starts, or waits for, something that all devices of a group take part in.
 [[nodiscard]] bool is_collective(const Action& action);

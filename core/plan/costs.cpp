@@ -52,6 +52,7 @@ std::vector<StageCosts> stage_costs(const Model& model, const Partition& partiti
       buffers += static_cast<double>(model.layers[l].buffer_size());
     }
     stage.accumulate.bytes = 3 * sizeof(real) * (parameters + buffers);
+    stage.measure.bytes = sizeof(real) * parameters;
     stage.update.bytes = sizeof(real) * parameters * (3 + 2 * states);
   }
   stages[0].load.bytes = 2.0 * sizeof(real) * batch * static_cast<double>(model.input.size());
@@ -93,6 +94,8 @@ double StageSeconds::of(ActionKind kind) const {
       return backward;
     case ActionKind::accumulate:
       return accumulate;
+    case ActionKind::measure:
+      return measure;
     case ActionKind::update:
       return update;
     default:
@@ -108,6 +111,7 @@ std::vector<StageSeconds> stage_seconds(const std::vector<StageCosts>& costs,
                        .forward = sum_of_rooflines(stage.forward, machine),
                        .backward = sum_of_rooflines(stage.backward, machine),
                        .accumulate = roofline_seconds(stage.accumulate, machine),
+                       .measure = roofline_seconds(stage.measure, machine),
                        .update = roofline_seconds(stage.update, machine)});
   return seconds;
 }

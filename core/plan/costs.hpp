@@ -23,12 +23,14 @@ struct Work {
   double bytes = 0;
 };
 
-/// Work of one stage: of one micro-batch, of adding one of its gradients, of one update.
+/// Work of one stage: of one micro-batch, of adding or measuring one of its gradients, of one
+/// update.
 struct StageCosts {
   std::vector<Work> forward;   // [layer of the stage]
   std::vector<Work> backward;  // [layer of the stage]
   Work load;                   // images of a micro-batch; of the first stage
   Work accumulate;
+  Work measure;
   Work update;
 };
 
@@ -38,6 +40,7 @@ struct StageCosts {
 ///              that of the parameters; and all of forward once more where stages are recomputed
 ///   load       2 w batch * image: read and write
 ///   accumulate 3 w * (parameters + buffers): read two, write one
+///   measure    w * parameters: read one
 ///   update     w * parameters * (3 + 2 states): read gradient and parameters, write parameters,
 ///              read and write each of `states` numbers of the optimizer per parameter
 /// A layer that only renames what it reads (flatten) costs nothing.
@@ -64,6 +67,7 @@ struct StageSeconds {
   double forward = 0;
   double backward = 0;
   double accumulate = 0;
+  double measure = 0;
   double update = 0;
 
   [[nodiscard]] double of(ActionKind kind) const;

@@ -41,7 +41,8 @@ std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
   const bool sums = parallel.rule == RuleKind::dp && parallel.reduction == Reduction::fast &&
                     schedule.traits().sums_all_stages;
   const bool cuts = schedule.traits().splits_stages;
-  std::int64_t largest = spec.evaluation_batches * metrics_bytes;
+  std::int64_t largest =
+      std::max(spec.evaluation_batches * metrics_bytes, schedule.spec().norm_bytes);
   std::int64_t sum = 0;
   for (int j = 0; j < schedule.rule().stages(); ++j) {
     sum += schedule.message_bytes(j);
@@ -75,6 +76,8 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     for (int j : held) largest = std::max(largest, message_bytes(stages[j]));
     plan.gradients.push_back(offsets.take(Category::gradients, largest));
   }
+  if (spec.clipping != Clipping::none)
+    plan.norms = offsets.take(Category::gradients, (count + 1) * std::int64_t{sizeof(real)});
   std::int64_t scratch = 0;
   plan.frame_bytes = frame_bytes(schedule, stages, device);
   for (int j = 0; j < count; ++j) {
@@ -94,7 +97,7 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     if (j < counts.first_stage || j > counts.last_stage) continue;
     scratch = std::max(scratch, stages[j].scratch_bytes);
     plan.workspace_bytes = std::max(plan.workspace_bytes, stages[j].workspace_bytes);
-    if (spec.clips && plan.parameters.front()[j] >= 0)
+    if (spec.clipping != Clipping::none && plan.parameters.front()[j] >= 0)
       plan.workspace_bytes =
           std::max(plan.workspace_bytes, align_up(clip_bytes(stages[j].parameter_size)));
   }
@@ -142,9 +145,15 @@ std::int64_t DeviceMemoryPlan::total() const {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
-ScheduleSpec schedule_spec(const ParallelConfig& parallel, const std::vector<StageMemory>& stages) {
+ScheduleSpec schedule_spec(const ParallelConfig& parallel, const std::vector<StageMemory>& stages,
+                           Clipping clipping) {
   constexpr std::int64_t rider_bytes = align_up(rider_size * sizeof(real));
+  CAROUSEL_CHECK(clipping != Clipping::model || parallel.rule == RuleKind::dp,
+                 "rule {} has no moment at which all gradients are known",
+                 to_string(parallel.rule));
   ScheduleSpec spec{.parallel = parallel};
+  if (clipping == Clipping::model)
+    spec.norm_bytes = std::ssize(stages) * std::int64_t{sizeof(real)};
   for (std::size_t j = 0; j < stages.size(); ++j) {
     const bool last = j + 1 == stages.size();
     spec.message_bytes.push_back(message_bytes(stages[j]));

@@ -21,6 +21,7 @@ struct DeviceMemoryPlan {
                                                       // in another category
   std::vector<std::int64_t> travelling;               // [buffer], in parameters
   std::vector<std::int64_t> gradients;                // [buffer]
+  std::int64_t norms = -1;  // [S] of the stages, and what follows from them, in gradients
   std::vector<std::int64_t> optimizer;                // [stage], -1: not here
   std::vector<std::vector<std::int64_t>> frames;      // [stage][frame], in activations
   std::vector<std::int64_t> frame_bytes;              // [stage]
@@ -56,8 +57,8 @@ struct MemorySpec {
   SampleShape input;
   SampleShape read_input = {};  // uint8 images that are copied to the device first; none on hosts
   int micro_batch_size = 1;
-  int optimizer_states = 0;              // numbers beside each parameter
-  bool clips = false;                    // updates shorten gradients by their norm
+  int optimizer_states = 0;  // numbers beside each parameter
+  Clipping clipping = Clipping::none;
   std::int64_t evaluation_batches = 0;   // micro-batches of the test set
   std::int64_t staging_bytes = 0;        // host buffers of the prefetcher
   std::int64_t label_staging_bytes = 0;  // the same where no images are loaded
@@ -71,10 +72,9 @@ inline constexpr std::int64_t clip_block = 4096;
 [[nodiscard]] constexpr std::int64_t clip_blocks(std::int64_t size) {
   return (size + clip_block - 1) / clip_block;
 }
-/// Bytes that the norm of a gradient is computed with: a double for each block and one for what
-/// follows from them.
+/// Bytes that the norm of a gradient is computed with: a double for each block.
 [[nodiscard]] constexpr std::int64_t clip_bytes(std::int64_t size) {
-  return (clip_blocks(size) + 1) * std::int64_t{sizeof(double)};
+  return clip_blocks(size) * std::int64_t{sizeof(double)};
 }
 
 /// Values of a pixel as it was read.
@@ -87,7 +87,8 @@ inline constexpr std::int64_t metrics_bytes = 4 * sizeof(double);
 /// The messages of a schedule of these stages. What crosses a cut between devices has a rider, too:
 /// sums of the step go down with gradients, and what was decided about it up with activations.
 [[nodiscard]] ScheduleSpec schedule_spec(const ParallelConfig& parallel,
-                                         const std::vector<StageMemory>& stages);
+                                         const std::vector<StageMemory>& stages,
+                                         Clipping clipping = Clipping::none);
 
 /// Peaks equal the sizes of the arenas, except for activations of cyclic rules with N != S: their
 /// gaps keep some frame free at any time, though never the same one.

@@ -15,6 +15,8 @@ enum class Placement : std::uint8_t { single, replicated, model, pipeline, shard
 enum class Order : std::uint8_t { together, accumulate };
 enum class Reduction : std::uint8_t { ordered, fast, overlapped, local };
 enum class Balance : std::uint8_t { flops, activations, parameters, layers, time };
+/// By whose norm updates shorten gradients: nobody's, that of the stage, that of the whole model.
+enum class Clipping : std::uint8_t { none, stage, model };
 
 /// Whether the library's collectives add up gradients.
 [[nodiscard]] inline bool by_collectives(Reduction reduction) {

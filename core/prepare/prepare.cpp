@@ -43,7 +43,7 @@ MemorySpec memory_spec(const PlanRequest& request, const PlanBasis& basis, int b
           .read_input = basis.copies_input ? basis.input.read : SampleShape(),
           .micro_batch_size = batch,
           .optimizer_states = request.optimizer_states,
-          .clips = request.clips,
+          .clipping = request.clipping,
           .evaluation_batches = (basis.test_samples + batch - 1) / batch,
           .staging_bytes = staging(basis.input),
           .label_staging_bytes = staging({}),
@@ -82,7 +82,7 @@ PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
   Partition partition = cut_model(model, request.parallel, batch, request.machine);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
-  Schedule schedule(schedule_spec(request.parallel, stages));
+  Schedule schedule(schedule_spec(request.parallel, stages, request.clipping));
   check_schedule(schedule);
 
   // Throws when there is not a single training step in the data.
@@ -109,6 +109,7 @@ AdviceQuestion advice_question(const PlanRequest& request, const PreparedRun& ru
       .samples = std::int64_t{request.parallel.micro_batches} * request.micro_batch_size,
       .micro_batches = {},
       .optimizer_states = request.optimizer_states,
+      .clipping = request.clipping,
       .largest_message = request.largest_message == 0 ? INT64_MAX : request.largest_message,
       .machine = *request.machine,
       .memory = [&request, &run](int batch) { return memory_spec(request, run.basis, batch); }};

@@ -38,8 +38,8 @@ struct PlanRequest {
   int workers = 1;  // threads of a device that read samples
   double label_smoothing = 0;
   int optimizer_states = 0;  // numbers beside each parameter
-  bool clips = false;        // gradients by their norm
-  bool winograd = true;      // where it is faster
+  Clipping clipping = Clipping::none;
+  bool winograd = true;  // where it is faster
   Recompute recompute = Recompute::cheap;
   std::int64_t largest_message = 0;  // bytes that one message may have; 0: any number
   std::optional<Machine> machine = {};

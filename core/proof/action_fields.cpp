@@ -47,6 +47,11 @@ class Fields {
         gradient(&Action::buffer);
         gradient(&Action::source);
         break;
+      case ActionKind::measure:
+        demand(measures(), "measures what nobody asks for");
+        stage();
+        gradient(&Action::source);
+        break;
       case ActionKind::update:
         version();
         stage();
@@ -123,12 +128,17 @@ class Fields {
            "names a group that is not the device's");
     bare_.group = action_.group;
     bare_.payload = action_.payload;
+    demand(devices.size() > 1, "is a collective of a device with itself");
+    if (action_.payload == Payload::norms) {
+      demand(measures(), "tells norms that nobody asks for");
+      bare_.bytes = schedule_.spec().norm_bytes;
+      return verdict();
+    }
     const PlacementTraits& traits = schedule_.traits();
     const bool copies =
         action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy;
     demand(copies || by_collectives(schedule_.parallel().reduction),
            "is a collective, and the sums are ordered");
-    demand(devices.size() > 1, "is a collective of a device with itself");
     if (copies) {
       demand(traits.passes_parameters && !cyclic(), "broadcasts what is handed on");
       copy();
@@ -173,12 +183,14 @@ class Fields {
     return error_;
   }
 
+  [[nodiscard]] bool measures() const { return schedule_.spec().norm_bytes > 0 && !cyclic(); }
   [[nodiscard]] bool cyclic() const { return schedule_.rule().cyclic(); }
   [[nodiscard]] bool sends() const { return action_.direction == Direction::send; }
   [[nodiscard]] int last_group() const { return static_cast<int>(schedule_.groups().size()) - 1; }
 
   [[nodiscard]] ActionKind kind_of_collective() const {
     if (cyclic()) return ActionKind::reduce;
+    if (action_.payload == Payload::norms) return ActionKind::all_reduce;
     if (action_.payload != Payload::total) return ActionKind::broadcast;
     return schedule_.traits().dp_sum;
   }

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/check.hpp"
 #include "core/proof/action_fields.hpp"
@@ -77,6 +78,7 @@ class Execution {
   struct GroupCall {
     Action action;
     std::size_t started = 0;
+    std::vector<int> told = {};  // stages whose norms its devices measured
   };
 
   struct Position {
@@ -127,7 +129,7 @@ class Execution {
     counts.resize(collectives_.size());
     mine.ordinal = counts[group]++;
     std::vector<GroupCall>& all = collectives_[group];
-    if (mine.ordinal == all.size()) all.push_back({mine.action});
+    if (mine.ordinal == all.size()) all.push_back({.action = mine.action});
     GroupCall& met = all[mine.ordinal];
     ++met.started;
     const Action& a = mine.action;
@@ -135,7 +137,19 @@ class Execution {
     const bool same = a.kind == b.kind && a.payload == b.payload && a.stage == b.stage &&
                       a.step == b.step && a.micro_batch == b.micro_batch &&
                       a.version == b.version && a.peer == b.peer && a.bytes == b.bytes;
-    return same ? nullptr : "meets another collective in its group";
+    if (!same) return "meets another collective in its group";
+    return a.payload == Payload::norms ? tell_norms(d, met) : nullptr;
+  }
+
+  /// The devices of a group must have every stage once between them.
+  const char* tell_norms(int d, GroupCall& call) {
+    const std::vector<int>& stages = schedule_.buffers(d).owned;
+    call.told.insert(call.told.end(), stages.begin(), stages.end());
+    if (call.started < schedule_.groups()[call.action.group].size()) return nullptr;
+    std::ranges::sort(call.told);
+    std::vector<int> all(schedule_.rule().stages());
+    std::iota(all.begin(), all.end(), 0);
+    return call.told == all ? nullptr : "does not tell the norm of every stage once";
   }
 
   /// Completes the newest request of device d when its other end is waiting; messages between two

@@ -26,7 +26,8 @@ struct Fault {
 /// waited for; no more messages at once than planned; no buffer is overwritten while it is read,
 /// sent or landing, and each is the one the executor takes; versions are the rule's, stated here a
 /// second time; each stage of each micro-batch runs forward and backward exactly once per step;
-/// gradients are added in index order and complete at the update; activations are released once,
+/// gradients are added in index order and complete at the update, which knows the norms of all
+/// stages where it waits for them; activations are released once,
 /// gradients of activations read once; each loss is reported before the next one, in order; tokens
 /// let each device begin when the one before is as far ahead as the rule says; a decision taken at
 /// the end of step t is known everywhere before any action of step t + 3; collectives only for what

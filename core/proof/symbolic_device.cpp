@@ -37,6 +37,7 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
       parameters_(parallel_.stages),
       travelling_(counts_.travelling),
       gradients_(counts_.gradients.size()),
+      norms_(parallel_.stages, segment.first - 1),
       landings_(counts_.lands() ? counts_.frames[counts_.first_stage] : 0),
       inputs_(counts_.inputs),
       metrics_(parallel_.micro_batches),
@@ -69,6 +70,9 @@ const char* SymbolicDevice::execute(const Action& action) {
       break;
     case ActionKind::accumulate:
       accumulate(action);
+      break;
+    case ActionKind::measure:
+      measure(action);
       break;
     case ActionKind::update:
       update(action);
@@ -252,10 +256,23 @@ void SymbolicDevice::accumulate(const Action& action) {
   from.step = -1;  // added once
 }
 
+void SymbolicDevice::measure(const Action& action) {
+  const int j = action.stage;
+  demand(counts_.optimizer[j], "measures what another device updates");
+  demand(holds(gradients_[action.source], action), "its gradient is not complete");
+  demand(!norms_travel_, "overwrites norms on their way");
+  demand(norms_[j] < action.step, "measures a gradient again");
+  norms_[j] = action.step;
+}
+
 void SymbolicDevice::update(const Action& action) {
   const int j = action.stage;
   demand(counts_.optimizer[j] && owns(j), "has no optimizer state here");
   demand(holds(gradients_[action.source], action), "its gradient is not complete");
+  const bool waits = schedule_.spec().norm_bytes > 0;
+  demand(
+      !waits || (!norms_travel_ && std::ranges::count(norms_, action.step) == std::ssize(norms_)),
+      "does not know the norms of all stages");
   demand(action.version == action.step + 1, "does not make the next version");
   if (!fine()) return;
   const ParameterCopy& old = copy_of(j, action.step);

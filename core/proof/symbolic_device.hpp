@@ -87,6 +87,7 @@ class SymbolicDevice {
   void forward(const Action& action);
   void backward(const Action& action);
   void accumulate(const Action& action);
+  void measure(const Action& action);
   void update(const Action& action);
   void release(const Action& action);
   void post(const Action& action);
@@ -121,11 +122,13 @@ class SymbolicDevice {
   std::vector<std::vector<ParameterCopy>> parameters_;  // [stage][copy], empty where not owned
   std::vector<ParameterCopy> travelling_;               // [buffer]
   std::vector<GradientBuffer> gradients_;               // [buffer]
-  std::vector<std::vector<Holder>> frames_;             // [stage][frame]
-  std::vector<Holder> landings_;                        // [frame] of the first stage
-  std::vector<std::vector<Holder>> boundaries_;         // [stage][buffer]
-  std::vector<Holder> inputs_;                          // images and labels
-  std::vector<Occupant> metrics_;                       // [N] whose loss, from the last stage
+  std::vector<std::int64_t> norms_;                     // [stage] step of the norm that is here
+  bool norms_travel_ = false;
+  std::vector<std::vector<Holder>> frames_;      // [stage][frame]
+  std::vector<Holder> landings_;                 // [frame] of the first stage
+  std::vector<std::vector<Holder>> boundaries_;  // [stage][buffer]
+  std::vector<Holder> inputs_;                   // images and labels
+  std::vector<Occupant> metrics_;                // [N] whose loss, from the last stage
   std::map<Occupant, Progress> progress_;
   std::int64_t passes_ = 0;
   std::int64_t known_decision_;    // newest step whose completion is known here

@@ -102,6 +102,15 @@ Statement SymbolicDevice::statement(const Action& send) {
 
 void SymbolicDevice::collective(const Action& action) {
   const bool cyclic = parallel_.rule != RuleKind::dp;
+  if (action.payload == Payload::norms) {
+    // Others' norms of the step before give way to zeros.
+    for (int j = 0; j < parallel_.stages; ++j)
+      demand(!counts_.optimizer[j] || norms_[j] == action.step,
+             "tells a norm that is not measured");
+    demand(!norms_travel_, "tells norms that are on their way");
+    norms_travel_ = true;
+    return;
+  }
   if (action.kind == ActionKind::broadcast) {
     ParameterCopy& copy = passing(action, action.payload);
     if (action.peer == device_) {
@@ -129,6 +138,11 @@ void SymbolicDevice::collective(const Action& action) {
 }
 
 void SymbolicDevice::finish_collective(const Action& action) {
+  if (action.payload == Payload::norms) {
+    norms_.assign(parallel_.stages, action.step);
+    norms_travel_ = false;
+    return;
+  }
   if (action.payload == Payload::forward_copy || action.payload == Payload::backward_copy) {
     ParameterCopy& copy = passing(action, action.payload);
     if (action.peer == device_)

@@ -39,31 +39,50 @@ void square_blocks(const ExecutionSpace& exec, const real* gradient_sum, std::in
       });
 }
 
-void find_factor(const ExecutionSpace& exec, const double* sums, std::int64_t blocks, double scale,
-                 double limit, real* factor) {
-  static const std::string label = "carousel::train::find_clip_factor";
+void find_root(const ExecutionSpace& exec, const double* sums, std::int64_t blocks, double scale,
+               real* norm) {
+  static const std::string label = "carousel::train::find_norm";
   Kokkos::parallel_for(
       label, range(exec, 1), KOKKOS_LAMBDA(int) {
         double sum = 0;
         for (std::int64_t k = 0; k < blocks; ++k) sum += sums[k];
-        constexpr double tiny = 1e-6;  // PyTorch's
-        const double share = limit / (scale * Kokkos::sqrt(sum) + tiny);
-        *factor = static_cast<real>(share < 1 ? share : 1.0);
+        *norm = static_cast<real>(scale * Kokkos::sqrt(sum));
       });
 }
 
 }  // namespace
 
-const real* clip_factor(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
-                        double scale, double limit, std::span<std::byte> workspace) {
-  CAROUSEL_CHECK(std::ssize(workspace) >= clip_bytes(size), "{} bytes to clip {} numbers",
+void measure_norm(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
+                  double scale, std::span<std::byte> workspace, real* norm) {
+  CAROUSEL_CHECK(std::ssize(workspace) >= clip_bytes(size), "{} bytes to measure {} numbers",
                  workspace.size(), size);
   auto* const sums = reinterpret_cast<double*>(workspace.data());
-  const std::int64_t blocks = clip_blocks(size);
-  auto* const factor = reinterpret_cast<real*>(sums + blocks);
   square_blocks(exec, gradient_sum, size, sums);
-  find_factor(exec, sums, blocks, scale, limit, factor);
-  return factor;
+  find_root(exec, sums, clip_blocks(size), scale, norm);
+}
+
+void leave_own_norms(const ExecutionSpace& exec, real* norms, int stages, int first, int end) {
+  static const std::string label = "carousel::train::leave_own_norms";
+  Kokkos::parallel_for(
+      label, range(exec, stages), KOKKOS_LAMBDA(int j) {
+        if (j < first || j >= end) norms[j] = 0;
+      });
+}
+
+void find_clip_factor(const ExecutionSpace& exec, const real* norms, int parts, double limit,
+                      real* factor) {
+  static const std::string label = "carousel::train::find_clip_factor";
+  Kokkos::parallel_for(
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
+        double sum = 0;
+        for (int k = 0; k < parts; ++k) {
+          const auto norm = static_cast<double>(norms[k]);
+          sum += norm * norm;
+        }
+        constexpr double tiny = 1e-6;  // PyTorch's
+        const double share = limit / (Kokkos::sqrt(sum) + tiny);
+        *factor = static_cast<real>(share < 1 ? share : 1.0);
+      });
 }
 
 }  // namespace carousel

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// By how much the gradient of a stage is shortened, torch.nn.utils.clip_grad_norm_ for one stage.
-// The gradient itself is left as it is: updates multiply by the factor on their way.
+// By how much gradients are shortened, as torch.nn.utils.clip_grad_norm_ does: by the norm of one
+// stage or of all. Gradients themselves are left as they are: updates multiply by the factor on
+// their way.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +15,19 @@
 
 namespace carousel {
 
-/// min(1, limit / (norm + 1e-6)) of the gradient scale * gradient_sum, `size` numbers, in device
-/// memory that lies in `workspace`, of clip_bytes(size), until that is used again. Squares are
-/// added in an order that depends on nothing but the size, in double.
-[[nodiscard]] const real* clip_factor(const ExecutionSpace& exec, const real* gradient_sum,
-                                      std::int64_t size, double scale, double limit,
-                                      std::span<std::byte> workspace);
+/// norm = that of the gradient scale * gradient_sum, `size` numbers, in device memory. Squares are
+/// added in an order that depends on nothing but the size, in double, through `workspace` of
+/// clip_bytes(size).
+void measure_norm(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
+                  double scale, std::span<std::byte> workspace, real* norm);
+
+/// Zeros for all but stages first .. end - 1 of [stages] norms, so that a sum over devices which
+/// have one stage each is exact in any order.
+void leave_own_norms(const ExecutionSpace& exec, real* norms, int stages, int first, int end);
+
+/// factor = min(1, limit / (norm + 1e-6)) of the gradient that parts of these norms make up, added
+/// in their order.
+void find_clip_factor(const ExecutionSpace& exec, const real* norms, int parts, double limit,
+                      real* factor);
 
 }  // namespace carousel

@@ -11,6 +11,7 @@
 
 #include "core/data/sampler.hpp"
 #include "core/plan/agenda.hpp"
+#include "core/plan/rule.hpp"
 
 namespace carousel {
 
@@ -31,8 +32,15 @@ struct OptimizerConfig {
   double beta1 = 0.9;               // adamw
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double clip_stage_norm = 0;  // most that the gradient of a stage may have; 0: anything
+  // Most that the norm of a gradient may be, of the whole model or of a stage; 0: anything.
+  double clip_norm = 0;  // dp only, and instead of the other
+  double clip_stage_norm = 0;
 };
+
+[[nodiscard]] inline Clipping clipping_of(const OptimizerConfig& config) {
+  if (config.clip_norm > 0) return Clipping::model;
+  return config.clip_stage_norm > 0 ? Clipping::stage : Clipping::none;
+}
 
 /// PyTorch's names of the numbers that an optimizer keeps beside each parameter.
 [[nodiscard]] inline std::vector<std::string> optimizer_states(const OptimizerConfig& config) {

@@ -60,6 +60,11 @@ real* DeviceMemory::gradient(int buffer) const {
   return reinterpret_cast<real*>(at(Category::gradients, plan_.gradients[buffer]));
 }
 
+real* DeviceMemory::norms() const {
+  if (plan_.norms < 0) return nullptr;
+  return reinterpret_cast<real*>(at(Category::gradients, plan_.norms));
+}
+
 real* DeviceMemory::optimizer(int stage) const {
   if (plan_.optimizer[stage] < 0) return nullptr;
   return reinterpret_cast<real*>(at(Category::optimizer, plan_.optimizer[stage]));

@@ -28,6 +28,9 @@ class DeviceMemory {
   /// Parameters that pass by.
   [[nodiscard]] real* travelling(int buffer) const;
   [[nodiscard]] real* gradient(int buffer) const;
+  /// The norms of all stages, and what their gradients are multiplied by; null where none are.
+  [[nodiscard]] real* norms() const;
+  [[nodiscard]] real* clip_factor() const { return norms() + stage_bytes_.size(); }
   /// Null where this device keeps no optimizer state of the stage.
   [[nodiscard]] real* optimizer(int stage) const;
   [[nodiscard]] std::byte* frame(int stage, int frame) const;

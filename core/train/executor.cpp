@@ -113,6 +113,9 @@ bool Executor::execute(const Action& action) {
     case ActionKind::accumulate:
       accumulate(action);
       return true;
+    case ActionKind::measure:
+      measure(action.stage, parts_.memory.gradient(action.source));
+      return true;
     case ActionKind::update:
       update(action);
       return true;
@@ -243,6 +246,31 @@ void Executor::accumulate(const Action& action) {
       ConstVector(parts_.memory.gradient(action.source), size));
 }
 
+void Executor::measure(int stage, const real* gradient_sum) {
+  const DeviceMemory& memory = parts_.memory;
+  measure_norm(exec_, gradient_sum, this->stage(stage).parameter_size, gradient_scale(),
+               memory.workspace(0), memory.norms() + stage);
+}
+
+/// What an update multiplies the gradient by; null: nothing.
+const real* Executor::clip_factor(int stage, const real* gradient_sum) {
+  const OptimizerConfig& optimizer = parts_.optimizer;
+  real* const norms = parts_.memory.norms();
+  real* const factor = parts_.memory.clip_factor();
+  switch (clipping_of(optimizer)) {
+    case Clipping::none:
+      return nullptr;
+    case Clipping::stage:
+      measure(stage, gradient_sum);
+      find_clip_factor(exec_, norms + stage, 1, optimizer.clip_stage_norm, factor);
+      return factor;
+    case Clipping::model:
+      find_clip_factor(exec_, norms, parts_.schedule.rule().stages(), optimizer.clip_norm, factor);
+      return factor;
+  }
+  return nullptr;
+}
+
 void Executor::update(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
@@ -250,17 +278,13 @@ void Executor::update(const Action& action) {
   const real* current = memory.parameters(j, action.step);
   const real* gradient = memory.gradient(action.source);
   real* next = memory.parameters(j, action.version);
-  const auto scale = static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
-  const double limit = parts_.optimizer.clip_stage_norm;
-  const real* clip = nullptr;
-  if (limit > 0)
-    clip = clip_factor(exec_, gradient, stage.parameter_size, scale, limit, memory.workspace(0));
+  const real scale = gradient_scale();
   carousel::update(exec_, {parts_.optimizer, parts_.learning_rate(action.step), action.step},
                    stage.parameter_ranges,
                    {.theta = current,
                     .gradient_sum = gradient,
                     .scale = scale,
-                    .clip = clip,
+                    .clip = clip_factor(j, gradient),
                     .states = memory.optimizer(j),
                     .next = next,
                     .digest = digest_.data() + j});

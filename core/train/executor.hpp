@@ -96,7 +96,10 @@ class Executor {
   void forward(const Action& action);
   void backward(const Action& action);
   void accumulate(const Action& action);
+  void measure(int stage, const real* gradient_sum);
+  [[nodiscard]] const real* clip_factor(int stage, const real* gradient_sum);
   void update(const Action& action);
+  void leave_own_norms();
   void start_message(const Action& action);
   bool wait(const Action& action);
   void arrive(const Action& action);
@@ -106,6 +109,10 @@ class Executor {
 
   [[nodiscard]] StageArguments arguments(const Action& pass);
   [[nodiscard]] std::byte* payload(const Action& action) const;
+  /// Makes a mean of a sum over micro-batches.
+  [[nodiscard]] real gradient_scale() const {
+    return static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
+  }
   [[nodiscard]] const StageMemory& stage(int index) const {
     return parts_.stages[index - counts_.first_stage].memory();
   }

@@ -6,6 +6,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
+#include "core/train/clipping.hpp"
 #include "core/train/executor.hpp"
 #include "core/train/rider.hpp"
 
@@ -44,6 +45,8 @@ std::byte* Executor::payload(const Action& action) const {
     case Payload::backward_copy:
       return bytes(counts_.owns(j) ? memory.parameters(j, action.version)
                                    : memory.travelling(action.buffer));
+    case Payload::norms:
+      return bytes(memory.norms());
     case Payload::sums:
       return bytes(sends ? memory.parameters(0, action.version) + stage(0).rider_offset()
                          : memory.gradient(action.buffer));
@@ -57,9 +60,21 @@ std::byte* Executor::payload(const Action& action) const {
   return nullptr;  // carries nothing
 }
 
+/// What others have measured comes with the sum, or came with that of the step before.
+void Executor::leave_own_norms() {
+  const std::vector<int>& owned = counts_.owned;
+  const int first = owned.empty() ? 0 : owned.front();
+  const int end = first + static_cast<int>(owned.size());
+  CAROUSEL_CHECK(owned.empty() || owned.back() + 1 == end, "stages {} to {} are {}", first,
+                 owned.back(), owned.size());
+  carousel::leave_own_norms(exec_, parts_.memory.norms(), parts_.schedule.rule().stages(), first,
+                            end);
+}
+
 void Executor::start_message(const Action& action) {
   const double now = parts_.seconds();
   if (is_collective(action)) {
+    if (action.payload == Payload::norms) leave_own_norms();
     finish(exec_, "carousel::train::before_collective");
     const Collective collective{.kind = collective_kind(action.kind),
                                 .group = action.group,

@@ -49,17 +49,20 @@ void accumulate(Numbers& sum, const Numbers& terms) {
   sum = sum.empty() ? terms : add(sum, terms);
 }
 
-/// torch.nn.utils.clip_grad_norm_ of the parameters of each stage.
-void clip_stages(const SerialTraining& training, const std::vector<Slice>& slices,
-                 Numbers& gradient) {
+/// torch.nn.utils.clip_grad_norm_ of all parameters, or of those of each stage.
+void clip(const SerialTraining& training, const std::vector<Slice>& slices, Numbers& gradient) {
+  const bool together = training.optimizer.clip_norm > 0;
+  const double limit = together ? training.optimizer.clip_norm : training.optimizer.clip_stage_norm;
+  if (limit == 0) return;
   std::vector<double> squares(static_cast<std::size_t>(training.rule.stages));
+  const auto square = [&](const Slice& slice) -> double& {
+    return squares[together ? 0 : static_cast<std::size_t>(slice.stage)];
+  };
   for (const Slice& slice : slices) {
-    for (const real value : slice.of(gradient))
-      squares[static_cast<std::size_t>(slice.stage)] += static_cast<double>(value) * value;
+    for (const real value : slice.of(gradient)) square(slice) += static_cast<double>(value) * value;
   }
   for (const Slice& slice : slices) {
-    const double norm = std::sqrt(squares[static_cast<std::size_t>(slice.stage)]);
-    const double share = training.optimizer.clip_stage_norm / (norm + 1e-6);
+    const double share = limit / (std::sqrt(square(slice)) + 1e-6);
     if (share >= 1) continue;
     for (std::ptrdiff_t k = slice.begin; k < slice.end; ++k)
       gradient[static_cast<std::size_t>(k)] *= static_cast<real>(share);
@@ -140,7 +143,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
       loss += g.loss / rule.micro_batches;
     }
     for (real& value : gradient) value *= real{1} / static_cast<real>(rule.micro_batches);
-    if (training.optimizer.clip_stage_norm > 0) clip_stages(training, slices, gradient);
+    clip(training, slices, gradient);
     previous = current.parameters;
     for (std::size_t k = 0; k < slices.size(); ++k) {
       OptimizerConfig optimizer = training.optimizer;

@@ -209,6 +209,8 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int i, int j) {
     builder.add(pass.backward_time, Phase::reduce, sum.start());
     builder.add(cycle, Phase::update, sum.wait());
   }
+  if (needs_norms(spec)) builder.add(cycle, Phase::update, measure(j, own));
+  if (rule.stages() > 1) add_norms(builder, spec, rule.stages() + i, cycle, cycle);
   builder.add(cycle, Phase::update, update(j, own));
   result.actions = builder.fold();
   return result;
@@ -234,6 +236,11 @@ Layout model(const Rule& rule, const ScheduleSpec& spec) {
       program.first_device = devices;
       for (int k = 0; k < program.team; ++k) layout.groups[first_group + k].push_back(devices++);
     }
+  }
+  // Behind them come those of the stages of one micro-batch, which tell each other norms.
+  for (int i = 0; needs_norms(spec) && i < n; ++i) {
+    layout.groups.emplace_back();
+    for (int j = 0; j < stages; ++j) layout.groups.back().push_back(j * n + i);
   }
   return layout;
 }

@@ -115,6 +115,12 @@ void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pas
   }
 }
 
+Action measure(int stage, int source) {
+  Action action{.kind = ActionKind::measure, .stage = stage};
+  action.source = source;
+  return action;
+}
+
 Action update(int stage, int source) {
   Action action{.kind = ActionKind::update, .stage = stage, .version = 1};
   action.source = source;
@@ -172,6 +178,19 @@ void add_joint_sum(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass
   const std::int64_t delay = pass.micro_batch == term.last ? term.delay : 1;
   builder.add(pass.backward_time, Phase::reduce, sum.start(), turns);
   builder.add(pass.backward_time + delay, Phase::reduce, sum.wait(), turns);
+}
+
+bool needs_norms(const ScheduleSpec& spec) {
+  return spec.norm_bytes > 0;
+}
+
+void add_norms(ProgramBuilder& builder, const ScheduleSpec& spec, int group, std::int64_t begin,
+               std::int64_t end) {
+  if (!needs_norms(spec)) return;
+  const CollectiveCall exchange{
+      .payload = Payload::norms, .group = group, .bytes = spec.norm_bytes};
+  builder.add(begin, Phase::update, exchange.start());
+  builder.add(end, Phase::update, exchange.wait());
 }
 
 std::vector<std::vector<int>> groups_of(const Rule& rule) {
@@ -252,8 +271,10 @@ AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
   const Term term = term_of(rule, spec, device);
   const bool has_sum = device == term.last;
   const bool adds = has_sum && term.first > 0;
-  // What is summed by a collective takes another time step.
-  const AlternatingBuffers own(stages, 0, term.joint() ? 3 : 2);
+  // What is summed by a collective takes another time step; the last stages of a backward keep
+  // their totals until all are measured.
+  const auto kept = needs_norms(spec) && device == last ? std::ranges::count(owner, last) : 0;
+  const AlternatingBuffers own(stages, 0, std::max<std::int64_t>(term.joint() ? 3 : 2, kept));
   own.append_to(gradients);
   const std::int64_t gap = adds ? begin - rule.offset(term.first - 1) : 0;
   const AlternatingBuffers arriving(stages, own.count(), gap);

@@ -72,6 +72,8 @@ struct Neighbour {
 void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
                     Neighbour before, Neighbour behind);
 
+/// The norm of the total in `source`.
+[[nodiscard]] Action measure(int stage, int source);
 [[nodiscard]] Action update(int stage, int source);
 /// buffer += source, which completes the sum through `micro_batch`.
 [[nodiscard]] Action accumulate(int micro_batch, int stage, int buffer, int source);
@@ -126,6 +128,13 @@ void add_joint_sum(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass
 /// The time step in which the total of training step 0 can be used.
 [[nodiscard]] std::int64_t total_time(const Rule& rule, const ScheduleSpec& spec, int stage);
 
+/// Whether updates wait for the norms of all stages.
+[[nodiscard]] bool needs_norms(const ScheduleSpec& spec);
+/// From `begin` to `end` the devices of a group, each of which has measured its stages, make the
+/// norms of all stages known to each other; where they are needed.
+void add_norms(ProgramBuilder& builder, const ScheduleSpec& spec, int group, std::int64_t begin,
+               std::int64_t end);
+
 /// Waits for the sum of all terms before and adds it to this one.
 void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
                  const Term& term, int stage, Chain chain, const AlternatingBuffers& arriving);
@@ -137,7 +146,8 @@ void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec&
 /// Partial sums leave device i for i + 1, or the last one of the next slot where terms are joint,
 /// as soon as they are complete, and the sum over all micro-batches leaves N - 1 for the owner of
 /// its stage. Adds the passes of micro-batch `device` to its device and all this, appends the
-/// gradient buffers, and returns those that backward fills.
+/// gradient buffers, and returns those that backward fills; where updates wait for norms, one for
+/// every stage whose total device N - 1 keeps.
 [[nodiscard]] AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
                                                  const ScheduleSpec& spec,
                                                  const std::vector<int>& owner, int device,

@@ -70,8 +70,11 @@ Layout single(const Rule& rule, const ScheduleSpec& spec) {
       add_release(builder, pass);
     }
   }
+  const std::int64_t end = begin(n - 1) + cycle;
+  for (int j = stages - 1; needs_norms(spec) && j >= 0; --j)
+    builder.add(end - j, Phase::update, measure(j, j));
   for (int j = stages - 1; j >= 0; --j)
-    builder.add(begin(n - 1) + cycle - j, Phase::update, update(j, j));
+    builder.add(needs_norms(spec) ? end : end - j, Phase::update, update(j, j));
   layout.programs.push_back({.actions = builder.fold(), .buffers = std::move(counts)});
   return layout;
 }
@@ -93,11 +96,15 @@ Layout pipeline(const Rule& rule, const ScheduleSpec& spec) {
       add_release(builder, pass);
       add_boundaries(builder, spec, pass, {j - 1}, {j + 1 < stages ? j + 1 : -1});
     }
-    builder.add(pace.pass(n - 1, j).backward_time + 1, Phase::update, update(j, 0));
+    const std::int64_t ready = pace.pass(n - 1, j).backward_time + 1;
+    if (needs_norms(spec)) builder.add(ready, Phase::update, measure(j, 0));
+    if (stages > 1) add_norms(builder, spec, 0, ready, pace.period());
+    builder.add(needs_norms(spec) ? pace.period() : ready, Phase::update, update(j, 0));
     layout.owner.push_back(j);
     layout.programs.push_back(
         {.first_device = j, .actions = builder.fold(), .buffers = std::move(counts)});
   }
+  if (needs_norms(spec)) layout.groups = {layout.owner};
   return layout;
 }
 

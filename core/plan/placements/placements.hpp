@@ -20,6 +20,8 @@ struct ScheduleSpec {
   std::vector<std::int64_t> message_bytes = {};       // [S] a stage's gradient or parameters
   std::vector<std::int64_t> activation_bytes = {};    // [S] what crosses the cut behind a stage
   std::vector<std::int64_t> d_activation_bytes = {};  // [S] its gradients
+  // The norms of all stages, where no update may begin before they are known; dp only. 0: none.
+  std::int64_t norm_bytes = 0;
 };
 
 namespace placements {

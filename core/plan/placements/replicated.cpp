@@ -160,8 +160,13 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
     builder.add(cycle - 1, Phase::late_post, sum.start());
     builder.add(cycle, Phase::update, sum.wait());
   }
-  for (int j = stages - 1; j >= 0; --j) {
+  // Every device measures all stages itself.
+  for (int j = stages - 1; needs_norms(spec) && j >= 0; --j) {
     if (overlapped) builder.add(cycle, Phase::update, sum_of(j).wait());
+    builder.add(cycle, Phase::update, measure(j, j));
+  }
+  for (int j = stages - 1; j >= 0; --j) {
+    if (overlapped && !needs_norms(spec)) builder.add(cycle, Phase::update, sum_of(j).wait());
     builder.add(cycle, Phase::update, update(j, j));
   }
   result.actions = builder.fold();

@@ -155,26 +155,35 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
     if (owner[j] == device) counts.owned.push_back(j);
   }
 
-  const AlternatingBuffers own(stages, 0);
+  std::vector<int> made(stages);  // [stage] buffer that backward fills
   if (fast) {
+    const AlternatingBuffers own(stages, 0);
     own.append_to(counts.gradients);
+    for (int j = 0; j < stages; ++j) {
+      const bool keeps = needs_norms(spec) && owner[j] == device;
+      made[j] = keeps ? static_cast<int>(counts.gradients.size()) : own.of(j);
+      if (keeps) counts.gradients.push_back({j});
+    }
     add_load(builder, {.micro_batch = device});
     for (int j = stages - 1; j >= 0; --j) {
       const Pass pass = pass_of(rule, device, j);
       add_forward(builder, rule, pass);
-      add_backward(builder, rule, pass, own.of(j));
+      add_backward(builder, rule, pass, made[j]);
       const CollectiveCall sum{.kind = ActionKind::reduce,
                                .root = owner[j],
                                .stage = j,
                                .bytes = spec.message_bytes[j],
-                               .buffer = own.of(j)};
+                               .buffer = made[j]};
       builder.add(pass.backward_time, Phase::reduce, sum.start());
       builder.add(std::min(pass.backward_time + 2, cycle), Phase::before_update, sum.wait());
       add_release(builder, pass);
     }
   } else {
-    static_cast<void>(add_ring_passes(builder, rule, spec, owner, device, counts.gradients));
+    const AlternatingBuffers own =
+        add_ring_passes(builder, rule, spec, owner, device, counts.gradients);
+    for (int j = 0; j < stages; ++j) made[j] = own.of(j);
   }
+  std::vector<Action> updates;
   for (int j = stages - 1; j >= 0; --j) {
     if (!alone) {
       for (const Payload payload : {Payload::forward_copy, Payload::backward_copy}) {
@@ -189,7 +198,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
       }
     }
     if (owner[j] != device) continue;
-    int source = own.of(j);
+    int source = made[j];
     if (!fast && device != last) {
       source = static_cast<int>(counts.gradients.size());
       counts.gradients.push_back({j});
@@ -197,9 +206,14 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
       builder.add(0, Phase::post, in.start());
       builder.add(cycle, Phase::update, in.wait());
     }
-    const std::int64_t time = rule.backward_time(device, j, 0) + (fast ? 2 : 1);
-    builder.add(device == last || fast ? std::min(time, cycle) : cycle, Phase::update,
-                update(j, source));
+    const std::int64_t early = rule.backward_time(device, j, 0) + (fast ? 2 : 1);
+    const std::int64_t time = device == last || fast ? std::min(early, cycle) : cycle;
+    updates.push_back(update(j, source));
+    builder.add(time, Phase::update, needs_norms(spec) ? measure(j, source) : updates.back());
+  }
+  if (needs_norms(spec)) {
+    if (!alone) add_norms(builder, spec, 0, cycle, cycle);
+    for (const Action& update : updates) builder.add(cycle, Phase::update, update);
   }
   result.actions = builder.fold();
   return result;

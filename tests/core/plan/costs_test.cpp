@@ -32,6 +32,7 @@ TEST(Costs, CountsLinearLayersByHand) {
   EXPECT_EQ(costs[0].backward[1].bytes, 2 * costs[0].forward[1].bytes);
   EXPECT_EQ(costs[0].load.bytes, 2 * w * 5 * 6);
   EXPECT_EQ(costs[0].accumulate.bytes, 3 * w * 28);
+  EXPECT_EQ(costs[0].measure.bytes, w * 28);
   EXPECT_EQ(costs[0].update.bytes, 5 * w * 28);
   EXPECT_EQ(costs[1].load.bytes, 0);
   EXPECT_EQ(costs[1].update.bytes, 5 * w * 15);
@@ -67,6 +68,7 @@ TEST(Costs, AddsRooflinesLayerByLayer) {
   costs[0].backward = {{3000, 10}};
   costs[0].load.bytes = 50;
   costs[0].accumulate.bytes = 300;
+  costs[0].measure.bytes = 100;
   costs[0].update.bytes = 700;
   costs[1].forward = {{4000, 0}};
   const auto seconds = action_seconds(stage_seconds(costs, machine));
@@ -78,6 +80,7 @@ TEST(Costs, AddsRooflinesLayerByLayer) {
   EXPECT_EQ(of(ActionKind::backward, 0), 3);
   EXPECT_EQ(of(ActionKind::load, -1), 0.5);
   EXPECT_EQ(of(ActionKind::accumulate, 0), 3);
+  EXPECT_EQ(of(ActionKind::measure, 0), 1);
   EXPECT_EQ(of(ActionKind::update, 0), 7);
   EXPECT_EQ(of(ActionKind::release, 0), 0);
 }

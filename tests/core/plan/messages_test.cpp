@@ -137,6 +137,39 @@ TEST(Messages, OfTheFastReductionAreOneAllReduce) {
   }
 }
 
+// Whoever updates a stage has measured it; devices that have not all stages tell each other once,
+// and no update begins before that.
+TEST(Messages, OfNormsAreOneAllReduce) {
+  for (int n = 1; n <= 6; ++n) {
+    for (int stages = 1; stages <= 6; ++stages) {
+      for (const ParallelConfig& config : variants(n, stages)) {
+        if (config.rule != RuleKind::dp) continue;
+        SCOPED_TRACE(describe(config));
+        const Schedule schedule = schedule_of(config, true);
+        const bool split = schedule.traits().splits_stages && stages > 1;
+        const bool sharded = config.placement == Placement::sharded && n > 1;
+        for (int d = 0; d < schedule.devices(); ++d) {
+          std::vector<int> measured;
+          std::vector<int> updated;
+          int told = 0;
+          for (const Action& a : schedule.actions(d, {3, 4})) {
+            if (a.kind == ActionKind::measure) measured.push_back(a.stage);
+            if (a.kind == ActionKind::update) updated.push_back(a.stage);
+            if (a.payload != Payload::norms) continue;
+            EXPECT_TRUE(updated.empty());
+            EXPECT_EQ(a.bytes, schedule.spec().norm_bytes);
+            const std::vector<int>& group = schedule.groups()[a.group];
+            EXPECT_EQ(std::ssize(group), sharded ? n : stages);
+            if (a.kind == ActionKind::all_reduce) ++told;
+          }
+          EXPECT_EQ(measured, updated);
+          EXPECT_EQ(told, split || sharded ? 1 : 0);
+        }
+      }
+    }
+  }
+}
+
 // One collective per stage and slot of several micro-batches, which has a time step of its own
 // while the next stage computes; only the last slot of rules without slack waits for it at once.
 TEST(Messages, OfTheFastReductionSumSlotsBesideTheNextBackward) {

@@ -38,13 +38,16 @@ TEST(Schedule, IsAcceptedByTheChecker) {
   for (int n = 1; n <= 9; ++n) {
     for (int stages = 1; stages <= 9; ++stages) {
       for (const ParallelConfig& config : variants(n, stages)) {
-        const Schedule schedule = schedule_of(config);
-        for (std::int64_t first : {0, 5})
-          for (std::int64_t steps :
-               {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, schedule.reach() + 4})
-            expect_accepted(schedule, {first, first + steps});
-        check_schedule(schedule);
-        ASSERT_FALSE(HasFailure());
+        for (const bool norms : {false, true}) {
+          if (norms && config.rule != RuleKind::dp) continue;
+          const Schedule schedule = schedule_of(config, norms);
+          for (std::int64_t first : {0, 5})
+            for (std::int64_t steps :
+                 {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, schedule.reach() + 4})
+              expect_accepted(schedule, {first, first + steps});
+          check_schedule(schedule);
+          ASSERT_FALSE(HasFailure());
+        }
       }
     }
   }
@@ -53,7 +56,7 @@ TEST(Schedule, IsAcceptedByTheChecker) {
 TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
   for (Placement placement : testing::all_placements)
     for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2})
-      check_schedule(schedule_of(parallel(rule, placement, 64, 64)));
+      check_schedule(schedule_of(parallel(rule, placement, 64, 64), rule == RuleKind::dp));
 }
 
 TEST(Schedule, HasTheDevicesOfItsPlacement) {

@@ -34,8 +34,10 @@ inline ParallelConfig parallel(RuleKind rule, Placement placement, int n, int st
   return config;
 }
 
-inline Schedule schedule_of(const ParallelConfig& config) {
+/// `norms`: updates wait for the norms of all stages, which only dp can do.
+inline Schedule schedule_of(const ParallelConfig& config, bool norms = false) {
   ScheduleSpec spec{config, message_bytes(config.stages)};
+  if (norms) spec.norm_bytes = 64;
   for (int j = 0; j < config.stages; ++j) {
     spec.activation_bytes.push_back(64 * (100 + j));
     spec.d_activation_bytes.push_back(64 * (200 + j));

@@ -118,8 +118,13 @@ class Touch {
         write({"gradient", a.buffer, 0, 0, 0});
         write({"gradient", a.source, 0, 0, 0});
         break;
+      case ActionKind::measure:
+        read({"gradient", a.source, 0, 0, 0});
+        write({"norm", a.stage, 0, 0, 0});
+        break;
       case ActionKind::update:
         read({"gradient", a.source, 0, 0, 0});
+        for (int j = 0; j < stages_; ++j) read({"norm", j, 0, 0, 0});
         read(parameters(a.stage, a.step));
         write(parameters(a.stage, a.version));
         if (a.stage == 0) write({"decision", a.step, 0, 0, 0});
@@ -197,6 +202,8 @@ class Touch {
           copies ? copy(a, a.payload == Payload::forward_copy) : parameters(a.stage, a.version);
       use(thing);
       if (a.stage == 0 && changes && ends) write({"decision", a.version - 1, 0, 0, 0});
+    } else if (a.payload == Payload::norms) {
+      for (int j = 0; j < stages_; ++j) write({"norm", j, 0, 0, 0});
     } else if (a.direction == Direction::none && a.stage < 0) {
       for (int j = 0; j < stages_; ++j) use({"gradient", j, 0, 0, 0});
     } else if (a.payload == Payload::activations) {
@@ -291,11 +298,12 @@ bool ends(const Schedule& schedule, const Lists& lists) {
   return done == nodes.size();
 }
 
-ParallelConfig random_config(std::mt19937& random) {
+Schedule random_schedule(std::mt19937& random) {
   const int n = 1 + static_cast<int>(random() % 5);
   const int stages = 1 + static_cast<int>(random() % 5);
   const std::vector<ParallelConfig> all = variants(n, stages);
-  return all[random() % all.size()];
+  const ParallelConfig& config = all[random() % all.size()];
+  return schedule_of(config, config.rule == RuleKind::dp && random() % 2 == 0);
 }
 
 TEST(Checker, RejectsMutatedSchedulesOrTheyAreHarmless) {
@@ -303,7 +311,7 @@ TEST(Checker, RejectsMutatedSchedulesOrTheyAreHarmless) {
   std::map<std::string, int> rejected;
   std::map<std::string, int> harmless;
   for (int trial = 0; trial < 20000; ++trial) {
-    const Schedule schedule = schedule_of(random_config(random));
+    const Schedule schedule = random_schedule(random);
     const Segment segment = schedule.window();
     const Lists right = lists_of(schedule, segment);
     Lists lists = right;
@@ -531,6 +539,21 @@ TEST(Checker, LetsNoDeviceSumWithItself) {
            .buffer = backward->buffer}});
   EXPECT_THAT(fault_in(schedule, segment, lists),
               ::testing::HasSubstr("is a collective of a device with itself"));
+}
+
+// Devices of one stage would take its norm twice for that of the model.
+TEST(Checker, LetsNormsComeFromEveryStage) {
+  const Schedule schedule =
+      schedule_of(testing::parallel(RuleKind::dp, Placement::model, 2, 2), true);
+  ASSERT_EQ(schedule.groups(), (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {0, 2}, {1, 3}}));
+  const Segment segment{0, 1};
+  Lists lists = lists_of(schedule, segment);
+  for (int d = 0; d < 4; ++d) {
+    for (Action& action : lists[d])
+      if (action.payload == Payload::norms) action.group = d / 2;
+  }
+  EXPECT_THAT(fault_in(schedule, segment, lists),
+              ::testing::HasSubstr("does not tell the norm of every stage once"));
 }
 
 // Only those of `fast` have memory for it where messages are staged.

@@ -20,7 +20,7 @@ TEST_P(Divergence, StopsAllDevicesAfterTheSameStep) {
   for (SmallDeck deck : decks_for(GetParam())) {
     SCOPED_TRACE(name_of(deck));
     deck.train.optimizer.learning_rate = 1e6;
-    deck.train.optimizer.clip_stage_norm = 0;
+    deck.train.optimizer.clip_norm = deck.train.optimizer.clip_stage_norm = 0;
     SmallRun single(exec_, dataset_, deck);
     SmallRun replicated(exec_, dataset_, placed(deck, Placement::replicated));
     const TrainingResult expected = single.trainer().run();
@@ -80,7 +80,7 @@ TEST_P(Divergence, WhoeverWatchesCountsNoStepThatIsNotDoneAndMissesFewThatAre) {
 TEST_P(Divergence, IsNotEvaluated) {
   for (SmallDeck deck : decks_for(GetParam())) {
     deck.train.optimizer.learning_rate = 1e6;
-    deck.train.optimizer.clip_stage_norm = 0;
+    deck.train.optimizer.clip_norm = deck.train.optimizer.clip_stage_norm = 0;
     SmallRun run(exec_, dataset_, deck);
     const TrainingResult result = run.trainer().run();
     for (const EvaluationRecord& evaluation : run.story().evaluations)

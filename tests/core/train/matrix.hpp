@@ -23,8 +23,8 @@ namespace carousel::test {
 }
 
 /// Momentum, weight decay and a learning rate that drops in the middle of the run; with Nesterov's
-/// momentum gradients are clipped. A residual network smooths labels, and with Nesterov's momentum
-/// it keeps decay from norms and biases.
+/// momentum gradients are clipped, those of dp by the norm of the whole model. A residual network
+/// smooths labels, and with Nesterov's momentum it keeps decay from norms and biases.
 [[nodiscard]] inline SmallDeck deck_of(const ParallelConfig& parallel, bool nesterov,
                                        bool resnet = false) {
   SmallDeck deck{.parallel = parallel};
@@ -32,7 +32,9 @@ namespace carousel::test {
   deck.checkpoint.every_steps = full_matrix() ? 37 : 5;  // segments shorter than epochs
   deck.train.optimizer = {
       .learning_rate = 0.05, .momentum = 0.9, .weight_decay = 5e-4, .nesterov = nesterov};
-  if (nesterov) deck.train.optimizer.clip_stage_norm = 0.3;
+  const bool cyclic = parallel.rule != RuleKind::dp;
+  if (nesterov)
+    (cyclic ? deck.train.optimizer.clip_stage_norm : deck.train.optimizer.clip_norm) = 0.3;
   if (resnet) {
     deck.model = {.name = "resnet", .depth = 8, .stem = Stem::cifar};
     if (!full_matrix()) deck.train.steps = 4, deck.checkpoint.every_steps = 3;

@@ -104,13 +104,12 @@ TEST(AdamW, IsThatOfPyTorch) {
 real clip_share(const test::Device<real>& gradient, double scale, double limit) {
   const auto size = static_cast<std::int64_t>(gradient.size());
   const test::Device<std::byte> workspace("carousel::test::workspace", clip_bytes(size));
-  const real* factor = clip_factor(ExecutionSpace(), gradient.data(), size, scale, limit,
-                                   {workspace.data(), workspace.size()});
-  test::Device<real> found("carousel::test::factor", 1);
-  Kokkos::parallel_for(
-      "carousel::test::read", Kokkos::RangePolicy<ExecutionSpace>(0, 1),
-      KOKKOS_LAMBDA(int) { found(0) = *factor; });
-  return test::to_host(found)[0];
+  const test::Device<real> norm("carousel::test::norm", 1);
+  const test::Device<real> factor("carousel::test::factor", 1);
+  measure_norm(ExecutionSpace(), gradient.data(), size, scale, {workspace.data(), workspace.size()},
+               norm.data());
+  find_clip_factor(ExecutionSpace(), norm.data(), 1, limit, factor.data());
+  return test::to_host(factor)[0];
 }
 
 TEST(Clipping, IsThatOfPyTorch) {
@@ -147,7 +146,32 @@ TEST(Clipping, HasTheSameBitsInEveryRun) {
     }
     sum += std::accumulate(std::begin(parts), std::end(parts), 0.0);
   }
-  EXPECT_EQ(clip_share(device, 0.5, 2), static_cast<real>(2 / (0.5 * std::sqrt(sum) + 1e-6)));
+  const auto norm = static_cast<double>(static_cast<real>(0.5 * std::sqrt(sum)));
+  EXPECT_EQ(clip_share(device, 0.5, 2), static_cast<real>(2 / (norm + 1e-6)));
+}
+
+// Devices have measured stages 0 and 1, 2, and none; who adds whose norms first does not matter.
+TEST(Clipping, AddsNormsOfStagesInTheirOrder) {
+  const Numbers measured = {real(0.1), real(30), real(1e-3)};
+  const ExecutionSpace exec;
+  Numbers sum(3);
+  for (const auto& [first, end] : {std::pair(2, 3), std::pair(0, 0), std::pair(0, 2)}) {
+    auto norms = test::to_device(measured);
+    leave_own_norms(exec, norms.data(), 3, first, end);
+    const Numbers own = test::to_host(norms);
+    for (int j = 0; j < 3; ++j) {
+      const auto k = static_cast<std::size_t>(j);
+      EXPECT_EQ(own[k], j >= first && j < end ? measured[k] : 0);
+      sum[k] += own[k];
+    }
+  }
+  EXPECT_EQ(sum, measured);
+  const auto norms = test::to_device(sum);
+  const test::Device<real> factor("carousel::test::factor", 1);
+  find_clip_factor(exec, norms.data(), 3, 15, factor.data());
+  double squares = 0;
+  for (const real norm : measured) squares += static_cast<double>(norm) * norm;
+  EXPECT_EQ(test::to_host(factor)[0], static_cast<real>(15 / (std::sqrt(squares) + 1e-6)));
 }
 
 // Without a mean, every step is the sign of its own gradient, as far as epsilon lets it.

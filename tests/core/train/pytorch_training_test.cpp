@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/base/random.hpp"
 #include "tests/core/support.hpp"
@@ -72,24 +73,44 @@ void expect_tensors(const std::vector<HostTensor>& found, const nlohmann::json& 
   }
 }
 
-TEST(Training, IsThatOfPyTorch) {
+void expect_training(const SmallDeck& deck, const nlohmann::json& fixture) {
   const Dataset digits(testing::input("digits.h5"));
   const ExecutionSpace exec;
+  SmallRun run(exec, digits, deck);
+  run.trainer().run();
+  const std::vector<double> losses = fixture.at("losses");
+  ASSERT_EQ(run.story().steps.size(), losses.size());
+  for (std::size_t t = 0; t < losses.size(); ++t)
+    EXPECT_NEAR(run.story().steps[t].loss, losses[t],
+                (exact ? tolerance : single_tolerance) * losses[t])
+        << "step " << t;
+  if (!exact) return;
+  const Snapshot last = snapshot(run.trainer());
+  expect_tensors(last.parameters, fixture.at("parameters"));
+  expect_tensors(last.buffers, fixture.at("buffers"));
+}
+
+TEST(Training, IsThatOfPyTorch) {
   for (const nlohmann::json& fixture : training("cases")) {
     SCOPED_TRACE(fixture.at("name").get<std::string>());
-    SmallRun run(exec, digits, deck_of(fixture));
-    run.trainer().run();
-    const std::vector<double> losses = fixture.at("losses");
-    ASSERT_EQ(run.story().steps.size(), losses.size());
-    for (std::size_t t = 0; t < losses.size(); ++t)
-      EXPECT_NEAR(run.story().steps[t].loss, losses[t],
-                  (exact ? tolerance : single_tolerance) * losses[t])
-          << "step " << t;
-    if (!exact) continue;
-    const Snapshot last = snapshot(run.trainer());
-    expect_tensors(last.parameters, fixture.at("parameters"));
-    expect_tensors(last.buffers, fixture.at("buffers"));
+    expect_training(deck_of(fixture), fixture);
   }
+}
+
+// The norm is that of the whole model, wherever it is cut.
+TEST(Training, ClipsByTheNormOfAllStages) {
+  int clipped = 0;
+  for (const nlohmann::json& fixture : training("cases")) {
+    SmallDeck deck = deck_of(fixture);
+    OptimizerConfig& optimizer = deck.train.optimizer;
+    if (optimizer.clip_stage_norm == 0) continue;
+    SCOPED_TRACE(fixture.at("name").get<std::string>());
+    optimizer.clip_norm = std::exchange(optimizer.clip_stage_norm, 0);
+    deck.parallel = {.rule = RuleKind::dp, .placement = Placement::pipeline, .stages = 2};
+    expect_training(deck, fixture);
+    ++clipped;
+  }
+  EXPECT_GT(clipped, 0);
 }
 
 }  // namespace

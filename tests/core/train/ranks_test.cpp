@@ -235,7 +235,7 @@ TEST_F(Ranks, DivergesEverywhereAfterTheSameStep) {
     if (deck.model.name != "mlp") continue;  // batch norm knows no scale, and so goes on
     SCOPED_TRACE(name_of(deck));
     deck.train.optimizer.learning_rate = 1e6;
-    deck.train.optimizer.clip_stage_norm = 0;
+    deck.train.optimizer.clip_norm = deck.train.optimizer.clip_stage_norm = 0;
     SmallRun local(exec_, dataset_, deck);
     SmallRun ring(exec_, dataset_, deck, &process_);
     const TrainingResult expected = local.trainer().run();

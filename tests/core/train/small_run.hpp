@@ -107,7 +107,7 @@ class SmallRun final : public TrainingObserver {
         model_(choose_kernels(description_, deck.kernels)),
         partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
         stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
-        schedule_(schedule_spec(deck.parallel, stages_)),
+        schedule_(schedule_spec(deck.parallel, stages_, clipping_of(deck.train.optimizer))),
         memory_(plan_memory(memory_spec(dataset, process), stages_, schedule_)),
         hub_(exec, schedule_.groups(), 64 * schedule_.devices(), [this] { return seconds(); }),
         trainer_(exec, trainer_spec(dataset, process, beginning), *this) {
@@ -180,7 +180,7 @@ class SmallRun final : public TrainingObserver {
             .read_input = runs_on_host ? SampleShape() : input.read,
             .micro_batch_size = batch,
             .optimizer_states = static_cast<int>(optimizer_states(deck_.train.optimizer).size()),
-            .clips = deck_.train.optimizer.clip_stage_norm > 0,
+            .clipping = clipping_of(deck_.train.optimizer),
             .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
             .staging_bytes = staging(input),
             .label_staging_bytes = staging({}),
