@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images per second of a training step beside PyTorch's, on this machine.
 
-    against_pytorch.py [--build build/release] [--threads 2] [--rounds 3] [--steps 8]
+    against_pytorch.py [--build build/release] [--threads 2] [--rounds 3] [--steps STEPS]
 
 Needs torch, torchvision and h5py. Both train the same network on random images with one
 micro-batch per step, in turn within one run; what is printed are medians over the steps of all
-rounds. PyTorch runs with either order of its images in memory, and AdamW as one loop over all
+rounds, of which small networks make more, so that a round lasts for seconds. PyTorch runs with either order of its images in memory, and AdamW as one loop over all
 tensors (foreach) and as one kernel (fused). Where other programs keep the processor busy it ends
 with exit code 3 and judges nothing.
 """
@@ -44,7 +44,7 @@ def vit_b_16(name, optimizer):
                 build=torchvision.models.vit_b_16)
 
 
-CASES = [resnet("resnet20", depth=20, stem="cifar", image=32, classes=10, batch=64),
+CASES = [resnet("resnet20", depth=20, stem="cifar", image=32, classes=10, batch=64, steps=80),
          resnet("resnet18-cifar", depth=18, stem="cifar", image=32, classes=10, batch=64),
          resnet("resnet50", depth=50, stem="imagenet", image=224, classes=1000, batch=8),
          vit_b_16("vit-b-16", SGD), vit_b_16("vit-b-16 adamw", ADAMW)]
@@ -57,7 +57,7 @@ def cpu_name():
     return "unknown processor"
 
 
-def write_dataset(path, case, steps):
+def write_dataset(path, case):
     random = np.random.default_rng(1)
     with h5py.File(path, "w") as file:
         file.attrs["format"] = np.bytes_("carousel dataset")
@@ -67,7 +67,7 @@ def write_dataset(path, case, steps):
         file.attrs["class_names"] = np.array([str(k) for k in range(case["classes"])], dtype="S")
         file.attrs["source"] = np.bytes_("random numbers")
         file.attrs["licence"] = np.bytes_("none")
-        for group, samples in (("train", steps * case["batch"]), ("test", case["batch"])):
+        for group, samples in (("train", case["steps"] * case["batch"]), ("test", case["batch"])):
             shape = (samples, 3, case["image"], case["image"])
             file[f"{group}/images"] = random.integers(0, 256, shape, dtype=np.uint8)
             file[f"{group}/labels"] = random.integers(0, case["classes"], samples, dtype=np.int32)
@@ -97,7 +97,7 @@ rule = "dp"
 transport = "local"
 [train]
 micro_batch_size = {case["batch"]}
-steps = {arguments.steps}
+steps = {case["steps"]}
 [train.optimizer]
 {optimizer_deck(case["optimizer"])}
 [engine]
@@ -125,7 +125,7 @@ def pytorch_seconds(case, arguments, memory_format, fused):
     images = torch.randn(shape).to(memory_format=memory_format)
     labels = torch.randint(case["classes"], shape[:1])
     seconds = []
-    for _ in range(arguments.steps):
+    for _ in range(case["steps"]):
         begin = time.perf_counter()
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(images), labels).backward()
@@ -154,7 +154,7 @@ def measure(case, arguments):
     seconds = {key: [] for key in ("Carousel", *variants)}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        write_dataset(folder / "data.h5", case, arguments.steps)
+        write_dataset(folder / "data.h5", case)
         for _ in range(arguments.rounds):
             seconds["Carousel"] += carousel_seconds(case, arguments, folder)
             for key, (memory_format, fused) in variants.items():
@@ -167,7 +167,7 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--steps", type=int, help="of each round, for every network")
     parser.add_argument("--only", help="name of one network")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -181,7 +181,8 @@ def main():
     for case in CASES:
         if arguments.only not in (None, case["name"]):
             continue
-        rate = measure(case, arguments)
+        steps = arguments.steps or case.get("steps", 8)
+        rate = measure(dict(case, steps=steps), arguments)
         ours = rate.pop("Carousel")
         others = "".join(f"  {key} {value:7.2f} {ours / value:5.2f}" for key, value in rate.items())
         print(f"{case['name']:<16}{case['batch']:>6}{ours:>10.2f}{others}", flush=True)
