@@ -29,7 +29,8 @@ In run.h5, for h5py:
   /ranks/R/actions     kind, step, stage, version, begin, end: a row per action
   /ranks/R/messages    when each message was posted, completed and waited for
   /ranks/R/memory      bytes of every category, a row per action
-  /audit               only with profile.audit: all samples and parameters
+  /audit               only with profile.audit: all samples and parameters; of a
+                       part that goes on, what it found beside parameters, too
   /parts               a row per start of the program that went on with the run
 
 Rows of actions, messages and memory exist for the profiled steps alone

@@ -33,7 +33,12 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
     const bool here = std::ranges::find(devices, run.schedule.owner(j)) != devices.end();
     for (int k = 0; audits_ && k < stage.layers; ++k) {
       for (const ParameterSpec& parameter : run.model.layers[stage.first + k].parameters) {
-        owners_.back().audited.push_back(parameter.name);
+        std::vector<std::string>& names = owners_.back().audited;
+        names.push_back(audited_name(StatePart::parameters, 0, parameter));
+        if (start.step > 0 && run.schedule.rule().cyclic())
+          names.push_back(audited_name(StatePart::previous, 0, parameter));
+        for (int state = 0; start.step > 0 && state < run.memory.optimizer_states; ++state)
+          names.push_back(audited_name(StatePart::optimizer, state, parameter));
         if (!here) continue;
         audits_by_stage_[j].parameters.push_back(&parameter);
         audits_by_stage_[j].values.emplace_back();
@@ -66,6 +71,8 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, cons
     this->audit(stage, memory.parameters(stage, trainer.steps()),
                 run_.memory.stages[stage].parameter_size);
   }
+  if (audits_ && start_.step > 0)
+    trainer.show_state([this](const StatePiece& piece) { audit_state(piece); });
 }
 
 void RunObserver::open_run_file(const std::filesystem::path& folder, const PartInfo& part) {
@@ -121,6 +128,28 @@ void RunObserver::on_update(int, std::int64_t, int stage, const real* theta, std
   if (audits_) audit(stage, theta, size);
 }
 
+std::string RunObserver::audited_name(StatePart part, int state, const ParameterSpec& spec) const {
+  switch (part) {
+    case StatePart::previous:
+      return "previous/" + spec.name;
+    case StatePart::optimizer:
+      return fmt::format("optimizer/{}/{}",
+                         optimizer_states(config_.train.optimizer)[static_cast<std::size_t>(state)],
+                         spec.name);
+    default:
+      return "parameters/" + spec.name;
+  }
+}
+
+void RunObserver::audit_state(const StatePiece& piece) {
+  if (piece.part != StatePart::previous && piece.part != StatePart::optimizer) return;
+  std::vector<FoundTensor>& found = audits_by_stage_[piece.stage].found;
+  if (piece.first == 0)
+    found.push_back({audited_name(piece.part, piece.state, piece.spec), &piece.spec, {}});
+  std::vector<real>& values = found.back().values;
+  values.insert(values.end(), piece.values.begin(), piece.values.end());
+}
+
 void RunObserver::audit(int stage, const real* theta, std::int64_t size) {
   StageAudit& audit = audits_by_stage_[stage];
   audit.flat.resize(static_cast<std::size_t>(size));
@@ -162,11 +191,14 @@ std::vector<StageReceipts> RunObserver::receipts_of(int device, const Recorder& 
 
 void RunObserver::on_segment_end(int device, const Recorder& recorder) {
   const std::vector<StageReceipts> receipts = receipts_of(device, recorder);
-  std::vector<AuditedParameter> audited;
+  std::vector<AuditedTensor> audited;
   for (auto& [stage, audit] : audits_by_stage_) {
     if (run_.schedule.owner(stage) != device) continue;
     for (std::size_t p = 0; p < audit.parameters.size(); ++p)
-      audited.push_back({audit.parameters[p]->name, audit.parameters[p]->shape, audit.values[p]});
+      audited.push_back({audited_name(StatePart::parameters, 0, *audit.parameters[p]),
+                         audit.parameters[p]->shape, audit.values[p]});
+    for (const FoundTensor& tensor : audit.found)
+      audited.push_back({tensor.name, tensor.spec->shape, tensor.values});
   }
   const Segment& segment = trainer_->device(device).executor().segment();
   MeasuredRecord measured = trainer_->measured(device);
@@ -189,6 +221,7 @@ void RunObserver::on_segment_end(int device, const Recorder& recorder) {
   for (auto& [stage, audit] : audits_by_stage_) {
     if (run_.schedule.owner(stage) != device) continue;
     for (std::vector<real>& values : audit.values) values.clear();
+    audit.found.clear();
   }
 }
 

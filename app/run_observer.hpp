@@ -61,15 +61,26 @@ class RunObserver final : public TrainingObserver {
   void say(std::string_view text);
 
  private:
+  /// A tensor beside parameters that a part of a run goes on from.
+  struct FoundTensor {
+    std::string name;
+    const ParameterSpec* spec;
+    std::vector<real> values;
+  };
   /// theta of a stage after each update of the segment, tensor by tensor.
   struct StageAudit {
     std::vector<const ParameterSpec*> parameters;  // of the run's model
     std::vector<std::vector<real>> values;         // [parameter][rows * size]
     std::vector<real> flat;                        // all parameters, after one update
+    std::vector<FoundTensor> found;                // until the first segment ends
   };
 
   void keep(const std::function<void()>& write);
   void audit(int stage, const real* theta, std::int64_t size);
+  /// What an audited part goes on from: theta_{t-1} and what the optimizer keeps.
+  void audit_state(const StatePiece& piece);
+  [[nodiscard]] std::string audited_name(StatePart part, int state,
+                                         const ParameterSpec& spec) const;
   void append_samples(std::vector<std::int64_t>& samples);
   [[nodiscard]] std::vector<StageReceipts> receipts_of(int device, const Recorder& recorder);
   void open_run_file(const std::filesystem::path& folder, const PartInfo& part);

@@ -58,9 +58,9 @@ void append_rows_of(hdf5::RowFile& file, const RankSegment& segment) {
   append_rows(file, segment.memory);
   for (const StageReceipts& receipts : segment.receipts)
     file.append<std::uint64_t>(fmt::format("/receipts/{}", receipts.stage), receipts.digests);
-  for (const AuditedParameter& parameter : segment.audit)
-    file.append<real>("/audit/parameters/" + parameter.name, parameter.values,
-                      {parameter.shape.begin(), parameter.shape.end()});
+  for (const AuditedTensor& tensor : segment.audit)
+    file.append<real>("/audit/" + tensor.name, tensor.values,
+                      {tensor.shape.begin(), tensor.shape.end()});
   const AuditedSamples& samples = segment.samples;
   if (!samples.samples.empty())
     file.append<std::int64_t>("/audit/samples", samples.samples,
@@ -148,8 +148,8 @@ void RunFile::write_rest(hdf5::File& file) const {
     const std::string owner = name(stages_[s].device);
     const std::string receipts = fmt::format("/receipts/{}", s);
     file.link(receipts, owner, receipts);
-    for (const std::string& parameter : stages_[s].audited)
-      file.link("/audit/parameters/" + parameter, owner, "/audit/parameters/" + parameter);
+    for (const std::string& tensor : stages_[s].audited)
+      file.link("/audit/" + tensor, owner, "/audit/" + tensor);
     audited = audited || !stages_[s].audited.empty();
   }
   if (audited) file.link("/audit/samples", name(0), "/audit/samples");

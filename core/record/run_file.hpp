@@ -64,10 +64,10 @@ struct PartInfo {
   int number = 0;            // of the run's parts
 };
 
-/// Who keeps a stage: its device writes the receipts and, with audit, these parameters.
+/// Who keeps a stage: its device writes the receipts and, with audit, these tensors.
 struct StageOwner {
   int device = 0;
-  std::vector<std::string> audited;
+  std::vector<std::string> audited;  // as AuditedTensor::name
 };
 
 /// run.h5; rank 0 writes it. The folder exists. Rows of steps and evaluations are those of all
@@ -103,9 +103,10 @@ struct StageReceipts {
   std::span<const std::uint64_t> digests;
 };
 
-/// Values of one audited parameter, one row per recorded step.
-struct AuditedParameter {
-  std::string name;
+/// Values of one audited tensor, one row per recorded step; of what a part of a run goes on from
+/// beside parameters, the first row alone.
+struct AuditedTensor {
+  std::string name;  // "parameters/P", "previous/P", "optimizer/momentum/P"
   std::vector<std::int64_t> shape;
   std::span<const real> values;  // [rows, shape]
 };
@@ -124,7 +125,7 @@ struct RankSegment {
   std::span<const MessageRecord> messages = {};
   std::span<const MemoryRecord> memory = {};
   std::span<const StageReceipts> receipts = {};
-  std::span<const AuditedParameter> audit = {};
+  std::span<const AuditedTensor> audit = {};
   AuditedSamples samples = {};
 };
 

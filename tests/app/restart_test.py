@@ -270,6 +270,26 @@ class Restart(unittest.TestCase):
         self.assertEqual(epochs, sorted(epochs))
         self.assertEqual(epochs.count(epochs[-1]), 1437 // other)
 
+    def test_an_audited_part_has_all_that_it_went_on_from(self):
+        begun = self.stopped_run("profile.audit=true", "profile.steps=", "checkpoint.keep=0")
+        with h5py.File(self.folder / "run/run.h5") as file:
+            self.assertEqual(sorted(file["audit"]), ["parameters", "samples"])
+        self.carousel("train", "run")
+        with h5py.File(self.folder / "run/run.h5") as file, \
+                h5py.File(self.folder / f"run/checkpoints/step-{begun:08}.h5") as checkpoint:
+            audit = file["audit"]
+            self.assertEqual(sorted(audit), ["optimizer", "parameters", "previous", "samples"])
+            found = []
+            for group in ("parameters", "previous", "optimizer/momentum"):
+                self.assertEqual(sorted(audit[group]), sorted(checkpoint[group]))
+                for name, tensor in checkpoint[group].items():
+                    rows = audit[group][name]
+                    self.assertEqual(rows[0].tobytes(), tensor[:].tobytes())
+                    found.append(len(rows))
+            steps = len(audit["samples"])
+            tensors = len(checkpoint["parameters"])
+            self.assertEqual(found, tensors * [steps + 1] + 2 * tensors * [1])
+
     def audited_samples(self, name):
         """Of the newest part, step by step."""
         with h5py.File(self.folder / name / "run.h5") as file:
