@@ -28,7 +28,7 @@ class DeviceMemory {
   /// Parameters that pass by.
   [[nodiscard]] real* travelling(int buffer) const;
   [[nodiscard]] real* gradient(int buffer) const;
-  /// The norms of all stages, and what their gradients are multiplied by; null where none are.
+  /// The norms of all stages, null where none are, and what gradients are multiplied by.
   [[nodiscard]] real* norms() const;
   [[nodiscard]] real* clip_factor() const { return norms() + stage_bytes_.size(); }
   /// Null where this device keeps no optimizer state of the stage.

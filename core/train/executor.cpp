@@ -256,10 +256,11 @@ void Executor::measure(int stage, const real* gradient_sum) {
 const real* Executor::clip_factor(int stage, const real* gradient_sum) {
   const OptimizerConfig& optimizer = parts_.optimizer;
   real* const norms = parts_.memory.norms();
+  if (norms == nullptr) return nullptr;
   real* const factor = parts_.memory.clip_factor();
   switch (clipping_of(optimizer)) {
     case Clipping::none:
-      return nullptr;
+      break;
     case Clipping::stage:
       measure(stage, gradient_sum);
       find_clip_factor(exec_, norms + stage, 1, optimizer.clip_stage_norm, factor);

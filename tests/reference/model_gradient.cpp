@@ -3,6 +3,7 @@
 #include "tests/reference/model_gradient.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/check.hpp"
 #include "tests/reference/image_layers.hpp"
@@ -96,6 +97,12 @@ class Walk {
     return parameters;
   }
 
+  void note_margin(const Numbers& x) {
+    const auto magnitude = [](real value) { return std::abs(static_cast<double>(value)); };
+    const auto [least, most] = std::ranges::minmax(x, {}, magnitude);
+    if (most != 0) result_.margin = std::min(result_.margin, magnitude(least) / magnitude(most));
+  }
+
   Numbers forward(int l) {
     const LayerSpec& layer = model_.layers[l];
     const Numbers& x = input(l);
@@ -126,6 +133,7 @@ class Walk {
       return first_token(n_, layer.input(), x);
     }
     if (layer.is<kind::Relu>()) {
+      note_margin(x);
       return relu(x);
     }
     if (layer.is<kind::Convolution>()) {

@@ -22,6 +22,7 @@ struct ModelGradient {
   Numbers statistics;  // of the micro-batch for every buffer, in layer order
   Numbers logits;      // [n, classes]
   double loss = 0;
+  double margin = 1;  // the least input of a rectifier, as a share of the largest of its layer
 };
 
 [[nodiscard]] ModelGradient gradient_of(const Model& model, const Numbers& parameters,

@@ -124,13 +124,14 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
   std::vector<Numbers> velocities(slices.size());
   std::vector<Moments> moments(slices.size());
 
-  SerialResult result{{initial}, {}};
+  SerialResult result{{initial}, {}, {}};
   State current = initial;                // theta_t
   Numbers previous = initial.parameters;  // theta_{t-1}
   for (std::int64_t t = 0; t < steps; ++t) {
     Numbers gradient;
     Numbers statistics;
     double loss = 0;
+    double margin = 1;
     for (int i = 0; i < rule.micro_batches; ++i) {
       Numbers read = previous;  // theta_hat_{i,t}
       for (const Slice& slice : slices) {
@@ -141,6 +142,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
       accumulate(gradient, g.gradient);
       accumulate(statistics, g.statistics);
       loss += g.loss / rule.micro_batches;
+      margin = std::min(margin, g.margin);
     }
     for (real& value : gradient) value *= real{1} / static_cast<real>(rule.micro_batches);
     clip(training, slices, gradient);
@@ -159,6 +161,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
     count(statistics, rule.micro_batches, current.buffers);
     result.states.push_back(current);
     result.losses.push_back(loss);
+    result.margins.push_back(margin);
     if (!training.given.empty()) current = training.given.at(t);
   }
   return result;

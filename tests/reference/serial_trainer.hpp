@@ -43,8 +43,9 @@ struct SerialTraining {
 };
 
 struct SerialResult {
-  std::vector<State> states;   // theta_0 .. theta_steps
-  std::vector<double> losses;  // mean over the micro-batches of every step
+  std::vector<State> states;    // theta_0 .. theta_steps
+  std::vector<double> losses;   // mean over the micro-batches of every step
+  std::vector<double> margins;  // of every step; see ModelGradient
 };
 
 /// Trains from theta_{-1} = theta_0 = `initial`. Running statistics learn the mean over the

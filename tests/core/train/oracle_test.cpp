@@ -5,6 +5,7 @@
 // compared among themselves elsewhere; here one device stands for all.
 
 #include <algorithm>
+#include <limits>
 
 #include "core/train/learning_rate.hpp"
 #include "core/train/rider.hpp"
@@ -144,6 +145,8 @@ class Oracle : public ::testing::TestWithParam<int> {
   /// Compares every step of every deck and tells the largest difference.
   void compare(const std::vector<SmallDeck>& decks) {
     double worst = 0;
+    std::int64_t steps = 0;
+    std::int64_t compared = 0;
     int cuts = 0;
     for (const SmallDeck& deck : decks) {
       SCOPED_TRACE(name_of(deck));
@@ -156,15 +159,22 @@ class Oracle : public ::testing::TestWithParam<int> {
       const bool by_steps = resnet && deck.kernels.winograd;
       const reference::SerialResult expected =
           oracle(run, deck.parallel, by_steps ? states : std::vector<State>());
-      for (std::size_t t = 0; t < states.size(); ++t) {
+      double apart = std::numeric_limits<real>::epsilon();
+      steps += std::ssize(states);
+      for (std::size_t t = 0; t < states.size(); ++t, ++compared) {
         const double difference =
             largest_difference(run.model(), states[t], expected.states[t + 1]);
+        // A rectifier whose input is nearer to zero than both are apart may take either side, and
+        // trajectories part there.
+        if (difference > tolerance && expected.margins[t] < apart) break;
         EXPECT_LE(difference, tolerance) << "after step " << t;
-        worst = std::max(worst, difference);
+        apart = std::max(apart, difference);
         // The rider is one number of the build's precision per sum.
         EXPECT_NEAR(run.story().steps[t].loss, expected.losses[t], 10 * tolerance) << "step " << t;
       }
+      worst = std::max(worst, apart);
     }
+    EXPECT_GT(2 * compared, steps);
     EXPECT_EQ(cuts > 0, decks.front().model.name != "mlp");
     fmt::print("matrix: {} runs against the oracle, N = {}, max|d|/max|theta| = {:.1e}\n",
                decks.size(), GetParam(), worst);
