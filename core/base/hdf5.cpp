@@ -212,6 +212,9 @@ DatasetInfo File::info(const std::string& dataset) const {
   info.contiguous = H5Pget_layout(made.get()) == H5D_CONTIGUOUS;
   if (const haddr_t offset = H5Dget_offset(set.get()); info.contiguous && offset != HADDR_UNDEF)
     info.offset = static_cast<std::int64_t>(offset);
+  const ssize_t length = H5Fget_name(set.get(), nullptr, 0);
+  info.file.resize(static_cast<std::size_t>(check(length, "H5Fget_name", dataset)));
+  check(H5Fget_name(set.get(), info.file.data(), info.file.size() + 1), "H5Fget_name", dataset);
   return info;
 }
 

@@ -53,6 +53,7 @@ struct DatasetInfo {
   Shape shape;
   bool contiguous = false;
   std::int64_t offset = -1;  // of the first byte in the file; -1 unless contiguous and written
+  std::string file;          // that holds it; another one where an external link leads there
 };
 
 /// contiguous: one run of bytes in the file. checked: one chunk after the other, each with a

@@ -129,6 +129,9 @@ void Split::read_images(const hdf5::File& file, const std::string& images,
   }
   if (info.offset < 0)
     fail(ExitCode::bad_data, "{}: {} was created but never written", file.path(), images);
+  if (info.file != file.path())
+    fail(ExitCode::bad_data, "{}: {} lies in another file, {}; put it into this one", file.path(),
+         images, info.file);
   file_ = Descriptor::open(file.path());
   offset_ = info.offset;
   if (const std::int64_t behind = offset_ + end(samples() - 1); behind > file_.size())
@@ -213,8 +216,10 @@ void Dataset::read_normalisation(const hdf5::File& file) {
       fail(ExitCode::bad_data, "{}: attribute {} has {} values for {} channels", path_, name,
            values->size(), shape_.channels);
     for (const double value : *values) {
-      if (!std::isfinite(value) || (values == &std_ && value <= 0))
-        fail(ExitCode::bad_data, "{}: attribute {} holds {}", path_, name, value);
+      if (!std::isfinite(value) || value > 1 || (values == &std_ && value <= 0))
+        fail(ExitCode::bad_data,
+             "{}: attribute {} holds {}; mean and std are of images scaled to [0, 1]", path_, name,
+             value);
     }
   }
 }
@@ -225,8 +230,28 @@ LargestSample Dataset::largest() const {
   return largest;
 }
 
+std::uint64_t Split::checksum_of(std::int64_t block) const {
+  if (!checksums_.empty()) return checksums_[static_cast<std::size_t>(block)];
+  const std::int64_t bytes = end(samples() - 1);
+  if (loaded_.empty()) return checksum(file_, offset_, bytes, block);
+  const std::int64_t begin = block * checksum_block;
+  Checksum sum;
+  sum.add(std::as_bytes(std::span(loaded_).subspan(
+      static_cast<std::size_t>(begin),
+      static_cast<std::size_t>(std::min(checksum_block, bytes - begin)))));
+  return sum.value();
+}
+
+std::vector<std::uint64_t> Split::checksums() const {
+  constexpr std::int64_t most = 1024;  // MiB that are read for it
+  const std::int64_t blocks = checksum_blocks(end(samples() - 1));
+  const std::int64_t looks = checksums_.empty() ? std::min(blocks, most) : blocks;
+  std::vector<std::uint64_t> sums;
+  for (std::int64_t k = 0; k < looks; ++k) sums.push_back(checksum_of(k * blocks / looks));
+  return sums;
+}
+
 std::uint64_t Dataset::fingerprint() const {
-  constexpr std::int64_t looks = 64;  // at images of each half
   std::uint64_t sum = 0;
   std::uint64_t count = 0;
   const auto add = [&](const auto& values) {
@@ -242,16 +267,9 @@ std::uint64_t Dataset::fingerprint() const {
   for (const std::string& name : class_names_) add(name);
   add(mean_);
   add(std_);
-  std::vector<std::uint8_t> image;
   for (const Split* split : {&train_, &test_}) {
     add(split->labels());
-    const std::int64_t images = std::min(looks, split->samples());
-    for (std::int64_t k = 0; k < images; ++k) {
-      const std::int64_t index = k * split->samples() / images;
-      image.resize(static_cast<std::size_t>(split->bytes(index)));
-      split->read(index, image);
-      add(image);
-    }
+    add(split->checksums());
   }
   return sum;
 }

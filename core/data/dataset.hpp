@@ -73,6 +73,10 @@ class Split {
   void read_labels(const hdf5::File& file, const std::string& labels, int classes);
   void read_checksums(const hdf5::File& file, const std::string& images);
   void check(std::int64_t begin, std::int64_t end) const;
+  /// Of a MiB of the images, as an import would make it, and of all, or of as many as are read for
+  /// it where none did.
+  [[nodiscard]] std::uint64_t checksum_of(std::int64_t block) const;
+  [[nodiscard]] std::vector<std::uint64_t> checksums() const;
   [[nodiscard]] std::int64_t begin(std::int64_t index) const {
     return encoded() ? offsets_[static_cast<std::size_t>(index)] : index * shape_.size();
   }
@@ -111,7 +115,7 @@ class Dataset {
   [[nodiscard]] const std::string& source() const { return source_; }
   [[nodiscard]] const std::string& licence() const { return licence_; }
   /// A number that is the same for the same data wherever they lie: of shapes, labels, statistics
-  /// and an image here and there.
+  /// and images; of 1 GiB of them where no import made checksums.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] const Split& train() const { return train_; }
   [[nodiscard]] const Split& test() const { return test_; }

@@ -71,6 +71,26 @@ TEST(Dataset, SurvivesEveryFlippedByte) {
   EXPECT_EQ(Dataset(folder / "b.h5").fingerprint(), fingerprint);
 }
 
+// Wherever the images differ; in chunks they are the same data.
+TEST(Dataset, TellsEveryImageApart) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  SmallDataset{.train_images = {70000, 2, 3, 4}, .train_labels = {70000}}.write(path);
+  const std::uint64_t fingerprint = Dataset(path).fingerprint();
+  SmallDataset{
+      .train_images = {70000, 2, 3, 4}, .train_labels = {70000}, .layout = hdf5::Layout::checked}
+      .write(folder / "b.h5");
+  EXPECT_EQ(Dataset(folder / "b.h5").fingerprint(), fingerprint);
+  const std::int64_t images = hdf5::File::open(path).info("/train/images").offset;
+  for (const int at : {12345, 69999 * 24}) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(images + at);
+    file.put('?');
+    file.close();
+    EXPECT_NE(Dataset(path).fingerprint(), fingerprint);
+  }
+}
+
 TEST(Dataset, TellsTheSameBytesInAnotherShapeApart) {
   const TemporaryFolder folder;
   SmallDataset{}.write(folder / "a.h5");
@@ -172,7 +192,20 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{{.bad_label = 4}, "/test/labels[4] = 3 is outside 0..2"},
         BadCase{{.bad_label = 4, .bad_value = 4294967296}, "/test/labels[4] = 4294967296 is"},
         BadCase{{.with_mean = false}, "no attribute 'mean'"},
-        BadCase{{.std = 0}, "attribute std holds 0"}));
+        BadCase{{.std = 0}, "attribute std holds 0"},
+        BadCase{{.std = 64}, "attribute std holds 64; mean and std are of images scaled"}));
+
+// Pixels are read from where HDF5 says that they lie, and that is in one file alone.
+TEST(Dataset, ImagesOfAnotherFileAreRefused) {
+  const TemporaryFolder folder;
+  SmallDataset().write(folder / "a.h5");
+  hdf5::File file = hdf5::File::create(folder / "b.h5");
+  SmallDataset().write_attributes(file);
+  for (const char* group : {"/train", "/test"}) file.link(group, folder / "a.h5", group);
+  file.close();
+  EXPECT_THAT(failure(ExitCode::bad_data, [&] { const Dataset dataset(folder / "b.h5"); }),
+              HasSubstr("/train/images lies in another file"));
+}
 
 TEST(Dataset, MissingFileNamesTheReason) {
   const TemporaryFolder folder;

@@ -32,6 +32,11 @@ struct SmallDataset {
     hdf5::File file = hdf5::File::create(path);
     write_split(file, "/train", train_images, train_labels);
     if (with_test) write_split(file, "/test", test_images, test_labels);
+    write_attributes(file);
+    file.close();
+  }
+
+  void write_attributes(hdf5::File& file) const {
     file.set("/", "format", format);
     file.set("/", "format_version", version);
     file.set_list("/", "class_names", std::vector<std::string>{"cat", "dog", "owl"});
@@ -39,7 +44,6 @@ struct SmallDataset {
     file.set_list("/", "std", std::vector<double>{std, 0.25});
     file.set("/", "source", "made by a test");
     file.set("/", "licence", "none");
-    file.close();
   }
 
  private:
