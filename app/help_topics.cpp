@@ -145,7 +145,10 @@ program, machine, deck and plan, to which /ranks, /receipts and /audit of run.h5
 lead for the newest part. inspect shows the parts, verify judges each by its own
 deck, diff compares receipts across them.
 
-A damaged checkpoint is passed over aloud, and the one before it is taken.
+A damaged checkpoint is passed over aloud, and the one before it is taken; where
+none is whole, nothing begins again without --overwrite. A run that status.json
+calls "running" on another host may be alive: if that host is lost, remove
+status.json.
 checkpoint.keep says how many there are; checkpoint.keep_best keeps the best.
 )";
 

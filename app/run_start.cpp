@@ -88,6 +88,15 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
            value_of(before, spec));
     }
   }
+  const std::vector<std::string> kept = optimizer_states(before.train.optimizer);
+  for (const std::string& state : optimizer_states(config.train.optimizer)) {
+    if (std::ranges::find(kept, state) == kept.end())
+      fail(ExitCode::usage,
+           "{}: train.optimizer.{} = {} needs what {} does not hold, which was made without; a run "
+           "goes on without it",
+           where(config, "train.optimizer." + state), state, config.train.optimizer.momentum,
+           checkpoint.path());
+  }
   if (checkpoint.place().data != 0 && checkpoint.place().data != data)
     fail(ExitCode::usage,
          "{}: data.file = {} holds other data than {} was trained with; a run goes on with the "
@@ -142,6 +151,20 @@ RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uin
            "{}: this run began with a checkpoint of another one and has none of its own yet; begin "
            "it again: run.resume=PATH --overwrite",
            folder.string());
+    if (status && status->state == RunState::done) {
+      const TrainingOrder order{samples, config.parallel.micro_batches,
+                                config.train.micro_batch_size};
+      start.step = status->step;
+      start.done = start.step >= agenda_of(config.train, config.checkpoint, order).total_steps;
+      if (start.done) return start;
+    }
+    // What is there may still be of use to somebody.
+    const bool damaged =
+        fs::is_directory(folder / "checkpoints", unknown) && !checkpoints_of(folder).empty();
+    if (damaged || (status && status->state == RunState::done))
+      fail(damaged ? ExitCode::bad_data : ExitCode::usage,
+           "{}: has {} to go on from; to begin the run again, pass --overwrite, which deletes it",
+           folder.string(), damaged ? "no whole checkpoint" : "no checkpoint");
     note(fmt::format("{}: has no checkpoint to go on from; the run begins again", folder.string()));
     start.replaces = true;
     return start;

@@ -249,6 +249,10 @@ class Restart(unittest.TestCase):
         with h5py.File(other, "r+") as file:
             file["train/labels"][5] = (file["train/labels"][5] + 1) % 10
         self.assertIn("data.file", self.refused(2, "train", "run", f"data.file={other}"))
+        shutil.copy(DECK.parent / "digits.h5", other)
+        with h5py.File(other, "r+") as file:
+            file["train/images"][701, 0, 3, 3] ^= 1
+        self.assertIn("holds other data", self.refused(2, "train", "run", f"data.file={other}"))
         self.carousel("verify", "run", code=4)
 
     def test_other_micro_batches_use_the_rest_of_the_epoch_once(self):
@@ -306,6 +310,28 @@ class Restart(unittest.TestCase):
         told = self.carousel("train", "run", f"train.epochs={end // 22 + 1}")
         self.assertRegex(told, r"note: .*is damaged; the run goes on from the checkpoint before it")
         self.assertIn("2, from steps 0 and", self.carousel("verify", "run"))
+
+    def test_nothing_begins_again_where_none_is_whole(self):
+        self.stopped_run("checkpoint.keep=0")
+        before = (self.folder / "run/run.h5").read_bytes()
+        for file in (self.folder / "run/checkpoints").glob("step-*.h5"):
+            os.truncate(file, 9000)
+        self.assertIn("has no whole checkpoint to go on from", self.refused(65, "train", "run"))
+        self.assertEqual((self.folder / "run/run.h5").read_bytes(), before)
+
+    def test_a_run_that_is_done_needs_no_checkpoint_to_say_so(self):
+        self.train("run", "train.epochs=1")
+        before = (self.folder / "run/run.h5").read_bytes()
+        shutil.rmtree(self.folder / "run/checkpoints")
+        self.assertIn("nothing is left to train, 22 steps", self.carousel("train", "run"))
+        self.assertIn("has no checkpoint to go on from; to begin the run again, pass --overwrite",
+                      self.refused(2, "train", "run", "train.epochs=2"))
+        self.assertEqual((self.folder / "run/run.h5").read_bytes(), before)
+
+    def test_momentum_does_not_come_later(self):
+        self.stopped_run("train.optimizer.momentum=0", "train.optimizer.nesterov=false")
+        self.assertIn("train.optimizer.momentum = 0.9 needs what",
+                      self.refused(2, "train", "run", "train.optimizer.momentum=0.9"))
 
     def test_a_checkpoint_begins_a_run_of_its_own(self):
         words = ["train.epochs=4", "checkpoint.keep=0"]
