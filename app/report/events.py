@@ -18,6 +18,25 @@ STEP_COLUMNS = ("loss", "accuracy", "learning_rate", "images_per_second")
 EVALUATION_COLUMNS = ("loss", "accuracy")
 
 
+def begin_of(main, part):
+    """When a part of a run began, as seconds since 1970, from the file of its rank 0."""
+    ranks = main.resolve().parent / "ranks"
+    path = ranks / "0000.h5" if part == 0 else ranks / f"part-{part}" / "0000.h5"
+    try:
+        with h5py.File(path, "r") as file:
+            begin = attributes(file["info"])["start_time"]
+    except FileNotFoundError:
+        raise Refusal(INPUT_OUTPUT,
+                      f"{path}: no such file; copy the folder of a run as a whole") from None
+    return datetime.datetime.fromisoformat(begin).timestamp()
+
+
+def moment_of(parts, step, seconds):
+    """Seconds of a run leave out its pauses between parts: (first step, seconds before, begin)."""
+    _, before, begin = [part for part in parts if part[0] <= step][-1]
+    return begin + seconds - before
+
+
 def write_events(run, folder):
     """Returns the folder of the run's events. Refusal where it is no run, or has events already."""
     given = pathlib.Path(run)
@@ -27,7 +46,9 @@ def write_events(run, folder):
         raise Refusal(USAGE, f"{target}: holds events already; remove it or name another folder")
     try:
         with h5py.File(main, "r") as file:
-            begun = datetime.datetime.fromisoformat(attributes(file["info"])["start_time"]).timestamp()
+            parts = [(int(first), float(seconds), begin_of(main, k))
+                     for k, (first, seconds) in enumerate(zip(file["parts/first_step"],
+                                                              file["parts/seconds"]))]
             steps = {name: file["steps"][name][:] for name in ("step", "seconds", *STEP_COLUMNS)}
             tests = {name: file["evaluations"][name][:] for name in ("step", *EVALUATION_COLUMNS)}
     except FileNotFoundError:
@@ -35,7 +56,7 @@ def write_events(run, folder):
     except (KeyError, OSError, ValueError) as error:
         raise Refusal(BAD_DATA, f"{main}: not a whole run file: "
                                 f"{' '.join(str(error).split())}") from None
-    moments = {int(step) + 1: begun + seconds
+    moments = {int(step) + 1: moment_of(parts, int(step), float(seconds))
                for step, seconds in zip(steps["step"], steps["seconds"])}
     try:
         writer = Writer(str(target))
@@ -46,7 +67,7 @@ def write_events(run, folder):
         for name in EVALUATION_COLUMNS:
             for step, value in zip(tests["step"], tests[name]):
                 writer.add_scalar(f"test/{name}", value, int(step),
-                                  wall_time=moments.get(int(step), begun))
+                                  wall_time=moments.get(int(step), parts[0][2]))
         writer.close()
     except OSError as error:
         raise Refusal(INPUT_OUTPUT, f"{target}: cannot write: {error.strerror}") from None

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import h5py
@@ -61,6 +62,23 @@ class Events(unittest.TestCase):
                         numpy.testing.assert_allclose(values, file[group][column][:], rtol=1e-6)
                         self.assertEqual(times, sorted(times))
             self.assertEqual(found, {})
+
+    def test_parts_stand_where_they_were_made(self):
+        with h5py.File(self.folder / "one/ranks/0000.h5", "r+") as file:
+            begin = file["info"].attrs["start_time"].decode()
+            file["info"].attrs["start_time"] = numpy.bytes_("2001" + begin[4:])
+        subprocess.run([CAROUSEL, "train", "one", "train.epochs=3"], cwd=self.folder, check=True,
+                       capture_output=True, timeout=100)
+        self.assertEqual(self.report("one", "--tensorboard", "events").returncode, 0)
+        (path,) = (self.folder / "events/one").iterdir()
+        years = {}
+        for event in LegacyEventFileLoader(str(path)).Load():
+            if event.summary.value:
+                early = time.gmtime(event.wall_time).tm_year == 2001
+                years.setdefault(early, set()).add(event.step)
+        self.assertEqual(max(years[True]), 44)
+        self.assertEqual(max(years[False]), 66)
+        self.assertLess(max(years[True]) - 1, min(years[False]))
 
     def test_refusals(self):
         for words, code, reason in ((("none",), 74, "no such file"),
