@@ -305,6 +305,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       if (start.part > 0) {
         continue_run_folder(config.run.output, start.part);
         forget_later(config.run.output, start.step);
+        if (config.checkpoint.keep_best && start.best_step >= 0)
+          make_best(config.run.output, start.best_step);
       } else {
         create_run_folder(config.run.output, start.replaces);
       }

@@ -25,8 +25,7 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       start_(start),
       sampler_(config.run.seed, dataset.train().samples()),
       digests_(run.schedule.rule().stages()) {
-  for (const EvaluationRecord& evaluation : start.history.evaluations)
-    best_accuracy_ = std::max(best_accuracy_, evaluation.accuracy);
+  best_accuracy_ = start.best_accuracy;
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
     owners_.push_back({run.schedule.owner(j), {}});
     const StageMemory& stage = run.memory.stages[j];

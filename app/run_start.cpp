@@ -120,6 +120,15 @@ void go_on(RunStart& start, const RunConfig& config, std::int64_t samples,
   if (!start.history.steps.empty()) start.seconds = start.history.steps.back().seconds;
   const bool evaluated = std::ranges::any_of(
       start.history.evaluations, [&](const auto& row) { return row.step == start.step; });
+  const fs::path checkpoints = fs::path(config.run.output) / "checkpoints";
+  for (const EvaluationRecord& evaluation : start.history.evaluations) {
+    std::error_code unknown;
+    if (evaluation.accuracy <= start.best_accuracy ||
+        !fs::exists(checkpoints / checkpoint_file_name(evaluation.step), unknown))
+      continue;
+    start.best_step = evaluation.step;
+    start.best_accuracy = evaluation.accuracy;
+  }
   const std::int64_t first = start.history.parts.front().first_step;
   start.evaluates = start.step > first && agenda.evaluates_after(start.step) && !evaluated;
   start.done = was_done ? start.step >= agenda.total_steps : start.step > agenda.total_steps;

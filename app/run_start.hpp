@@ -27,6 +27,9 @@ struct RunStart {
   std::int64_t step = 0;        // of the checkpoint
   double seconds = 0;           // that the run took until then
   RunHistory history = {};      // on rank 0
+  // Of the evaluations whose checkpoints are there, the best one; on rank 0.
+  std::int64_t best_step = -1;
+  double best_accuracy = -1;
 };
 
 /// Looks at the run folder and at `run.resume`, on rank 0. Error(usage) where a run is in the way,

@@ -430,6 +430,16 @@ class Restart(unittest.TestCase):
         self.assertEqual(saved, sorted({f"step-{best:08}.h5", "step-00000264.h5"}))
         self.carousel("verify", "run")
 
+    def test_the_best_before_is_the_best_where_a_run_goes_back(self):
+        words = ["checkpoint.keep=0", "checkpoint.keep_best=true"]
+        self.train("run", "train.epochs=8", *words)
+        checkpoints = self.folder / "run/checkpoints"
+        self.carousel("train", "run", f"run.resume={checkpoints}/step-00000066.h5", "train.epochs=3",
+                      "train.steps=")
+        with h5py.File(self.folder / "run/run.h5") as file:
+            best = int(file["evaluations/step"][file["evaluations/accuracy"][:].argmax()])
+        self.assertEqual(self.tensors("run", "best")[1], best)
+
     def test_training_starts_with_weights(self):
         self.train("first", "train.epochs=5")
         last = "first/checkpoints/last.h5"
