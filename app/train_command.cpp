@@ -13,7 +13,9 @@ void train_command(const TrainArguments& arguments, const Launcher& launcher) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (arguments.validate) {
     if (launcher.present || launcher.slurm_step) check_launch(config, launcher);
-    check_run_folder(config.run.output, arguments.overwrite);
+    // A run that goes on is looked at when it does.
+    const bool goes_on = config.run.resume == resume_auto || config.run.resumes_from_path();
+    if (!goes_on || arguments.overwrite) check_run_folder(config.run.output, arguments.overwrite);
     print_plan(config, arguments.layers);
     fmt::print("\n{} is valid\n", arguments.deck);
     return;

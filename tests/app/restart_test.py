@@ -324,6 +324,7 @@ class Restart(unittest.TestCase):
         before = (self.folder / "run/run.h5").read_bytes()
         shutil.rmtree(self.folder / "run/checkpoints")
         self.assertIn("nothing is left to train, 22 steps", self.carousel("train", "run"))
+        self.assertIn("run is valid", self.carousel("train", "run", "--validate"))
         self.assertIn("has no checkpoint to go on from; to begin the run again, pass --overwrite",
                       self.refused(2, "train", "run", "train.epochs=2"))
         self.assertEqual((self.folder / "run/run.h5").read_bytes(), before)
