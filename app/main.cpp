@@ -104,8 +104,9 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
   imagenet->footer(
       "PATH is a folder with ILSVRC2012_img_train.tar, an archive of an archive per\n"
       "class, and ILSVRC2012_img_val.tar, or with what is in them in train/ and val/.\n"
-      "A line of LIST has a WordNet id, in the order of the pictures' names, or a name\n"
-      "and an id. Archives are read twice, once to learn what is in them.");
+      "Each line of LIST has a WordNet id alone, in the order of the pictures' names,\n"
+      "or each a name and then its id. Archives are read twice, once to learn what is\n"
+      "in them.");
   CLI::App* images = import->add_subcommand("images", "JPEG and PNG files, a folder per class");
   add_data_options(images, line.data);
   images->add_option("--keep", line.data.keep, "Default: pixels, of one size and up to a GiB")

@@ -27,6 +27,9 @@ std::string name_of(const std::string& path) {
 std::string stem_of(const std::string& path) {
   return fs::path(path).stem().string();
 }
+std::string folder_of(const std::string& path) {
+  return name_of(fs::path(path).parent_path().string());
+}
 
 /// A half, in whichever of the two forms is there.
 std::unique_ptr<Source> open_half(const std::string& folder, const char* archive,
@@ -39,8 +42,24 @@ std::unique_ptr<Source> open_half(const std::string& folder, const char* archive
   fail(ExitCode::bad_data, "{}: has neither {} nor {}/", folder, archive, unpacked);
 }
 
-/// The class of each validation picture, whose paths are sorted.
-std::vector<std::string> read_labels(const std::string& list,
+/// The numbers of pictures in the order of their names, whatever folders they lie in.
+std::vector<std::size_t> order_of_names(const std::string& where,
+                                        const std::vector<std::string>& paths) {
+  std::vector<std::pair<std::string, std::size_t>> names;
+  for (std::size_t k = 0; k < paths.size(); ++k) names.emplace_back(name_of(paths[k]), k);
+  std::ranges::sort(names);
+  std::vector<std::size_t> order;
+  for (const auto& [name, number] : names) {
+    if (!order.empty() && name == name_of(paths[order.back()]))
+      fail(ExitCode::bad_data, "{}: {} and {} have the same name", where, paths[order.back()],
+           paths[number]);
+    order.push_back(number);
+  }
+  return order;
+}
+
+/// The class of each validation picture; `where` they are is for errors.
+std::vector<std::string> read_labels(const std::string& list, const std::string& where,
                                      const std::vector<std::string>& paths) {
   std::ifstream file(list);
   if (!file) fail(ExitCode::input_output, "{}: cannot be read", list);
@@ -56,28 +75,50 @@ std::vector<std::string> read_labels(const std::string& list,
     std::string second;
     words >> first >> second;
     if (first.empty() || first == "ImageId") continue;  // as the head of a table
-    if (is_wordnet_id(first))
+    if (is_wordnet_id(first) && !second.empty())
+      fail(ExitCode::bad_data,
+           "{}: line {} has more behind the class {}; give a class alone, in the order of the "
+           "pictures' names, or first the name of a picture and then its class",
+           list, number, first);
+    const bool has_name = is_wordnet_id(second);
+    if (has_name ? !in_order.empty() : is_wordnet_id(first) && !by_name.empty())
+      fail(ExitCode::bad_data, "{}: line {} has {}, unlike those before it", list, number,
+           has_name ? "the name of a picture" : "no name of a picture");
+    if (is_wordnet_id(first)) {
       in_order.push_back(first);
-    else if (is_wordnet_id(second))
-      by_name[stem_of(first)] = second;
-    else
+    } else if (has_name) {
+      const auto [known, is_new] = by_name.try_emplace(stem_of(first), second);
+      if (!is_new && known->second != second)
+        fail(ExitCode::bad_data, "{}: line {} has {} again, with another class", list, number,
+             first);
+    } else {
       fail(ExitCode::bad_data,
            "{}: line {} has no WordNet id such as n01440764; numbers mean different classes in "
            "different lists",
            list, number);
+    }
   }
   if (by_name.empty()) {
     if (in_order.size() != paths.size())
       fail(ExitCode::bad_data, "{}: {} classes for {} validation pictures", list, in_order.size(),
            paths.size());
-    return in_order;
   }
-  for (const std::string& path : paths) {
-    const auto label = by_name.find(stem_of(path));
-    if (label == by_name.end()) fail(ExitCode::bad_data, "{}: no class for {}", list, path);
-    in_order.push_back(label->second);
+  std::vector<std::string> classes(paths.size());
+  std::size_t next = 0;
+  for (const std::size_t k : order_of_names(where, paths)) {
+    if (by_name.empty()) {
+      classes[k] = in_order[next++];
+    } else {
+      const auto label = by_name.find(stem_of(paths[k]));
+      if (label == by_name.end()) fail(ExitCode::bad_data, "{}: no class for {}", list, paths[k]);
+      classes[k] = label->second;
+    }
+    const std::string folder = folder_of(paths[k]);
+    if (is_wordnet_id(folder) && folder != classes[k])
+      fail(ExitCode::bad_data, "{}: {} is of class {}, not of that of its folder", list, paths[k],
+           classes[k]);
   }
-  return in_order;
+  return classes;
 }
 
 class ImageNet final : public Source {
@@ -145,7 +186,7 @@ class ImageNet final : public Source {
     return "train/" + stem_of(archive) + "/" + name_of(picture);
   }
   static std::string place_of(const std::string& picture) {
-    return "train/" + fs::path(picture).parent_path().filename().string() + "/" + name_of(picture);
+    return "train/" + folder_of(picture) + "/" + name_of(picture);
   }
 
   void list_training() {
@@ -153,7 +194,7 @@ class ImageNet final : public Source {
     std::vector<bool> archives(files.size());
     for (std::size_t k = 0; k < files.size(); ++k) {
       archives[k] = is_archive(files[k]);
-      if (is_wordnet_id(name_of(fs::path(files[k]).parent_path().string())))
+      if (is_wordnet_id(folder_of(files[k])))
         places_[place_of(files[k])] = {true, k, train_->bytes()[k]};
     }
     train_->read(archives, [&](std::size_t file, const std::vector<std::byte>& bytes) {
@@ -169,7 +210,7 @@ class ImageNet final : public Source {
 
   void list_validation(const std::string& labels) {
     const std::vector<std::string>& files = validation_->files();
-    const std::vector<std::string> classes = read_labels(labels, files);
+    const std::vector<std::string> classes = read_labels(labels, validation_->path(), files);
     for (std::size_t k = 0; k < files.size(); ++k) {
       validation_paths_.push_back("val/" + classes[k] + "/" + name_of(files[k]));
       places_[validation_paths_.back()] = {false, k, validation_->bytes()[k]};

@@ -246,6 +246,12 @@ class Import(unittest.TestCase):
             f"{pathlib.Path(name).stem},{names[name][0]} 1 2 3 4\n" for name in reversed(names)))
         (self.folder / "numbers").write_text("1\n" * len(names))
         (self.folder / "few").write_text("n01440764\n")
+        (self.folder / "id_first").write_text("".join(
+            f"{names[name][0]} {name}\n" for name in names))
+        mixed = ["n01440764\n", *(f"{name} {names[name][0]}\n" for name in [*names][1:])]
+        (self.folder / "mixed").write_text("".join(mixed))
+        (self.folder / "mixed_late").write_text("".join(mixed[1:] + mixed[:1]))
+        (self.folder / "twice").write_text("a.png n01440764\na.png n01514859\n")
         for labels in ("in_order", "by_name"):
             self.equal(wanted, self.imported("imagenet", "published", "--labels", labels))
         for half in ("train", "val"):
@@ -260,9 +266,30 @@ class Import(unittest.TestCase):
             (self.folder / "published/train" / name).unlink()
         self.equal(wanted, self.imported("imagenet", "published", "--labels", "in_order"))
         for labels, reason in (("numbers", "line 1 has no WordNet id"),
-                               ("few", "1 classes for 6 validation pictures")):
+                               ("few", "1 classes for 6 validation pictures"),
+                               ("id_first", "id_first: line 1 has more behind the class n01440764"),
+                               ("mixed", "mixed: line 2 has the name of a picture, unlike"),
+                               ("mixed_late", "mixed_late: line 6 has no name of a picture"),
+                               ("twice", "twice: line 2 has a.png again, with another class")):
             self.assertIn(reason, self.refused("imagenet", "published", "new.h5", "--labels",
                                                labels))
+        # Validation pictures in folders: of any names, and of classes.
+        shutil.rmtree(self.folder / "published/val")
+        self.tree("published/val", {f"{k % 2}/{name}": drawn[names[name]]
+                                    for k, name in enumerate(names)})
+        self.equal(wanted, self.imported("imagenet", "published", "--labels", "in_order"))
+        first = next(iter(names))
+        self.tree("published/val", {f"1/{first}": b""})
+        self.assertIn(f"published/val: 0/{first} and 1/{first} have the same name", self.refused(
+            "imagenet", "published", "new.h5", "--labels", "by_name"))
+        shutil.rmtree(self.folder / "published/val")
+        self.tree("published/val", {f"{names[name][0]}/{name}": drawn[names[name]]
+                                    for name in names})
+        for labels in ("in_order", "by_name"):
+            self.equal(wanted, self.imported("imagenet", "published", "--labels", labels))
+        (self.folder / "sorted").write_text("".join(sorted(f"{names[name][0]}\n" for name in names)))
+        self.assertRegex(self.refused("imagenet", "published", "new.h5", "--labels", "sorted"),
+                         r"sorted: n\d+/ILSVRC2012_val_\d+.JPEG is of class n\d+, not of")
         self.assertIn("has neither ILSVRC2012_img_train.tar nor train/", self.refused(
             "imagenet", "published/val", "new.h5", "--labels", "few"))
 
