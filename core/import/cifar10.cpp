@@ -51,7 +51,11 @@ const Pickled& entry(const Pickled& dictionary, const char* name) {
 Batch read_python(std::span<const std::byte> file) {
   const Pickled pickled = read_pickle(file);
   Batch batch;
-  for (const auto& label : entry(pickled, "labels").items)
+  const Pickled& labels = entry(pickled, "labels");
+  const auto is_integer = [](const auto& label) { return label->kind == Pickled::Kind::integer; };
+  if (labels.kind != Pickled::Kind::sequence || !std::ranges::all_of(labels.items, is_integer))
+    fail(ExitCode::bad_data, "'labels' are no list of integers");
+  for (const auto& label : labels.items)
     batch.labels.push_back(static_cast<int>(std::clamp<std::int64_t>(label->integer, -1, classes)));
   const std::span<const std::uint8_t> images = bytes_of_array(entry(pickled, "data"));
   batch.images.assign(images.begin(), images.end());

@@ -79,7 +79,7 @@ class Machine {
         return call();
       case 'b': {
         const Pointer state = pop();
-        top().items = {state};
+        top().items.push_back(state);
         return;
       }
       default:
@@ -306,12 +306,16 @@ std::span<const std::uint8_t> bytes_of_array(const Pickled& array) {
   // numpy's state of an array: version, shape, type, whether in Fortran's order, bytes.
   constexpr std::size_t parts = 5;
   const auto is = [](const Pickled& value, Kind kind) { return value.kind == kind; };
-  if (is(array, Kind::object) && array.items.size() == 1 &&
-      array.items.front()->items.size() == parts) {
-    const auto& state = array.items.front()->items;
+  if (is(array, Kind::object) && !array.items.empty() &&
+      array.items.back()->items.size() == parts) {
+    const auto& state = array.items.back()->items;
     const Pickled& type = *state[2];
-    const bool is_bytes = is(type, Kind::object) && type.text == "numpy dtype";
-    if (is_bytes && state[3]->integer == 0 && is(*state[4], Kind::text))
+    const bool is_type =
+        is(type, Kind::object) && type.text == "numpy dtype" && !type.items.empty();
+    if (is_type && type.items.front()->text != "u1")
+      fail(ExitCode::bad_data, "an array of numpy's type {}, not u1 (uint8)",
+           type.items.front()->text);
+    if (is_type && state[3]->integer == 0 && is(*state[4], Kind::text))
       return {reinterpret_cast<const std::uint8_t*>(state[4]->text.data()), state[4]->text.size()};
   }
   fail(ExitCode::bad_data, "a pickle whose data are no array of numpy in C order");

@@ -21,7 +21,7 @@ struct Pickled {
   std::int64_t integer = 0;
   std::string text = {};  // of a text, or what made an object
   std::vector<std::shared_ptr<Pickled>> items =
-      {};  // of a sequence; of an object what it was made of
+      {};  // of a sequence; of an object its arguments, then its state
   std::map<std::string, std::shared_ptr<Pickled>> entries = {};  // of a dictionary, by texts
 };
 

@@ -294,6 +294,8 @@ class Import(unittest.TestCase):
             "imagenet", "published/val", "new.h5", "--labels", "few"))
 
     def test_bad_batches(self):
+        def batch(labels, dtype=numpy.uint8):
+            return pickle.dumps({"labels": labels, "data": cifar10()[0][1][:1].astype(dtype)}, 2)
         files = python_files()
         name = "cifar-10-batches-py/data_batch_3"
         for change, reason in ((files[name][:500], "ends too early"), (b"", "ends too early"),
@@ -301,6 +303,13 @@ class Import(unittest.TestCase):
                                 "a label outside 0..9"),
                                (pickle.dumps({"labels": [1, 2], "data": cifar10()[0][1][:1]}, 2),
                                 "3072 bytes of images for 2 labels"),
+                               (batch([1.0]), "that data sets lack"),
+                               (batch(["1"]), "'labels' are no list of integers"),
+                               (batch([numpy.int64(1)]), "'labels' are no list of integers"),
+                               (batch(numpy.array([1])), "'labels' are no list of integers"),
+                               (batch([1], numpy.int8), "type i1, not u1"),
+                               (batch([1], numpy.bool_), "type b1, not u1"),
+                               (batch([1], numpy.float32), "type f4, not u1"),
                                (pickle.dumps({"labels": [1]}, 2), "without 'data'")):
             complaint = self.refused("cifar10", self.tar("a.tar", {**files, name: change}), "new.h5")
             self.assertIn(f"a.tar: {name}: ", complaint)

@@ -69,6 +69,15 @@ TEST(Pickle, OfPython3) {
       HasSubstr("no array of numpy"));
 }
 
+TEST(Pickle, ArraysOfOtherTypesAreRefused) {
+  std::string floats(python2);
+  floats.replace(floats.find("u1K"), 2, "f4");
+  const Pickled pickled = read(floats);
+  EXPECT_THAT(testing::failure(ExitCode::bad_data,
+                               [&] { (void)bytes_of_array(*pickled.entries.at("data")); }),
+              HasSubstr("type f4, not u1"));
+}
+
 TEST(Pickle, SaysWhatItCannotRead) {
   const auto refusal = [](std::string_view text) {
     return testing::failure(ExitCode::bad_data, [&] { (void)read(text); });
