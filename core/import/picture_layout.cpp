@@ -31,25 +31,42 @@ std::vector<std::string_view> parts_of(std::string_view path) {
   }
 }
 
+/// Where a picture lies below the folders that are taken away.
+std::string path_of(const Place& place) {
+  std::string path;
+  for (const std::string_view part : place.parts) path.append(path.empty() ? "" : "/").append(part);
+  return path;
+}
+
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
+  return small;
+}
+
 /// What other formats are called counts as well, so that nobody misses them without a word.
 bool is_picture(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   if (dot == 0 || dot == std::string_view::npos) return false;
-  std::string ending(name.substr(dot + 1));
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string ending = lower(name.substr(dot + 1));
   constexpr std::array known = {"jpg", "jpeg", "png", "bmp",  "gif",
                                 "pgm", "ppm",  "tif", "tiff", "webp"};
   return std::ranges::find(known, ending) != known.end();
 }
 
 bool is_train(std::string_view folder) {
-  return folder == "train" || folder == "training";
+  const std::string name = lower(folder);
+  return name == "train" || name == "training";
+}
+bool is_test(std::string_view folder) {
+  return lower(folder) == "test";
 }
 bool is_validation(std::string_view folder) {
-  return folder == "val" || folder == "valid" || folder == "validation";
+  const std::string name = lower(folder);
+  return name == "val" || name == "valid" || name == "validation";
 }
 bool is_half(std::string_view folder) {
-  return is_train(folder) || folder == "test" || is_validation(folder);
+  return is_train(folder) || is_test(folder) || is_validation(folder);
 }
 
 /// Takes away the folders around all pictures, as archives have them.
@@ -92,19 +109,18 @@ class Reader {
     const auto has = [&](auto is) {
       return std::ranges::any_of(places, [&](const Place& p) { return is(p.parts.front()); });
     };
-    const auto named_test = [](std::string_view folder) { return folder == "test"; };
     if (!has(is_train)) {
-      if (has(named_test) || has(is_validation))
+      if (has(is_test) || has(is_validation))
         fail(ExitCode::bad_data, "{}: there is no folder train beside those for tests", where_);
       name_classes(places);
       return choose(places);
     }
-    const bool test = has(named_test);
+    const bool test = has(is_test);
     const bool validation = has(is_validation);
     std::array<std::vector<Place>, 2> halves;
     for (Place& place : places) {
       const std::string_view folder = place.parts.front();
-      const bool tests = test ? named_test(folder) : is_validation(folder);
+      const bool tests = test ? is_test(folder) : is_validation(folder);
       if (!is_train(folder) && !tests) {
         layout_.left_out.push_back(paths_[place.file]);
         continue;
@@ -148,7 +164,7 @@ class Reader {
   }
 
   /// The pictures with the smallest draws are for tests; a draw belongs to a path, so that a few
-  /// more pictures change little.
+  /// more pictures change little, and to no folder around the classes, which an archive may lack.
   void choose(const std::vector<Place>& places) {
     if (options_.test_fraction <= 0)
       fail(ExitCode::usage,
@@ -156,8 +172,7 @@ class Reader {
            where_);
     const std::uint64_t key = random_key(options_.seed, "test split");
     std::vector<double> draws;
-    for (const Place& place : places)
-      draws.push_back(uniform01(key, hash_name(paths_[place.file]), 0));
+    for (const Place& place : places) draws.push_back(uniform01(key, hash_name(path_of(place)), 0));
     std::vector<double> sorted = draws;
     std::ranges::sort(sorted);
     const auto tests = static_cast<std::size_t>(

@@ -35,9 +35,9 @@ struct PictureLayout {
 };
 
 /// Below folders that hold but one folder, either train/CLASS/.../FILE and test/CLASS/.../FILE (or
-/// val, valid or validation, where there is no test), or CLASS/.../FILE and a test_fraction of all.
-/// `paths` are sorted; `where` names them in errors. Throws
-/// Error(bad_data) when they are not laid out so, Error(usage) when the options do not fit them.
+/// val, valid or validation, where there is no test; in capitals or not), or CLASS/.../FILE and a
+/// test_fraction of all. `paths` are sorted; `where` names them in errors. Throws Error(bad_data)
+/// when they are not laid out so, Error(usage) when the options do not fit them.
 [[nodiscard]] PictureLayout picture_layout(const std::string& where,
                                            const std::vector<std::string>& paths,
                                            const LayoutOptions& options);

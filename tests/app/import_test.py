@@ -135,6 +135,9 @@ class Import(unittest.TestCase):
                                        "--test-fraction", "0.25", "--workers", "7"))
         self.equal(tree, self.imported("images", self.tar("a.tar.gz", backwards, "w:gz"),
                                        "--test-fraction", "0.25"))
+        below = {f"all/set/{path}": data for path, data in files.items()}
+        self.equal(tree, self.imported("images", self.tar("below.tar", below),
+                                       "--test-fraction", "0.25"))
         other = self.imported("images", "set", "--test-fraction", "0.25", "--seed", "2")
         self.assertNotEqual(tree["test/images"].tolist(), other["test/images"].tolist())
 

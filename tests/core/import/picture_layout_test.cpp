@@ -75,6 +75,31 @@ TEST(PictureLayout, ChoosesTestsBySeedAndPath) {
   EXPECT_LE(moved, 1);
 }
 
+TEST(PictureLayout, ChoosesTheSameTestsInWhateverFolder) {
+  std::vector<std::string> paths;
+  for (int k = 0; k < 100; ++k) paths.push_back(fmt::format("{}/{:02}.png", k / 50, k));
+  const auto tests_below = [&](const std::string& folder) {
+    std::vector<std::string> below;
+    for (const std::string& path : paths) below.push_back(folder + path);
+    const PictureLayout layout = picture_layout("set", below, {.test_fraction = 0.2, .seed = 7});
+    return half(layout, Half::test, paths);
+  };
+  const auto tests = tests_below("");
+  EXPECT_EQ(tests.size(), 20);
+  for (const std::string folder : {"set/", "a/set/", "train/", "set/train/"})
+    EXPECT_EQ(tests_below(folder), tests) << folder;
+}
+
+TEST(PictureLayout, KnowsHalvesInCapitals) {
+  const std::vector<std::string> paths = {"TEST/cat/b.png", "Train/cat/a.png", "Val/cat/c.png"};
+  const PictureLayout layout = picture_layout("set", paths, {});
+  EXPECT_THAT(half(layout, Half::train, paths), ElementsAre("Train/cat/a.png 0"));
+  EXPECT_THAT(half(layout, Half::test, paths), ElementsAre("TEST/cat/b.png 0"));
+  EXPECT_THAT(layout.left_out, ElementsAre("Val/cat/c.png"));
+  EXPECT_THAT(refusal(ExitCode::bad_data, {"Test/a/1.png", "VALID/a/1.png"}),
+              HasSubstr("no folder train"));
+}
+
 TEST(PictureLayout, TakesClassesInTheOrderOfAList) {
   const std::vector<std::string> paths = {"train/a/1.png", "train/b/1.png", "val/a/1.png"};
   const PictureLayout layout = picture_layout("set", paths, {.classes = {"b", "c", "a"}});
