@@ -115,6 +115,8 @@ ImportResult import_cifar10_batches(const Source& source, const std::string& pat
   const auto want = [&](const std::string& name) {
     const auto file = find(source, name);
     if (!file) fail(ExitCode::bad_data, "{}: {} is missing", source.path(), name);
+    if (const std::string& fault = source.fault(*file); !fault.empty())
+      fail(ExitCode::bad_data, "{}: {}: {}", source.path(), source.files()[*file], fault);
     wanted[*file] = true;
     return *file;
   };

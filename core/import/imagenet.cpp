@@ -129,8 +129,8 @@ class ImageNet final : public Source {
         validation_(open_half(folder, "ILSVRC2012_img_val.tar", "val")) {
     list_training();
     list_validation(labels);
-    std::vector<std::pair<std::string, std::int64_t>> found;
-    for (const auto& [path, place] : places_) found.emplace_back(path, place.bytes);
+    std::vector<ListedFile> found;
+    for (const auto& [path, place] : places_) found.push_back({path, place.bytes, place.fault});
     keep(std::move(found));
     for (std::size_t k = 0; k < files_.size(); ++k) places_.at(files_[k]).number = k;
   }
@@ -161,8 +161,8 @@ class ImageNet final : public Source {
         return;
       }
       visit_tar(train_->path() + ": " + path, bytes,
-                [&](const std::string& inner, std::int64_t, const auto& read) {
-                  give(place_in(path, inner), read);
+                [&](const ListedFile& inner, const auto& read) {
+                  give(place_in(path, inner.path), read);
                 });
     });
     validation_->read(in_validation, [&](std::size_t file, std::vector<std::byte> bytes) {
@@ -176,6 +176,7 @@ class ImageNet final : public Source {
     bool train = true;       // otherwise in the validation set
     std::size_t file = 0;    // of that half
     std::int64_t bytes = 0;  // of the picture
+    std::string fault = {};  // likewise
     std::size_t number = 0;  // among all pictures
   };
 
@@ -194,14 +195,16 @@ class ImageNet final : public Source {
     std::vector<bool> archives(files.size());
     for (std::size_t k = 0; k < files.size(); ++k) {
       archives[k] = is_archive(files[k]);
+      if (archives[k] && !train_->fault(k).empty())
+        fail(ExitCode::bad_data, "{}: {}: {}", train_->path(), files[k], train_->fault(k));
       if (is_wordnet_id(folder_of(files[k])))
-        places_[place_of(files[k])] = {true, k, train_->bytes()[k]};
+        places_[place_of(files[k])] = {true, k, train_->bytes()[k], train_->fault(k)};
     }
     train_->read(archives, [&](std::size_t file, const std::vector<std::byte>& bytes) {
-      visit_tar(train_->path() + ": " + files[file], bytes,
-                [&](const std::string& inner, std::int64_t size, const auto&) {
-                  places_[place_in(files[file], inner)] = {true, file, size};
-                });
+      visit_tar(
+          train_->path() + ": " + files[file], bytes, [&](const ListedFile& inner, const auto&) {
+            places_[place_in(files[file], inner.path)] = {true, file, inner.bytes, inner.fault};
+          });
     });
     if (places_.empty())
       fail(ExitCode::bad_data, "{}: holds no class such as n01440764.tar or n01440764/",
@@ -213,7 +216,8 @@ class ImageNet final : public Source {
     const std::vector<std::string> classes = read_labels(labels, validation_->path(), files);
     for (std::size_t k = 0; k < files.size(); ++k) {
       validation_paths_.push_back("val/" + classes[k] + "/" + name_of(files[k]));
-      places_[validation_paths_.back()] = {false, k, validation_->bytes()[k]};
+      places_[validation_paths_.back()] = {false, k, validation_->bytes()[k],
+                                           validation_->fault(k)};
     }
   }
 

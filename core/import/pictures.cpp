@@ -90,7 +90,7 @@ class Import {
   SampleShape find_shape() const {
     const std::vector<PictureLayout::Item>& items = layout_.half(Half::train);
     std::vector<bool> wanted(targets_.size());
-    wanted[items.front().file] = true;
+    wanted[items.front().file] = source_.fault(items.front().file).empty();
     for (int attempt = 0; attempt < 2; ++attempt) {
       SampleShape shape;
       std::size_t first = targets_.size();
@@ -101,7 +101,8 @@ class Import {
         shape = {channels, picture.size.height, picture.size.width};
       });
       if (shape.channels > 0) return shape;
-      for (const PictureLayout::Item& item : items) wanted[item.file] = true;
+      for (const PictureLayout::Item& item : items)
+        wanted[item.file] = source_.fault(item.file).empty();
     }
     fail(ExitCode::bad_data, "{}: no picture for training can be decoded, beginning with {}",
          source_.path(), source_.files()[items.front().file]);
@@ -111,7 +112,9 @@ class Import {
     std::vector<bool> wanted(targets_.size());
     std::size_t all = 0;
     for (std::size_t k = 0; k < targets_.size(); ++k) {
-      wanted[k] = targets_[k].index >= 0;
+      const std::string& fault = source_.fault(k);
+      wanted[k] = targets_[k].index >= 0 && fault.empty();
+      if (targets_[k].index >= 0 && !fault.empty()) bad_.push_back({source_.files()[k], fault});
       all += wanted[k] ? 1 : 0;
     }
     constexpr std::size_t ahead = 4;  // of a thread

@@ -24,11 +24,13 @@ class Folder : public Source {
  public:
   explicit Folder(const std::string& path) : Source(path), root_(path) {
     const auto options = fs::directory_options::follow_directory_symlink;
-    std::vector<std::pair<std::string, std::int64_t>> found;
+    std::vector<ListedFile> found;
     for (const auto& entry : fs::recursive_directory_iterator(root_, options)) {
+      const std::string name = entry.path().lexically_relative(root_).string();
       if (entry.is_regular_file())
-        found.emplace_back(entry.path().lexically_relative(root_).string(),
-                           static_cast<std::int64_t>(entry.file_size()));
+        found.push_back({name, static_cast<std::int64_t>(entry.file_size())});
+      else if (entry.is_symlink() && !entry.exists())
+        found.push_back({name, 0, "a link that leads nowhere"});
     }
     keep(std::move(found));
   }
@@ -58,16 +60,25 @@ class Reader {
     check(archive_read_open_memory(archive_.get(), tar.data(), tar.size()));
   }
 
-  /// Path and bytes of the next regular file; nothing behind the last one.
-  std::optional<std::pair<std::string, std::int64_t>> next() {
+  /// The next regular file or link; nothing behind the last one.
+  std::optional<ListedFile> next() {
     archive_entry* entry = nullptr;
     while (check(archive_read_next_header(archive_.get(), &entry)) != ARCHIVE_EOF) {
-      if (archive_entry_filetype(entry) != AE_IFREG) continue;
+      const bool regular = archive_entry_filetype(entry) == AE_IFREG;
+      const char* hard = archive_entry_hardlink(entry);
+      const bool link = hard != nullptr || archive_entry_filetype(entry) == AE_IFLNK;
+      if (!regular && !link) continue;
       const char* name = archive_entry_pathname(entry);
       if (name == nullptr || *name == '\0')
         fail(ExitCode::bad_data, "{}: a file in it has no name", path_);
-      return std::pair(fs::path(name).lexically_normal().string(),
-                       std::int64_t{archive_entry_size(entry)});
+      ListedFile file = {fs::path(name).lexically_normal().string(), archive_entry_size(entry)};
+      if (!regular) {
+        // tar writes a file that it was told twice as a link to itself.
+        if (hard != nullptr && fs::path(hard).lexically_normal() == file.path) continue;
+        file.bytes = 0;
+        file.fault = "a link inside the archive; pack it anew with tar -h --hard-dereference";
+      }
+      return file;
     }
     return std::nullopt;
   }
@@ -113,7 +124,7 @@ class Tar : public Source {
  public:
   explicit Tar(const std::string& path) : Source(path) {
     Reader reader(path);
-    std::vector<std::pair<std::string, std::int64_t>> found;
+    std::vector<ListedFile> found;
     while (auto file = reader.next()) found.push_back(*std::move(file));
     keep(std::move(found));
     if (const auto twice = std::ranges::adjacent_find(files_); twice != files_.end())
@@ -127,7 +138,7 @@ class Tar : public Source {
     while (left > 0) {
       const auto file = reader.next();
       if (!file) fail(ExitCode::bad_data, "{}: it changed while it was read", path_);
-      const auto number = numbers_.find(file->first);
+      const auto number = numbers_.find(file->path);
       if (number == numbers_.end() || !wanted[number->second]) continue;
       take(number->second, reader.bytes());
       --left;
@@ -142,15 +153,15 @@ class Tar : public Source {
 
 void visit_tar(const std::string& where, std::span<const std::byte> tar, const VisitFile& visit) {
   Reader reader(where, tar);
-  while (const auto file = reader.next())
-    visit(file->first, file->second, [&] { return reader.bytes(); });
+  while (const auto file = reader.next()) visit(*file, [&] { return reader.bytes(); });
 }
 
-void Source::keep(std::vector<std::pair<std::string, std::int64_t>> found) {
+void Source::keep(std::vector<ListedFile> found) {
   std::ranges::sort(found);
-  for (auto& [path, bytes] : found) {
-    files_.push_back(std::move(path));
-    bytes_.push_back(bytes);
+  for (ListedFile& file : found) {
+    files_.push_back(std::move(file.path));
+    bytes_.push_back(file.bytes);
+    faults_.push_back(std::move(file.fault));
   }
 }
 

@@ -5,16 +5,24 @@
 // Files to import, as they lie in a folder or in a tar archive, compressed or not. What they mean
 // is decided elsewhere.
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace carousel {
+
+/// A file as a folder or an archive lists it.
+struct ListedFile {
+  std::string path;
+  std::int64_t bytes = 0;
+  std::string fault = {};  // why it has no bytes to read, in words; mostly empty
+  auto operator<=>(const ListedFile&) const = default;
+};
 
 class Source {
  public:
@@ -25,30 +33,35 @@ class Source {
 
   /// As it was given to open(), for errors.
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Paths of all regular files below the folder or in the archive, sorted.
+  /// Paths of all regular files below the folder or in the archive, sorted, and of links that lead
+  /// to no bytes, so that no picture vanishes without a word.
   [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
   /// Bytes of each file, as the folder or the archive says; read() may find it otherwise.
   [[nodiscard]] const std::vector<std::int64_t>& bytes() const { return bytes_; }
 
+  /// Why a file cannot be read; empty, if nothing is known against it.
+  [[nodiscard]] const std::string& fault(std::size_t file) const { return faults_[file]; }
+
   using Take = std::function<void(std::size_t file, std::vector<std::byte> bytes)>;
-  /// Reads the files for which `wanted` is set, in the order that is cheapest, and hands each to
-  /// `take` with its number. An archive is read from its beginning every time. Throws as open().
+  /// Reads the files for which `wanted` is set, none with a fault, in the order that is cheapest,
+  /// and hands each to `take` with its number. An archive is read from its beginning every time.
+  /// Throws as open().
   virtual void read(const std::vector<bool>& wanted, const Take& take) const = 0;
 
  protected:
   explicit Source(const std::string& path) : path_(path) {}
   /// Takes what was found, in whatever order.
-  void keep(std::vector<std::pair<std::string, std::int64_t>> found);
+  void keep(std::vector<ListedFile> found);
 
   std::string path_;
   std::vector<std::string> files_;
   std::vector<std::int64_t> bytes_;
+  std::vector<std::string> faults_;
 };
 
-/// Visits the regular files of a tar archive in memory, in its order: the path of each, its bytes
-/// as its header says, and what reads them. `where` names the archive in errors, which are those of
-/// Source::open().
-using VisitFile = std::function<void(const std::string& path, std::int64_t bytes,
+/// Visits the files of a tar archive in memory, in its order, and tells what reads them. `where`
+/// names the archive in errors, which are those of Source::open().
+using VisitFile = std::function<void(const ListedFile& file,
                                      const std::function<std::vector<std::byte>()>& read)>;
 void visit_tar(const std::string& where, std::span<const std::byte> tar, const VisitFile& visit);
 

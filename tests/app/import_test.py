@@ -160,6 +160,36 @@ class Import(unittest.TestCase):
         chosen = {bytes(image) for half in ("train", "test") for image in left[f"{half}/images"]}
         self.assertEqual(len(chosen), len(good))
 
+    def test_links_are_bad_pictures(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        whole = self.imported("images", self.tree("set", files), "--test-fraction", "0.25")
+        (self.folder / "set/cat/00a.png").symlink_to("nowhere.png")
+        (self.folder / "set/words").symlink_to("nowhere")
+        (self.folder / "set/dog/alias.png").symlink_to("00.png")
+        complaint = self.refused("images", "set", "new.h5", "--test-fraction", "0.25")
+        self.assertIn("bad: cat/00a.png: a link that leads nowhere", complaint)
+        self.assertIn("set: 1 bad pictures", complaint)
+        for name in ("cat/00a.png", "words"):
+            (self.folder / "set" / name).unlink()
+        (self.folder / "set/cat/hard.png").hardlink_to(self.folder / "set/cat/00.png")
+        followed = ["-h", "--hard-dereference"]
+        for options in ([], ["-z"], followed):
+            subprocess.run(["tar", "-cf", "a.tar", *options, "--sort=name", "set"],
+                           cwd=self.folder, check=True)
+            if options != followed:
+                complaint = self.refused("images", "a.tar", "new.h5", "--test-fraction", "0.25")
+                for name in ("cat/hard.png", "dog/alias.png"):
+                    self.assertIn(f"bad: set/{name}: a link inside the archive; pack it anew with "
+                                  "tar -h --hard-dereference", complaint)
+            got = self.imported("images", "a.tar", "--test-fraction", "0.25",
+                                *([] if options == followed else ["--skip-bad"]))
+            self.assertEqual(sum(len(got[f"{half}/labels"]) for half in ("train", "test")),
+                             len(files) + 2 * (options == followed))
+        # A file that is packed twice is a link to itself, not another picture.
+        subprocess.run(["tar", "-cf", "a.tar", "cat", "dog/", "cat/00.png"], check=True,
+                       cwd=self.folder / self.tree("again", files))
+        self.equal(whole, self.imported("images", "again/a.tar", "--test-fraction", "0.25"))
+
     def test_pictures_of_several_sizes_are_kept_as_files(self):
         random = numpy.random.default_rng(5)
         drawn = {f"{half}/{name}/{k}.png":
@@ -257,6 +287,20 @@ class Import(unittest.TestCase):
         (self.folder / "twice").write_text("a.png n01440764\na.png n01514859\n")
         for labels in ("in_order", "by_name"):
             self.equal(wanted, self.imported("imagenet", "published", "--labels", labels))
+        train = self.folder / "published/ILSVRC2012_img_train.tar"
+        whole = train.read_bytes()
+        link = tarfile.TarInfo("link.png")
+        link.type, link.linkname = tarfile.SYMTYPE, "n01440764_0.JPEG"
+        (self.folder / "inner.tar").write_bytes(inner["n01440764.tar"])
+        with tarfile.open(self.folder / "inner.tar", "a") as archive:
+            archive.addfile(link)
+        linked = (self.folder / "inner.tar").read_bytes()
+        self.tar("published/ILSVRC2012_img_train.tar", {**inner, "n01440764.tar": linked})
+        self.assertIn("bad: train/n01440764/link.png: a link inside", self.refused(
+            "imagenet", "published", "new.h5", "--labels", "in_order"))
+        self.equal(wanted, self.imported("imagenet", "published", "--labels", "in_order",
+                                         "--skip-bad"))
+        train.write_bytes(whole)
         for half in ("train", "val"):
             archive = f"published/ILSVRC2012_img_{half}.tar"
             with tarfile.open(self.folder / archive) as tar:
@@ -318,6 +362,12 @@ class Import(unittest.TestCase):
             self.assertIn(f"a.tar: {name}: ", complaint)
             self.assertIn(reason, complaint)
         del files[name]
+        with tarfile.open(self.folder / self.tar("a.tar", files), "a") as archive:
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, "data_batch_1"
+            archive.addfile(link)
+        self.assertIn(f"a.tar: {name}: a link inside the archive",
+                      self.refused("cifar10", "a.tar", "new.h5"))
         self.assertIn("a.tar: data_batch_3 is missing",
                       self.refused("cifar10", self.tar("a.tar", files), "new.h5"))
 
