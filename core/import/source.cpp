@@ -80,6 +80,7 @@ class Reader {
       }
       return file;
     }
+    check_end();
     return std::nullopt;
   }
 
@@ -102,6 +103,13 @@ class Reader {
     if (archive_ == nullptr) throw std::bad_alloc();
     archive_read_support_format_tar(archive_.get());
     archive_read_support_filter_all(archive_.get());
+  }
+
+  /// Without the zeros that end an archive, it was cut between two files.
+  void check_end() {
+    const auto begin = archive_read_header_position(archive_.get());  // of what came last
+    if (archive_filter_bytes(archive_.get(), 0) <= begin)
+      fail(ExitCode::bad_data, "{}: is cut off after {} bytes; copy it again", path_, begin);
   }
 
   int check(int result) {

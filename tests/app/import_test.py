@@ -5,6 +5,7 @@
 Usage: import_test.py CAROUSEL. All files are made here; no engine is needed.
 """
 
+import gzip
 import io
 import pathlib
 import pickle
@@ -190,6 +191,22 @@ class Import(unittest.TestCase):
                        cwd=self.folder / self.tree("again", files))
         self.equal(whole, self.imported("images", "again/a.tar", "--test-fraction", "0.25"))
 
+    def test_an_archive_cut_between_files_is_refused(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        whole = (self.folder / self.tar("whole.tar", files)).read_bytes()
+        with tarfile.open(self.folder / "whole.tar") as archive:
+            begins = [entry.offset for entry in archive][1:] + [archive.offset]
+        for begin in (begins[10], begins[-1]):
+            (self.folder / "cut.tar").write_bytes(whole[:begin])
+            complaint = self.refused("images", "cut.tar", "new.h5", "--test-fraction", "0.25")
+            self.assertIn(f"cut.tar: is cut off after {begin} bytes; copy it again", complaint)
+            (self.folder / "cut.tar.gz").write_bytes(gzip.compress(whole[:begin]))
+            self.assertIn("cut.tar.gz: is cut off after", self.refused(
+                "images", "cut.tar.gz", "new.h5", "--test-fraction", "0.25"))
+        (self.folder / "cut.tar").write_bytes(whole[:begins[-1] + 1024])
+        self.equal(self.imported("images", "whole.tar", "--test-fraction", "0.25"),
+                   self.imported("images", "cut.tar", "--test-fraction", "0.25"))
+
     def test_pictures_of_several_sizes_are_kept_as_files(self):
         random = numpy.random.default_rng(5)
         drawn = {f"{half}/{name}/{k}.png":
@@ -289,6 +306,12 @@ class Import(unittest.TestCase):
             self.equal(wanted, self.imported("imagenet", "published", "--labels", labels))
         train = self.folder / "published/ILSVRC2012_img_train.tar"
         whole = train.read_bytes()
+        for path, data in inner.items():
+            with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+                cut = archive.getmembers()[1].offset
+            self.tar("published/ILSVRC2012_img_train.tar", {path: data[:cut]})
+            self.assertIn(f"_train.tar: {path}: is cut off after {cut} bytes", self.refused(
+                "imagenet", "published", "new.h5", "--labels", "in_order"))
         link = tarfile.TarInfo("link.png")
         link.type, link.linkname = tarfile.SYMTYPE, "n01440764_0.JPEG"
         (self.folder / "inner.tar").write_bytes(inner["n01440764.tar"])
