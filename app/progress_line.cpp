@@ -24,13 +24,22 @@ double ProgressLine::seconds() const {
 void ProgressLine::show(std::size_t done, std::size_t all) {
   using std::chrono::milliseconds;
   const Clock::time_point now = Clock::now();
+  if (!counts_ || done < last_) {
+    counted_from_ = now;
+    first_ = done;
+    counts_ = true;
+  }
+  last_ = done;
   if (now - shown_ < (style_.live ? milliseconds(100) : milliseconds(5000))) return;
   shown_ = now;
-  const double rate = static_cast<double>(done) / seconds();
   const auto percent = 100.0 * static_cast<double>(done) / static_cast<double>(all);
-  const double left = static_cast<double>(all - done) / rate;
-  const std::string text = fmt::format("{}  {:3.0f}%  {} of {} {}  {:.0f}/s  {:.0f} s left", what_,
-                                       percent, done, all, unit_, rate, left);
+  std::string text = fmt::format("{}  {:3.0f}%  {} of {} {}", what_, percent, done, all, unit_);
+  const std::chrono::duration<double> counted = now - counted_from_;
+  if (counted >= std::chrono::seconds(1) && done > first_) {
+    const double rate = static_cast<double>(done - first_) / counted.count();
+    const double left = static_cast<double>(all - done) / rate;
+    text += fmt::format("  {:.0f}/s  {:.0f} s left", rate, left);
+  }
   fmt::print(stderr, "{}{}{}", style_.live ? "\r" : "", text, style_.live ? "\033[K" : "\n");
   std::fflush(stderr);
   line_open_ = style_.live;

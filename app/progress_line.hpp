@@ -21,7 +21,8 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine();
 
-  /// Shows it, or leaves it out if the last time is not long ago.
+  /// Shows it, or leaves it out if the last time is not long ago. Rate and time left are those
+  /// since the first call, or since `done` fell, and come once they can be told.
   void show(std::size_t done, std::size_t all);
   [[nodiscard]] double seconds() const;
 
@@ -33,6 +34,10 @@ class ProgressLine {
   TerminalStyle style_;
   Clock::time_point begun_ = Clock::now();
   Clock::time_point shown_ = begun_;
+  Clock::time_point counted_from_ = begun_;  // when the count was first_
+  std::size_t first_ = 0;
+  std::size_t last_ = 0;
+  bool counts_ = false;
   bool line_open_ = false;
 };
 

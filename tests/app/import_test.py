@@ -7,8 +7,10 @@ Usage: import_test.py CAROUSEL. All files are made here; no engine is needed.
 
 import gzip
 import io
+import os
 import pathlib
 import pickle
+import pty
 import shutil
 import subprocess
 import sys
@@ -237,6 +239,23 @@ class Import(unittest.TestCase):
         got = self.imported("images", self.tree("one", one), "--test-fraction", "0.5", "--keep",
                             "files")
         self.assertEqual(got["train/images"].ndim, 1)
+
+    def test_progress_tells_no_rate_at_once(self):
+        # An archive that takes a while to be listed, before its few pictures are read.
+        files = {"a/words": bytes(1 << 27)} | {path: png(pixels)
+                                         for path, pixels in pictures().items()}
+        self.tar("slow.tar.gz", files, "w:gz")
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([CAROUSEL, "import", "images", "slow.tar.gz", "a.h5",
+                               "--test-fraction", "0.25"], cwd=self.folder, stderr=theirs,
+                              stdout=subprocess.DEVNULL,
+                              env={**os.environ, "TERM": "xterm"}) as process:
+            self.assertEqual(process.wait(60), 0)
+        os.close(theirs)
+        shown = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+        self.assertIn("1 of 24 images", shown)
+        self.assertNotRegex(shown, "1 of 24 images.*left")
 
     def test_classes_of_a_list(self):
         files = {path: png(pixels) for path, pixels in pictures().items()}
