@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "app/provenance.hpp"
+#include "app/state_files.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
@@ -128,16 +129,7 @@ void RunObserver::on_update(int, std::int64_t, int stage, const real* theta, std
 }
 
 std::string RunObserver::audited_name(StatePart part, int state, const ParameterSpec& spec) const {
-  switch (part) {
-    case StatePart::previous:
-      return "previous/" + spec.name;
-    case StatePart::optimizer:
-      return fmt::format("optimizer/{}/{}",
-                         optimizer_states(config_.train.optimizer)[static_cast<std::size_t>(state)],
-                         spec.name);
-    default:
-      return "parameters/" + spec.name;
-  }
+  return group_of(part, state, config_.train.optimizer) + spec.name;
 }
 
 void RunObserver::audit_state(const StatePiece& piece) {

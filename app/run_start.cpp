@@ -152,6 +152,7 @@ RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uin
         "{}: this run diverged after {} steps and would do so again; {}, or begin another one from "
         "a checkpoint of it: run.resume=PATH",
         folder.string(), status->step, divergence_advice);
+  const bool was_done = status && status->state == RunState::done;
   const std::optional<Checkpoint> newest = newest_of(folder);
   if (!newest) {
     check_run_folder(folder, true);
@@ -160,7 +161,7 @@ RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uin
            "{}: this run began with a checkpoint of another one and has none of its own yet; begin "
            "it again: run.resume=PATH --overwrite",
            folder.string());
-    if (status && status->state == RunState::done) {
+    if (was_done) {
       const TrainingOrder order{samples, config.parallel.micro_batches,
                                 config.train.micro_batch_size};
       start.step = status->step;
@@ -170,7 +171,7 @@ RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uin
     // What is there may still be of use to somebody.
     const bool damaged =
         fs::is_directory(folder / "checkpoints", unknown) && !checkpoints_of(folder).empty();
-    if (damaged || (status && status->state == RunState::done))
+    if (damaged || was_done)
       fail(damaged ? ExitCode::bad_data : ExitCode::usage,
            "{}: has {} to go on from; to begin the run again, pass --overwrite, which deletes it",
            folder.string(), damaged ? "no whole checkpoint" : "no checkpoint");
@@ -181,7 +182,7 @@ RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uin
   check_same_training(config, *newest, data);
   start.checkpoint = newest->path();
   start.step = newest->place().step;
-  go_on(start, config, samples, *newest, status && status->state == RunState::done);
+  go_on(start, config, samples, *newest, was_done);
   return start;
 }
 

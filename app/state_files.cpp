@@ -18,7 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The group of a checkpoint that has a tensor.
+/// Nobody can go on from numbers that are not finite, and no checkpoint of them is written.
+void check_finite(const StatePiece& piece, std::int64_t steps) {
+  if (!std::ranges::all_of(piece.values, [](real value) { return std::isfinite(value); }))
+    fail(ExitCode::diverged, "{} has numbers that are not finite after step {}; {}",
+         piece.spec.name, steps - 1, divergence_advice);
+}
+
+}  // namespace
+
 std::string group_of(StatePart part, int state, const OptimizerConfig& optimizer) {
   switch (part) {
     case StatePart::parameters:
@@ -32,15 +40,6 @@ std::string group_of(StatePart part, int state, const OptimizerConfig& optimizer
   }
   fail(ExitCode::internal, "no such part of a checkpoint");
 }
-
-/// Nobody can go on from numbers that are not finite, and no checkpoint of them is written.
-void check_finite(const StatePiece& piece, std::int64_t steps) {
-  if (!std::ranges::all_of(piece.values, [](real value) { return std::isfinite(value); }))
-    fail(ExitCode::diverged, "{} has numbers that are not finite after step {}; {}",
-         piece.spec.name, steps - 1, divergence_advice);
-}
-
-}  // namespace
 
 void save_checkpoint(const RunConfig& config, const PreparedRun& run, std::uint64_t data,
                      const Ranks& ranks, const Trainer& trainer) {

@@ -16,6 +16,9 @@ namespace carousel {
 inline constexpr const char* divergence_advice =
     "lower train.optimizer.learning_rate or look at the data";
 
+/// The group that has a tensor, in a checkpoint and in /audit of a run: "/optimizer/momentum/".
+[[nodiscard]] std::string group_of(StatePart part, int state, const OptimizerConfig& optimizer);
+
 /// What all devices have learned becomes the newest checkpoint: each writes what it owns.
 /// Collective.
 void save_checkpoint(const RunConfig& config, const PreparedRun& run, std::uint64_t data,

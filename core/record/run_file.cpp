@@ -59,7 +59,7 @@ void append_rows_of(hdf5::RowFile& file, const RankSegment& segment) {
   for (const StageReceipts& receipts : segment.receipts)
     file.append<std::uint64_t>(fmt::format("/receipts/{}", receipts.stage), receipts.digests);
   for (const AuditedTensor& tensor : segment.audit)
-    file.append<real>("/audit/" + tensor.name, tensor.values,
+    file.append<real>("/audit" + tensor.name, tensor.values,
                       {tensor.shape.begin(), tensor.shape.end()});
   const AuditedSamples& samples = segment.samples;
   if (!samples.samples.empty())
@@ -149,7 +149,7 @@ void RunFile::write_rest(hdf5::File& file) const {
     const std::string receipts = fmt::format("/receipts/{}", s);
     file.link(receipts, owner, receipts);
     for (const std::string& tensor : stages_[s].audited)
-      file.link("/audit/" + tensor, owner, "/audit/" + tensor);
+      file.link("/audit" + tensor, owner, "/audit" + tensor);
     audited = audited || !stages_[s].audited.empty();
   }
   if (audited) file.link("/audit/samples", name(0), "/audit/samples");

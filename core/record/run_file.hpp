@@ -106,7 +106,7 @@ struct StageReceipts {
 /// Values of one audited tensor, one row per recorded step; of what a part of a run goes on from
 /// beside parameters, the first row alone.
 struct AuditedTensor {
-  std::string name;  // "parameters/P", "previous/P", "optimizer/momentum/P"
+  std::string name;  // in /audit: "/parameters/P", "/previous/P", "/optimizer/momentum/P"
   std::vector<std::int64_t> shape;
   std::span<const real> values;  // [rows, shape]
 };

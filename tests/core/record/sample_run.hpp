@@ -61,7 +61,7 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
   create_run_folder(folder, false);
   RunFile run(folder, {sample_info()}, sample_history());
   run.write_plan(sample_plan());
-  run.link(2, std::vector<StageOwner>{{1, {"parameters/0.weight"}}, {0, {}}});
+  run.link(2, std::vector<StageOwner>{{1, {"/parameters/0.weight"}}, {0, {}}});
   RankFile first(folder, 0, {sample_info()}), second(folder, 1, {sample_info()});
   MetricsLog log(folder);
   for (int t = 0; t < steps_made; ++t) {
@@ -80,7 +80,7 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
     const std::vector<std::uint64_t> digest1{t == 0 ? 200 : receipt};
     const std::vector<StageReceipts> kept_first{{1, digest1}}, kept_second{{0, digest0}};
     const std::vector<real> values{real(t), 1, 2, 3, 4, 5};
-    const std::vector<AuditedTensor> audit{{"parameters/0.weight", {2, 3}, values}};
+    const std::vector<AuditedTensor> audit{{"/parameters/0.weight", {2, 3}, values}};
     MeasuredRecord measured{.messages_sent = 3 * (t + 1),
                             .bytes_sent = 300 * (t + 1),
                             .first_step_seconds = 0.5,
