@@ -50,7 +50,7 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
 void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, const NodeUse& node) {
   exec_ = exec;
   trainer_ = &trainer;
-  const PartInfo part{provenance(config_), machine_of(node), start_.part};
+  const PartInfo part{provenance(config_), machine_of(node), start_.part, this_job()};
   const std::filesystem::path folder(config_.run.output);
   for (int device : devices_) rank_files_.try_emplace(device, folder, device, part);
   // A segment is at most an epoch; what is told of one must not take from the heap.
@@ -230,6 +230,7 @@ void RunObserver::append_samples(std::vector<std::int64_t>& samples) {
 
 void RunObserver::publish() {
   if (failed_) throw *failed_;
+  if (run_file_) status_.check_ours();
   for (auto& [device, file] : rank_files_) file.publish();
   if (!run_file_) return;
   run_file_->publish();

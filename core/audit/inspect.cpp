@@ -56,6 +56,7 @@ void tell_parts(std::string& text, const RunSummary& run) {
                           part.plan->devices == 1 ? "" : "s");
     fact += fmt::format("{}; Carousel {} ({}), {}", part.machine, part.info.program_version,
                         part.info.git_hash, part.info.start_time);
+    if (!part.job.id.empty()) fact += "; job " + to_string(part.job);
     line(text, part.number == 0 ? "parts" : "", "{}", fact);
   };
   if (run.earlier.empty()) return;
@@ -132,7 +133,8 @@ std::string tell_state(const RunStatus& status) {
     case Life::unknown:
       break;
   }
-  return fmt::format("running on {}, {} steps done at {}", status.host, status.step,
+  const std::string job = status.job.id.empty() ? "" : " in job " + status.job.id;
+  return fmt::format("running on {}{}, {} steps done at {}", status.host, job, status.step,
                      status.updated);
 }
 
@@ -155,6 +157,7 @@ std::string inspect_run(const std::string& path) {
   tell_data_wait(text, run);
   if (!run.measured.empty()) tell_memory(text, run);
   if (!run.machine.empty()) line(text, "machine", "{}", run.machine);
+  if (!run.job.id.empty()) line(text, "job", "{}", to_string(run.job));
   tell_info(text, run.info);
   return text;
 }

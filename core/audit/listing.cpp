@@ -39,6 +39,8 @@ Json to_json(const RunStatus& status) {
           {"cause", status.cause},
           {"step", status.step},
           {"host", status.host},
+          {"job", status.job.id},
+          {"restarts", status.job.restarts},
           {"updated", status.updated}};
 }
 
@@ -63,6 +65,8 @@ Json to_json(const RunPart& part) {
           {"position", part.part.position},
           {"seconds", part.part.seconds},
           {"machine", part.machine},
+          {"job", part.job.id},
+          {"restarts", part.job.restarts},
           {"info", to_json(part.info)},
           {"plan", part.plan ? to_json(*part.plan) : Json()}};
 }

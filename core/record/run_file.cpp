@@ -71,6 +71,8 @@ void append_rows_of(hdf5::RowFile& file, const RankSegment& segment) {
 void write_part(hdf5::File& file, const FileFormat& format, const PartInfo& part) {
   write_info(file, format, part.info);
   file.set("/info", "machine", part.machine);
+  file.set("/info", "job", part.job.id);
+  file.set("/info", "restarts", std::int64_t{part.job.restarts});
   file.set("/info", "part", std::int64_t{part.number});
 }
 

@@ -20,6 +20,7 @@
 #include "core/base/hdf5.hpp"
 #include "core/base/real.hpp"
 #include "core/base/row_file.hpp"
+#include "core/record/batch_job.hpp"
 #include "core/record/plan_record.hpp"
 #include "core/train/records.hpp"
 
@@ -62,6 +63,7 @@ struct PartInfo {
   RunInfo info;
   std::string machine = {};  // "nid001, AMD EPYC 9654, 64 threads"
   int number = 0;            // of the run's parts
+  BatchJob job = {};
 };
 
 /// Who keeps a stage: its device writes the receipts and, with audit, these tensors.

@@ -125,9 +125,11 @@ std::string writer_of(const fs::path& folder) {
   try {
     const RunStatus status = read_status(folder);
     if (status.state != RunState::running) return "";
-    if (life_of(status) == Life::alive) return fmt::format("process {} is", status.process);
-    const bool elsewhere = !status.host.empty() && status.host != host_name();
-    return elsewhere ? fmt::format("process {} on {} may be", status.process, status.host) : "";
+    const Life life = life_of(status);
+    if (life == Life::alive) return fmt::format("process {} is", status.process);
+    if (life == Life::gone || status.host.empty() || status.host == host_name()) return "";
+    const std::string job = status.job.id.empty() ? "" : " in job " + status.job.id;
+    return fmt::format("process {} on {}{} may be", status.process, status.host, job);
   } catch (const Error&) {
     return "";  // a damaged status speaks for nobody
   }
@@ -138,6 +140,7 @@ void sign(RunStatus& status) {
   status.host = host_name();
   status.process = getpid();
   status.process_start = start_of(status.process);
+  status.job = this_job();
 }
 
 /// Who wrote a status, at whatever time; writer_of() says for people who still may.
@@ -175,6 +178,8 @@ std::string status_text(RunStatus status) {
                                     {"host", status.host},
                                     {"process", status.process},
                                     {"process_start", status.process_start},
+                                    {"job", status.job.id},
+                                    {"restarts", status.job.restarts},
                                     {"updated", status.updated}};
   // A cause may quote any bytes of a user's file.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -438,6 +443,15 @@ bool StatusFile::is_of(const std::string& process) const {
   }
 }
 
+void StatusFile::check_ours() const {
+  const std::lock_guard lock(mutex_);
+  if (is_taken(folder_, process_))
+    fail(ExitCode::usage,
+         "{}: status.json is of another process now, which has taken this run folder; this one "
+         "ends and leaves the folder to it",
+         folder_.string());
+}
+
 std::string this_process() {
   RunStatus status;
   sign(status);
@@ -456,7 +470,8 @@ RunStatus read_status(const fs::path& folder) {
                      .host = json.value("host", ""),
                      .process = json.value("process", std::int64_t{0}),
                      .process_start = json.value("process_start", std::int64_t{0}),
-                     .updated = json.value("updated", "")};
+                     .updated = json.value("updated", ""),
+                     .job = {json.value("job", ""), json.value("restarts", 0)}};
     for (const RunState state : {RunState::running, RunState::done, RunState::stopped,
                                  RunState::failed, RunState::diverged}) {
       if (json.at("state") == to_string(state)) status.state = state;
@@ -468,7 +483,8 @@ RunStatus read_status(const fs::path& folder) {
 }
 
 Life life_of(const RunStatus& status) {
-  if (status.host != host_name() || status.process <= 0) return Life::unknown;
+  if (status.host != host_name() || status.process <= 0)
+    return status.job.is_before(this_job()) ? Life::gone : Life::unknown;
   const bool exists = kill(static_cast<pid_t>(status.process), 0) == 0 || errno == EPERM;
   const std::int64_t start = start_of(status.process);
   const bool other = status.process_start != 0 && start != 0 && start != status.process_start;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/descriptor.hpp"
+#include "core/record/batch_job.hpp"
 #include "core/train/records.hpp"
 
 namespace carousel {
@@ -67,6 +68,7 @@ struct RunStatus {
   std::int64_t process = 0;
   std::int64_t process_start = 0;  // tells it from a later one of that number; 0: not known
   std::string updated = {};        // UTC
+  BatchJob job = {};
 };
 
 /// What tells this process from others, as the status of a run does.
@@ -87,10 +89,13 @@ class StatusFile {
   void expect(std::string process);
   /// Whether a process, as this_process() gives it, has written the file.
   [[nodiscard]] bool is_of(const std::string& process) const;
+  /// Error(usage) if another process has taken the folder: this job may have been started anew
+  /// while the controller could not reach this node.
+  void check_ours() const;
 
  private:
   std::filesystem::path folder_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::string process_;  // empty: any
   bool closed_ = false;
 };
@@ -98,7 +103,8 @@ class StatusFile {
 [[nodiscard]] RunStatus read_status(const std::filesystem::path& folder);
 
 /// Whether the process of a run whose status is `running` still exists. A killed process cannot
-/// change its status, and nothing is known about processes on other hosts.
+/// change its status, and nothing is known about processes on other hosts, but for those of this
+/// job before it was queued again.
 enum class Life : std::uint8_t { alive, gone, unknown };
 [[nodiscard]] Life life_of(const RunStatus& status);
 

@@ -123,6 +123,8 @@ std::vector<PartRecord> read_parts(const hdf5::File& file) {
 void read_part_info(const hdf5::File& file, const FileFormat& format, RunPart& part) {
   part.info = read_info(file, format);
   if (file.has("/info", "machine")) part.machine = file.string("/info", "machine");
+  if (file.has("/info", "job"))
+    part.job = {file.string("/info", "job"), static_cast<int>(file.integer("/info", "restarts"))};
   if (file.contains("/plan")) part.plan = read_plan(file);
 }
 

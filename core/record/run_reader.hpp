@@ -23,7 +23,8 @@ struct RunPart {
   PartRecord part;
   int number = 0;
   RunInfo info;
-  std::string machine;  // of rank 0; files of earlier versions do not tell
+  std::string machine;  // of rank 0; files of earlier versions do not tell, nor of the job
+  BatchJob job;
   std::optional<PlanRecord> plan;
   std::vector<std::string> missing;                  // files of ranks that are not there
   std::vector<MeasuredRecord> measured;              // [rank], unless one of them has none

@@ -14,9 +14,12 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "tests/core/record/sample_run.hpp"
@@ -261,6 +264,72 @@ TEST(RunFolder, AProcessOfTheSameNumberIsNotThatOfTheRun) {
   EXPECT_EQ(life_of(status), Life::gone);
   status.process_start = 0;  // of a file that does not say
   EXPECT_EQ(life_of(status), Life::alive);
+}
+
+/// Sets variables of the environment, and takes them away again.
+class Variables {
+ public:
+  using Variable = std::pair<const char*, const char*>;
+  Variables(std::initializer_list<Variable> values) : values_(values) {
+    for (const auto& [name, value] : values_) ::setenv(name, value, 1);
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+  ~Variables() {
+    for (const auto& [name, value] : values_) ::unsetenv(name);
+  }
+
+ private:
+  std::vector<Variable> values_;
+};
+
+TEST(RunFolder, AJobThatIsStartedAnewLeavesNoProcessElsewhere) {
+  const TemporaryFolder temporary;
+  RunStatus status;
+  {
+    const Variables job{{"SLURM_JOB_ID", "1234"}};
+    StatusFile(temporary.path()).write({});
+    status = read_status(temporary.path());
+    EXPECT_EQ(status.job.id, "1234");
+    status.host += "x";
+    EXPECT_EQ(life_of(status), Life::unknown);  // it is of this very start
+  }
+  EXPECT_EQ(life_of(status), Life::unknown);
+  {
+    const Variables job{{"SLURM_JOB_ID", "1235"}, {"SLURM_RESTART_COUNT", "1"}};
+    EXPECT_EQ(life_of(status), Life::unknown);
+  }
+  const Variables job{{"SLURM_JOB_ID", "1234"}, {"SLURM_RESTART_COUNT", "1"}};
+  EXPECT_EQ(life_of(status), Life::gone);
+  // What can be asked is believed: Slurm may have lost a node whose processes live.
+  EXPECT_EQ(life_of(read_status(temporary.path())), Life::alive);
+}
+
+TEST(RunFolder, TasksOfAnArrayAreJobsOfTheirOwn) {
+  const Variables job{{"SLURM_JOB_ID", "1236"},
+                      {"SLURM_ARRAY_JOB_ID", "1230"},
+                      {"SLURM_ARRAY_TASK_ID", "6"},
+                      {"SLURM_RESTART_COUNT", "2"}};
+  EXPECT_EQ(this_job().id, "1230_6");
+  EXPECT_EQ(to_string(this_job()), "1230_6, restart 2");
+}
+
+TEST(RunFolder, WhoeverLostItToAnotherProcessIsTold) {
+  const TemporaryFolder temporary;
+  StatusFile status(temporary.path());
+  status.expect(this_process());
+  status.check_ours();  // no file, no other
+  status.write({});
+  status.check_ours();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    fs::remove(temporary / "status.json");
+    StatusFile(temporary.path()).write({});
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_THAT(failure(ExitCode::usage, [&] { status.check_ours(); }),
+              HasSubstr("has taken this run folder"));
 }
 
 TEST(RunFolder, AProcessThatHasEndedWritesNoMore) {
