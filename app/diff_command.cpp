@@ -10,6 +10,7 @@
 #include <string>
 
 #include "app/commands.hpp"
+#include "app/run_keys.hpp"
 #include "core/audit/receipts.hpp"
 #include "core/base/check.hpp"
 
@@ -20,20 +21,10 @@ void add(std::string& report, const std::string& what, const std::string& a, con
   if (a != b) report += fmt::format("  {:<28}  {}  |  {}\n", what, a, b);
 }
 
-std::map<std::string, std::string> deck_of(const RunSummary& run) {
-  std::map<std::string, std::string> keys;
-  const Deck deck = as_bad_data([&] { return parse_deck(run.info.deck, run.file + ", deck", {}); });
-  for (const DeckEntry& entry : deck.entries) keys[entry.key] = to_toml(entry.value);
-  // Names change no number.
-  keys.erase("run.name");
-  keys.erase("run.output");
-  return keys;
-}
-
 /// Keys of the decks, in the order of their names; "-" for a key that has no effect in that run.
 void add_decks(std::string& report, const RunSummary& a, const RunSummary& b) {
-  const std::map<std::string, std::string> of_a = deck_of(a);
-  const std::map<std::string, std::string> of_b = deck_of(b);
+  const std::map<std::string, std::string> of_a = keys_of(a);
+  const std::map<std::string, std::string> of_b = keys_of(b);
   std::map<std::string, std::string> all = of_a;
   all.insert(of_b.begin(), of_b.end());
   const auto value = [](const std::map<std::string, std::string>& keys, const std::string& key) {

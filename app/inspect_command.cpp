@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "app/commands.hpp"
+#include "app/run_keys.hpp"
 #include "core/audit/inspect.hpp"
 #include "core/audit/listing.hpp"
 #include "core/base/check.hpp"
@@ -18,7 +19,7 @@ void inspect_command(const InspectArguments& arguments) {
       fail(ExitCode::usage, "inspect --csv: give one run, not {}", paths.size());
     fmt::print("{}", listed_as_csv(paths.front(), arguments.csv));
   } else {
-    fmt::print("{}", paths.size() == 1 ? inspect(paths.front()) : compare_runs(paths));
+    fmt::print("{}", paths.size() == 1 ? inspect(paths.front()) : compare_runs(paths, keys_of));
   }
 }
 

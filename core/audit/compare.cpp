@@ -3,7 +3,11 @@
 
 // The table that sets runs side by side; declared in inspect.hpp.
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "core/audit/inspect.hpp"
@@ -23,6 +27,12 @@ class Table {
     for (std::size_t k = 0; k < cells.size(); ++k)
       widths_[k] = std::max(widths_[k], cells[k].size());
     rows_.push_back(std::move(cells));
+  }
+
+  [[nodiscard]] std::size_t width() const {
+    std::size_t sum = widths_.empty() ? 0 : 2 * (widths_.size() - 1);
+    for (const std::size_t width : widths_) sum += width;
+    return sum;
   }
 
   [[nodiscard]] std::string text() const {
@@ -106,9 +116,65 @@ std::string same_bits(const std::vector<RunSummary>& runs, std::size_t k) {
   return "-";
 }
 
+/// A key in which decks of runs differ.
+struct DifferingKey {
+  std::string key;
+  std::vector<std::string> values;  // [run]
+};
+
+std::vector<DifferingKey> differing_keys(const std::vector<RunSummary>& runs,
+                                         const KeysOfRun& keys_of) {
+  std::vector<std::map<std::string, std::string>> decks;
+  std::set<std::string> all;
+  for (const RunSummary& run : runs) {
+    decks.push_back(keys_of(run));
+    for (const auto& [key, value] : decks.back()) all.insert(key);
+  }
+  std::vector<DifferingKey> differing;
+  for (const std::string& key : all) {
+    std::vector<std::string> values;
+    for (const auto& deck : decks) values.push_back(deck.contains(key) ? deck.at(key) : "-");
+    if (std::ranges::any_of(values, [&](const std::string& v) { return v != values.front(); }))
+      differing.push_back({key, std::move(values)});
+  }
+  return differing;
+}
+
+std::string state_of(const RunSummary& run) {
+  if (!run.status) return "?";
+  const bool lost = run.status->state == RunState::running && life_of(*run.status) == Life::gone;
+  return lost ? "killed" : to_string(run.status->state);
+}
+
+/// A line per run, with as many differing keys as there is room for; the rest are named below.
+std::string list_runs(const std::vector<RunSummary>& runs, std::vector<DifferingKey> differing) {
+  std::vector<std::string> omitted;
+  while (true) {
+    Table table;
+    std::vector<std::string> titles = {"state", "steps", "test accuracy"};
+    for (const DifferingKey& key : differing)
+      titles.push_back(key.key.substr(key.key.rfind('.') + 1));
+    table.row("", titles);
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      std::vector<std::string> row = {state_of(runs[k]), fmt::format("{}", runs[k].steps),
+                                      accuracy_of(runs[k])};
+      for (const DifferingKey& key : differing) row.push_back(key.values[k]);
+      table.row(short_name(runs[k].folder), std::move(row));
+    }
+    if (table.width() <= 80 || differing.empty()) {
+      std::string text = table.text();
+      if (!omitted.empty())
+        text += fmt::format("They also differ in {}.\n", fmt::join(omitted, ", "));
+      return text;
+    }
+    omitted.insert(omitted.begin(), differing.back().key);
+    differing.pop_back();
+  }
+}
+
 }  // namespace
 
-std::string compare_runs(std::span<const std::string> paths) {
+std::string compare_runs(std::span<const std::string> paths, const KeysOfRun& keys_of) {
   std::vector<RunSummary> runs;
   for (const std::string& path : paths) runs.push_back(read_run(path));
   const auto category = Category::activations;
@@ -150,7 +216,8 @@ std::string compare_runs(std::span<const std::string> paths) {
               }));
   }
   table.row("same bits after every update", bits);
-  std::string text = table.text();
+  std::string text =
+      table.width() > 80 ? list_runs(runs, differing_keys(runs, keys_of)) : table.text();
   for (const RunSummary& run : runs) {
     if (!run.missing.empty())
       text += fmt::format("{}: {}; copy the whole folder\n", run.folder, missing_files(run));

@@ -45,6 +45,8 @@ TEST(Inspect, TellsAboutARun) {
   }
 }
 
+const KeysOfRun no_keys = [](const RunSummary&) { return std::map<std::string, std::string>(); };
+
 TEST(Inspect, TellsWhatIsMissing) {
   const TemporaryFolder folder;
   testing::write_sample_run(folder / "one", 7);
@@ -53,7 +55,7 @@ TEST(Inspect, TellsWhatIsMissing) {
   EXPECT_THAT(inspect(folder / "one"), AllOf(ContainsRegex("incomplete +ranks/0001.h5 is missing"),
                                              Not(HasSubstr("peak bytes"))));
   const std::vector<std::string> paths{folder / "one", folder / "two"};
-  EXPECT_THAT(compare_runs(paths),
+  EXPECT_THAT(compare_runs(paths, no_keys),
               AllOf(HasSubstr("one: ranks/0001.h5 is missing"), ContainsRegex("measured +[?] +4.0"),
                     ContainsRegex("messages sent per step +[?] +6.0"),
                     ContainsRegex("same bits after every update +- +-")));
@@ -64,8 +66,9 @@ TEST(CompareRuns, RunsWithoutAStepHaveNoBits) {
   testing::write_sample_run(folder / "one", 7, 0);
   testing::write_sample_run(folder / "two", 7, 0);
   const std::vector<std::string> paths{folder / "one", folder / "two"};
-  EXPECT_THAT(compare_runs(paths), AllOf(ContainsRegex("same bits after every update +- +-"),
-                                         ContainsRegex("messages sent per step +- +-")));
+  EXPECT_THAT(compare_runs(paths, no_keys),
+              AllOf(ContainsRegex("same bits after every update +- +-"),
+                    ContainsRegex("messages sent per step +- +-")));
 }
 
 TEST(Inspect, TellsWhyARunEnded) {
@@ -116,7 +119,7 @@ TEST(CompareRuns, SetsRunsSideBySide) {
   testing::write_sample_run(folder / "two", 7);
   testing::write_sample_run(folder / "three", 8);
   const std::vector<std::string> paths{folder / "one", folder / "two", folder / "three/"};
-  const std::string text = compare_runs(paths);
+  const std::string text = compare_runs(paths, no_keys);
   EXPECT_THAT(text,
               AllOf(ContainsRegex(" one +two +three"), ContainsRegex("rule +cdp-v2 +cdp-v2"),
                     ContainsRegex("test accuracy +0.8750"), ContainsRegex("measured +4.0 KiB"),
@@ -127,12 +130,32 @@ TEST(CompareRuns, SetsRunsSideBySide) {
                     ContainsRegex("- +yes, as one +no: step 1 stage 1")));
 }
 
+TEST(CompareRuns, ManyRunsHaveALineEach) {
+  const TemporaryFolder folder;
+  std::vector<std::string> paths;
+  for (int k = 0; k < 8; ++k) {
+    paths.push_back(folder / fmt::format("{:03}", k));
+    testing::write_sample_run(paths.back(), 7);
+  }
+  const KeysOfRun keys_of = [](const RunSummary& run) {
+    return std::map<std::string, std::string>{
+        {"run.seed", "7"},
+        {"train.optimizer.learning_rate", "0." + run.folder.substr(run.folder.size() - 3)},
+        {"train.start", std::string(60, run.folder.back())}};
+  };
+  const std::string text = compare_runs(paths, keys_of);
+  EXPECT_THAT(text, AllOf(ContainsRegex("state +steps +test accuracy +learning_rate\n"),
+                          ContainsRegex("003 +done +2 +0.8750 +0.003\n"), Not(HasSubstr("seed")),
+                          HasSubstr("They also differ in train.start.\n")));
+  expect_80_columns(text);
+}
+
 TEST(CompareRuns, RunsOfOtherLengthAreTheSameAsFarAsBothWent) {
   const TemporaryFolder folder;
   testing::write_sample_run(folder / "one", 7);
   testing::write_sample_run(folder / "two", 7, 1);
   const std::vector<std::string> paths{folder / "one", folder / "two"};
-  EXPECT_THAT(compare_runs(paths), ContainsRegex("- +same for 1 steps"));
+  EXPECT_THAT(compare_runs(paths, no_keys), ContainsRegex("- +same for 1 steps"));
 }
 
 TEST(UnsignedNan, HasNoSign) {
