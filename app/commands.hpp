@@ -42,6 +42,8 @@ struct PlanArguments {
   std::string svg;         // file to draw it into
   std::string sweep;       // section.key=value,value,...
   std::string measured;    // run folder
+  bool devices = false;    // print how many ranks to start, and nothing else
+  std::string key;         // print its value, and nothing else
 };
 
 /// Prints what a deck would run, or the alternatives to it.

@@ -208,6 +208,10 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->excludes(json)
       ->excludes("--svg")
       ->excludes("--sweep");
+  plan->add_flag("--devices", line.plan.devices, "Print nothing but the number of ranks to start");
+  plan->add_option("--get", line.plan.key, "Print nothing but the value of a key")
+      ->type_name("KEY")
+      ->check(not_empty);
   add_deck_help(plan);
 
   CLI::App* eval = app.add_subcommand("eval", "Evaluate a checkpoint on a test set");

@@ -6,9 +6,11 @@
 #include <span>
 
 #include "app/commands.hpp"
+#include "app/nearest.hpp"
 #include "app/plan_text.hpp"
 #include "app/provenance.hpp"
 #include "app/requested_run.hpp"
+#include "app/schema.hpp"
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
 #include "core/data/dataset.hpp"
@@ -18,6 +20,7 @@
 #include "core/forecast/estimate.hpp"
 #include "core/forecast/measured_costs.hpp"
 #include "core/plan/costs.hpp"
+#include "core/plan/placements/traits.hpp"
 #include "core/record/plan_record.hpp"
 #include "core/record/profile.hpp"
 #include "core/record/run_reader.hpp"
@@ -203,9 +206,35 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of, bool laye
              costs.seconds->step, costs.seconds->exposed());
 }
 
+/// For scripts: a number or words without quotes, nothing for a key without a value.
+void print_value(const RunConfig& config, const std::string& key) {
+  const KeySpec* spec = find_key(key);
+  if (spec == nullptr)
+    fail(ExitCode::usage, "--get: unknown key {}{}; `carousel help deck` lists all keys",
+         in_quotes(key), did_you_mean(key, key_names()));
+  if (!config.deck.has(key)) return fmt::print("\n");
+  const DeckValue value = spec->member.read(config);
+  const auto* text = std::get_if<std::string>(&value.data);
+  fmt::print("{}\n", text != nullptr ? *text : to_toml(value));
+}
+
+/// What a script asks for: one line.
+void print_one(const PlanArguments& arguments) {
+  if ((arguments.devices && !arguments.key.empty()) || arguments.compare || arguments.advise ||
+      arguments.json || arguments.layers || !arguments.svg.empty() || !arguments.sweep.empty() ||
+      !arguments.measured.empty())
+    fail(ExitCode::usage, "plan {}: goes with no other option",
+         arguments.devices ? "--devices" : "--get");
+  const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
+  if (!arguments.key.empty()) return print_value(config, arguments.key);
+  const bool one = config.transport == TransportKind::local;
+  fmt::print("{}\n", one ? 1 : devices_of(config.parallel));
+}
+
 }  // namespace
 
 void plan_command(const PlanArguments& arguments) {
+  if (arguments.devices || !arguments.key.empty()) return print_one(arguments);
   const Estimator estimate_of(arguments);
   if (!arguments.sweep.empty()) return print_sweep(arguments, estimate_of);
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -55,7 +56,11 @@ class CommandLine(unittest.TestCase):
 
     def refused(self, *arguments, code=2, **keywords):
         """Runs the program, expects one line of complaint and nothing else, and returns the line."""
-        result = self.run_carousel(*arguments, **keywords)
+        for _ in range(5):
+            result = self.run_carousel(*arguments, **keywords)
+            # One time in sixty MPICH's own launcher dies as it writes to a proxy that has ended.
+            if not keywords.get("before") or result.returncode != -signal.SIGPIPE:
+                break
         self.assertEqual(result.returncode, code, result.stderr)
         self.assertEqual(result.stdout, "")
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
@@ -122,6 +127,22 @@ class CommandLine(unittest.TestCase):
                          r"single +50.5 KiB  N A +36.6 KiB  sum R")
         self.assertIn(" 36.6 KiB ", self.run_carousel("plan", deck, "--sweep",
                                                       "parallel.rule=cdp-v2").stdout)
+
+    def test_tells_scripts_one_thing(self):
+        deck = f"{INPUTS}/digits.toml"
+
+        def told(*words):
+            return self.run_carousel("plan", deck, *words).stdout
+        self.assertEqual(told("--devices"), "1\n")  # all in one process
+        ranks = ["parallel.placement=model", "parallel.transport=mpi"]
+        self.assertEqual(told(*ranks, "--devices"), "10\n")
+        self.assertEqual(told(ranks[0], "parallel.transport=auto", "--devices"), "10\n")
+        self.assertEqual(told("--get", "run.output"), "runs/digits\n")
+        self.assertEqual(told("run.output=a b%", "--get=run.output"), "a b%\n")
+        self.assertEqual(told("--get=model.widths"), "[64, 64, 64, 64, 10]\n")
+        self.assertEqual(told("--get=train.optimizer.learning_rate"), "0.05\n")
+        self.assertEqual(told("--get=run.wall_clock"), "\n")
+        self.assertEqual(told("--get=machine.flops"), "\n")
 
     def test_compares_and_sweeps(self):
         deck = f"{INPUTS}/digits.toml"

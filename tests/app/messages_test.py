@@ -61,6 +61,7 @@ WRONG_WORDS = [
     [], ["trian"], ["frob"], ["import"], ["import", "wieghts"], ["--versoin"],
     ["train", "x.toml", "--overwrit"], ["train"], ["import", "weights", "a.h5"],
     ["eval", "a", "b", "c"], ["plan", "x.toml", "--steps=2"], ["plan", "x.toml", "--svg", ""],
+    ["plan", "x.toml", "--devices", "--json"], ["plan", "x.toml", "--get", "run.sed"],
     ["plan", "x.toml", "--json", "--steps=0"], ["plan", "x.toml", "--json", "--advise"],
     ["plan", "x.toml", "--sweep", "parallel.stages"], ["plan", "x.toml", "--sweep", "a=1,,2"],
     ["help", "trian"], ["help", "import", "wights"], ["help", "train", "x"],
