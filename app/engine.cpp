@@ -4,12 +4,15 @@
 
 #include <sched.h>
 
+#include <fmt/core.h>
+
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 
+#include "app/binding.hpp"
 #include "app/schema.hpp"
 #include "core/base/range.hpp"
 
@@ -71,7 +74,7 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
   return arguments;
 }
 
-Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
+Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config, const Launcher& launcher,
                                                const MpiSession* session) {
   Kokkos::InitializationSettings settings;
   // Kokkos complains when threads are not bound; binding is the launcher's business.
@@ -83,10 +86,16 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
   if (threads == 0) threads = of_kokkos;
   if (threads == 0) threads = environment_threads("OMP_NUM_THREADS", true, most);
   if (threads == 0) {
-    const int ranks = session == nullptr ? 1 : session->ranks_on_node();
-    threads = std::clamp(available_cores() / ranks, 1, most);
+    // Ranks have cores of their own, or share those of all.
+    const int own = available_cores();
+    const int share =
+        session == nullptr ? own : session->cores_on_node() / session->ranks_on_node();
+    threads = std::clamp(std::min(own, share), 1, most);
   }
   settings.set_num_threads(threads);
+  const Node node = this_node(std::max(0, Kokkos::num_devices()));
+  const Binding binding = choose_binding(launcher, node, threads, config.device);
+  if (binding.gpu >= 0) settings.set_device_id(binding.gpu);
   return settings;
 }
 
@@ -96,6 +105,15 @@ NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session) {
   node.ranks = session == nullptr ? 1 : session->ranks_on_node();
   if (!threads_are_placed())
     node.cores = session == nullptr ? available_cores() : session->cores_on_node();
+  node.place = describe_cores(this_node(0));
+#ifdef KOKKOS_ENABLE_CUDA
+  const cudaDeviceProp& gpu = exec.cuda_device_prop();
+  node.gpu = exec.cuda_device();
+  node.gpu_name = gpu.name;
+  if (session != nullptr)
+    node.gpu_ranks = session->ranks_on_node_with(
+        fmt::format("{} {} {}", gpu.pciDomainID, gpu.pciBusID, gpu.pciDeviceID));
+#endif
   return node;
 }
 

@@ -38,8 +38,9 @@ struct EngineArguments {
                              const MpiSession* session, const RunClock& clock);
 [[nodiscard]] ExitCode evaluate(const std::string& checkpoint, const std::string& dataset);
 
-/// Settings for one process, on the cores that its node can give each of its ranks.
+/// Settings for one process: the cores that its node can give each of its ranks, and its GPU.
 [[nodiscard]] Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,
+                                                             const Launcher& launcher,
                                                              const MpiSession* session);
 
 /// What the ranks of this node make of its cores, once Kokkos runs.

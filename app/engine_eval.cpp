@@ -72,7 +72,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const Dataset dataset(dataset_path);
   const PreparedRun run = prepare_run(config, dataset, TransportKind::local);
 
-  const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, nullptr));
+  const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, Launcher(), nullptr));
   const ExecutionSpace exec;
   const RunClock clock;
   const Clock seconds = [&clock] { return clock.seconds(); };

@@ -254,7 +254,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
 
     // 2. The machine.
     ranks.together([&] {
-      kokkos.emplace(kokkos_settings(config.engine, session));
+      kokkos.emplace(kokkos_settings(config.engine, launcher, session));
       exec.emplace();
     });
 

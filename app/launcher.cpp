@@ -25,6 +25,30 @@ int number(const Environment& environment, std::initializer_list<const char*> na
   return otherwise;
 }
 
+/// Of "2(x3),1": the first three nodes have two tasks each, the fourth has one. 0 for no such list.
+int tasks_on_node(const char* list, int node) {
+  if (list == nullptr) return 0;
+  const std::string_view text(list);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    int tasks = 0;
+    int nodes = 1;
+    const auto [next, error] = std::from_chars(at, end, tasks);
+    if (error != std::errc{}) return 0;
+    at = next;
+    if (std::string_view(at, end).starts_with("(x")) {
+      const auto [close, wrong] = std::from_chars(at + 2, end, nodes);
+      if (wrong != std::errc{} || close == end) return 0;
+      at = close + 1;
+    }
+    if (node < nodes) return tasks;
+    node -= nodes;
+    if (at < end) ++at;  // the comma
+  }
+  return 0;
+}
+
 void check_slurm(const RunConfig& config, const Launcher& launcher) {
   if (launcher.slurm_step)
     fail(ExitCode::usage,
@@ -57,6 +81,12 @@ Launcher find_launcher(const Environment& environment) {
   launcher.local_rank =
       number(environment, {"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"},
              launcher.rank);
+  launcher.local_size = number(environment, {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"}, 0);
+  if (launcher.local_size == 0)
+    launcher.local_size = tasks_on_node(environment("SLURM_STEP_TASKS_PER_NODE"),
+                                        number(environment, {"SLURM_NODEID"}, 0));
+  const char* binding = environment("SLURM_CPU_BIND_TYPE");
+  launcher.binds = binding != nullptr && *binding != '\0' && std::string_view(binding) != "none";
   return launcher;
 }
 

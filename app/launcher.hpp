@@ -20,6 +20,8 @@ struct Launcher {
   int rank = 0;
   int size = 1;             // 0: the launcher does not say
   int local_rank = 0;       // among the ranks of this node
+  int local_size = 0;       // ranks of this node; 0: the launcher does not say
+  bool binds = false;       // says that it gives each rank cores of its own
   int slurm_tasks = 1;      // of the job, where Slurm is and MPI's start-up is not
   bool slurm_step = false;  // Slurm has started these tasks, each alone
 

@@ -31,10 +31,7 @@ std::string machine_of(const NodeUse& node) {
     processor = line.substr(std::min(line.size(), line.find(':') + 2));
     break;
   }
-  const std::string threads =
-      node.threads > 0 ? fmt::format("{} thread{}", node.threads, node.threads == 1 ? "" : "s")
-                       : node.space;
-  return fmt::format("{}, {}, {}", host_name(), processor, threads);
+  return fmt::format("{}, {}, {}", host_name(), processor, describe_place(node));
 }
 
 }  // namespace carousel

@@ -338,6 +338,10 @@ std::vector<KeySpec> engine_keys() {
           "Threads of one process. 0 takes KOKKOS_NUM_THREADS or OMP_NUM_THREADS, or shares the "
           "cores among the ranks of a node. Each has a few MB of scratch memory for tiles, beyond "
           "what plans count."),
+      key("device", engine, &EngineConfig::device, within(0, 1023),
+          "GPU of a process that no launcher has started, of those that it sees, counted from 0. "
+          "Ranks take theirs by themselves.",
+          optional),
       key("winograd", engine, &EngineConfig::winograd, anything,
           "Whether 3x3 convolutions may use Winograd's algorithm, about twice as fast and a little "
           "less precise than direct sums.",

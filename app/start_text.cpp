@@ -53,6 +53,7 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
                           to_string(parallel.placement), parallel.micro_batches, parallel.stages,
                           parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : ""));
   add("devices", describe_devices(node, run.schedule.devices(), processes));
+  if (node.gpu >= 0 || !node.place.empty()) add("rank 0", describe_place(node));
   add("memory", describe_memory(run.memory));
   if (!run.model.portable_because.empty()) add("kernels", "slow: " + run.model.portable_because);
   const int samples = parallel.micro_batches * config.train.micro_batch_size;
@@ -63,7 +64,22 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
   return text;
 }
 
+std::string describe_place(const NodeUse& node) {
+  std::string text;
+  if (node.gpu >= 0)
+    text = fmt::format("GPU {} ({})", node.gpu, node.gpu_name);
+  else
+    text = node.threads > 0 ? counted(node.threads, "thread") : node.space;
+  if (!node.place.empty()) text += (node.gpu >= 0 ? ", " : " on ") + node.place;
+  return text;
+}
+
 std::string crowding(const NodeUse& node) {
+  if (node.gpu_ranks > 1)
+    return fmt::format(
+        "warning: {} ranks of this node share GPU {}; start one rank for each GPU, as with srun "
+        "--ntasks-per-node and mpiexec -ppn, and leave out engine.device",
+        node.gpu_ranks, node.gpu);
   if (node.cores == 0 || node.ranks * node.threads <= node.cores) return "";
   const std::string cores = counted(node.cores, "core");
   const std::string threads = counted(node.threads, "thread");

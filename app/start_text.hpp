@@ -19,6 +19,10 @@ struct NodeUse {
   int ranks = 1;           // on the node
   int threads = 1;         // of each, that compute
   int cores = 0;           // that all of them together may use; 0: unknown
+  std::string place = {};  // "cores 0-15, NUMA domain 0"; empty: anywhere on the node
+  int gpu = -1;            // of those that this rank sees; -1: none
+  std::string gpu_name = {};
+  int gpu_ranks = 1;  // of the node that have this very GPU
 };
 
 /// Model, data, rule, devices, memory, steps and run folder, a line each. `processes` are those of
@@ -26,7 +30,12 @@ struct NodeUse {
 [[nodiscard]] std::string describe_start(const RunConfig& config, const PreparedRun& run,
                                          const Agenda& agenda, const NodeUse& node, int processes);
 
-/// A warning, with the number to use, where threads outnumber the cores of the node; else nothing.
+/// "16 threads on cores 0-15, NUMA domain 0", "GPU 2 (NVIDIA H100), cores 0-15, ...": what of its
+/// node a rank uses.
+[[nodiscard]] std::string describe_place(const NodeUse& node);
+
+/// A warning, with what to change, where threads outnumber the cores of the node or ranks its GPUs;
+/// else nothing.
 [[nodiscard]] std::string crowding(const NodeUse& node);
 
 }  // namespace carousel

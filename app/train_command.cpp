@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "app/binding.hpp"
 #include "app/commands.hpp"
 #include "app/engine_process.hpp"
 #include "app/requested_run.hpp"
+#include "core/base/version.hpp"
 #include "core/record/run_folder.hpp"
 
 namespace carousel {
@@ -21,6 +23,9 @@ void train_command(const TrainArguments& arguments, const Launcher& launcher) {
     return;
   }
   check_launch(config, launcher);
+  const int gpus = build_info().cuda.empty() ? 0 : expected_gpus();
+  const Binding binding = choose_binding(launcher, this_node(gpus), config.engine.threads, -1);
+  if (!binding.threads.empty()) bind_to(binding.threads);
   std::vector<std::string> words = {"train", arguments.deck};
   words.insert(words.end(), arguments.overrides.begin(), arguments.overrides.end());
   if (arguments.overwrite) words.emplace_back("--overwrite");

@@ -39,9 +39,14 @@ MpiSession::MpiSession(int* argc, char*** argv) {
   learn_node();
 }
 
-void MpiSession::learn_node() {
+MPI_Comm MpiSession::node() const {
   MPI_Comm node = MPI_COMM_NULL;
   CAROUSEL_MPI(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  return node;
+}
+
+void MpiSession::learn_node() {
+  MPI_Comm node = this->node();
   CAROUSEL_MPI(MPI_Comm_size(node, &ranks_on_node_));
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -49,6 +54,16 @@ void MpiSession::learn_node() {
   CAROUSEL_MPI(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, node));
   cores_on_node_ = CPU_COUNT(&cores);
   CAROUSEL_MPI(MPI_Comm_free(&node));
+}
+
+int MpiSession::ranks_on_node_with(const std::string& text) const {
+  MPI_Comm node = this->node();
+  const std::uint64_t mine = std::hash<std::string>()(text);
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks_on_node_));
+  // NOLINTNEXTLINE(mpi-type-mismatch): clang-tidy 14 does not know the type of fixed width
+  CAROUSEL_MPI(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, node));
+  CAROUSEL_MPI(MPI_Comm_free(&node));
+  return static_cast<int>(std::ranges::count(all, mine));
 }
 
 MpiSession::~MpiSession() {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/mpi_groups.hpp"
@@ -48,6 +49,9 @@ class MpiSession {
   /// Cores that those may use together, whether a launcher bound each to some or none; 0: unknown.
   [[nodiscard]] int cores_on_node() const { return cores_on_node_; }
 
+  /// How many of those have the same text as this rank, itself included. Collective.
+  [[nodiscard]] int ranks_on_node_with(const std::string& text) const;
+
   /// Runs `action` on every rank. When any rank fails, throws on every rank an AgreedError with
   /// code and text of the lowest failing rank. Collective; for set-up and between segments only.
   void together(const std::function<void()>& action) const;
@@ -71,6 +75,7 @@ class MpiSession {
   [[noreturn]] void abort(ExitCode code) const;
 
  private:
+  [[nodiscard]] MPI_Comm node() const;  // a new one, of the ranks that share memory
   void learn_node();
 
   MPI_Comm world_ = MPI_COMM_NULL;  // own duplicate

@@ -6,6 +6,7 @@
 
 #include "app/start_text.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
@@ -33,6 +34,24 @@ TEST(Crowding, SaysWhereRanksTakeTurns) {
             "warning: 4 ranks of 1 thread take turns on 2 cores; 2 ranks would not");
   EXPECT_EQ(crowding({.ranks = 4, .threads = 2, .cores = 1}),
             "warning: 4 ranks of 2 threads take turns on 1 core; use engine.threads=1");
+}
+
+TEST(Crowding, NamesRanksOfOneGpu) {
+  EXPECT_THAT(crowding({.ranks = 8, .threads = 0, .gpu = 1, .gpu_ranks = 2}),
+              ::testing::StartsWith("warning: 2 ranks of this node share GPU 1; start one rank"));
+  EXPECT_EQ(crowding({.ranks = 4, .threads = 0, .gpu = 1}), "");
+}
+
+TEST(Place, TellsCoresAndGpu) {
+  EXPECT_EQ(describe_place({.threads = 16, .place = "cores 0-15, NUMA domain 0"}),
+            "16 threads on cores 0-15, NUMA domain 0");
+  EXPECT_EQ(describe_place({.threads = 1}), "1 thread");
+  EXPECT_EQ(describe_place({.space = "Cuda",
+                            .threads = 0,
+                            .place = "cores 0-15, NUMA domain 3",
+                            .gpu = 2,
+                            .gpu_name = "NVIDIA H100"}),
+            "GPU 2 (NVIDIA H100), cores 0-15, NUMA domain 3");
 }
 
 TEST(Text, CountsHaveTheirThousandsApart) {

@@ -68,5 +68,14 @@ TEST(MpiSession, CountsTheRanksOfItsNode) {
   EXPECT_GE(session().cores_on_node(), 1);
 }
 
+TEST(MpiSession, FindsTheRanksOfItsNodeThatHaveTheSame) {
+  const int size = session().ranks_on_node();
+  EXPECT_EQ(session().ranks_on_node_with("GPU 0"), size);
+  EXPECT_EQ(session().ranks_on_node_with("GPU " + std::to_string(session().rank())), 1);
+  if (size != session().size()) return;  // ranks of several nodes
+  const bool even = session().rank() % 2 == 0;
+  EXPECT_EQ(session().ranks_on_node_with(even ? "even" : "odd"), even ? (size + 1) / 2 : size / 2);
+}
+
 }  // namespace
 }  // namespace carousel::test
