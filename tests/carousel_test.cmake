@@ -16,8 +16,9 @@ add_custom_target(test_programs)
 #               [LONG 8 ...] [LABELS ...] [TIMEOUT seconds])
 # registers one GoogleTest executable. KOKKOS: its main starts Kokkos, and in a CUDA build the test
 # carries the label gpu. MPI: it runs once per number in RANKS and in LONG, as folder.unit.np4; those
-# in LONG have the label long, which tests/run.sh leaves out unless asked for all. Nothing is run at
-# build time, so that a build without a GPU can register tests that need one.
+# in LONG have the label long, which tests/run.sh leaves out unless asked for all. Without either it
+# has the label login, of all that needs neither GPU nor driver, launcher or network. Nothing is run
+# at build time, so that a build without a GPU can register tests that need one.
 function(carousel_test)
   cmake_parse_arguments(arg "KOKKOS;MPI" "NAME;TIMEOUT" "SOURCES;LINKS;LABELS;RANKS;LONG" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -38,6 +39,7 @@ function(carousel_test)
     set(wrapper ${Carousel_GPU_RUNNER})
   else()
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
+    list(APPEND labels login)
   endif()
   if(NOT arg_MPI)
     add_test(NAME ${arg_NAME} COMMAND ${wrapper} $<TARGET_FILE:${target}>)
