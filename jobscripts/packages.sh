@@ -33,10 +33,15 @@ test   libbenchmark-dev    Google Benchmark
 test   python3-h5py        h5py
 report python3-matplotlib  matplotlib
 bench  iproute2            ip and tc
+ompi   libopenmpi-dev      Open MPI (only to test beside MPICH)
+ompi   openmpi-bin         Open MPI (only to test beside MPICH)
+slurm  slurm-wlm           Slurm (only to test the job scripts)
+slurm  munge               munge (only to test the job scripts)
 style  ccache              ccache (only to build again in less time)
 style  git                 git
 style  clang-format-14     clang-format 14
 style  clang-tidy-14       clang-tidy 14
+style  shellcheck          ShellCheck
 '
 
 packages=()

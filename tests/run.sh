@@ -4,8 +4,8 @@
 #
 # Builds and runs the tests: run.sh [--all] [PRESET...]
 # Without PRESET those of release and, in double, where the oracles are compared, those that compute.
-# --all adds the tests of label long, which repeat with more ranks what others show, and the full
-# matrix of tests/matrix.sh. Ends with the closing lines of every ctest, and with an error when
+# --all adds the tests of label long, which repeat with more ranks what others show, the full matrix
+# of tests/matrix.sh and, as root, the job scripts on a real Slurm, tests/slurm.sh. Ends with the closing lines of every ctest, and with an error when
 # anything failed.
 set -euo pipefail
 all=
@@ -34,6 +34,13 @@ for preset in "$@"; do
     bash tests/matrix.sh "$preset" || failed+=("$preset (matrix)")
   fi
 done
+
+if [ -n "$all" ] && [ -x build/release/carousel ]; then
+  echo "== slurm"
+  code=0
+  bash tests/slurm.sh || code=$?
+  [ "$code" -eq 0 ] || [ "$code" -eq 125 ] || failed+=(slurm)
+fi
 
 for preset in "$@"; do
   echo

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by train.sbatch and sweep.sbatch: one training as a Slurm job, from the check that the job
+# has the ranks of the plan to the decision whether Slurm should queue it again.
+#
+#   CAROUSEL_MAX_RESTARTS  how often that is done at most (20)
+# shellcheck shell=bash
+
+# As squeue names it. The number of an array's task may be that of the whole array.
+job=${SLURM_JOB_ID:?these scripts are for sbatch}
+if [ -n "${SLURM_ARRAY_TASK_ID:-}" ]; then
+  job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+fi
+restarts=${SLURM_RESTART_COUNT:-0}
+me="carousel job $job"
+source "$(dirname "${BASH_SOURCE[0]}")/site.sh"
+
+say() { echo "$me: $*"; }
+
+# field NAME STATUS: a value in the text of a status.json, which has one to a line.
+field() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" <<<"$2"; }
+
+# Sets `launcher` to the words that start RANKS ranks. Slurm has to speak the language of the MPI
+# that the program is built with, or every rank is alone in a world of its own.
+choose_launcher() {
+  local ranks=$1 version kinds
+  version=$("$CAROUSEL" --version)
+  kinds=$(srun --mpi=list 2>&1)
+  launcher=(srun --kill-on-bad-exit=1 --ntasks="$ranks")
+  # Since 22.05 Slurm does not hand this on to steps by itself.
+  [ -z "${SLURM_CPUS_PER_TASK:-}" ] || launcher+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
+  # shellcheck disable=SC2206  # several words of a site
+  launcher+=(${CAROUSEL_SRUN:-})
+  if [ -n "${CAROUSEL_MPI:-}" ]; then
+    launcher+=(--mpi="$CAROUSEL_MPI")
+  elif [ -n "${SLURM_MPI_TYPE:-}" ]; then
+    :  # srun follows it; a module of this MPI has set it
+  elif [[ $version == *"Open MPI"* ]]; then
+    # The list may name a plug-in that cannot be loaded.
+    if [[ $kinds == *pmix* ]] && srun --mpi=pmix --nodes=1 --ntasks=1 true 2>/dev/null; then
+      launcher+=(--mpi=pmix)
+    else
+      launcher=(mpirun -n "$ranks")
+    fi
+  elif [[ $version == *CRAY* ]]; then
+    launcher+=(--mpi=cray_shasta)
+  elif [[ $kinds == *pmi2* ]]; then
+    launcher+=(--mpi=pmi2)
+  fi
+}
+
+# Has Slurm queue this job again, if that is of use. Returns if not.
+requeue() {
+  local before=$1 after=$2 most=${CAROUSEL_MAX_RESTARTS:-20} done_before=0 state
+  if [ "$restarts" -ge "$most" ]; then
+    say "is not queued again: it was $restarts times (CAROUSEL_MAX_RESTARTS)"
+    return
+  fi
+  if [ "$restarts" -gt 0 ] && [ "$(field state "$before")" = stopped ]; then
+    done_before=$(field step "$before")
+  fi
+  if [ "$(field step "$after")" -le "$done_before" ]; then
+    say "is not queued again: it ended after step $done_before, as it did before; give it more time"
+    return
+  fi
+  # Whoever has cancelled it wants it to end, or has put it back into the queue already.
+  state=$(scontrol show job --oneliner "$job")
+  if [[ $state != *" JobState=RUNNING "* && $state != *" Reason=TimeLimit "* ]]; then
+    say "is not queued again by itself: Slurm has ended it on demand"
+    return
+  fi
+  say "is queued again after $(field step "$after") steps"
+  if scontrol requeue "$job"; then
+    trap - TERM
+    sleep 60  # Slurm ends this script meanwhile
+  fi
+}
+
+# train_job DECK [key=value ...]
+train_job() {
+  local folder ranks before after code=0
+  folder=$("$CAROUSEL" plan "$@" --get run.output)
+  ranks=$("$CAROUSEL" plan "$@" --devices)
+  local tasks=${SLURM_NTASKS:-${SLURM_JOB_NUM_NODES:-1}}
+  if [ "$tasks" -ne "$ranks" ]; then
+    stop 2 "the plan of $1 has $ranks devices, but job $job has $tasks tasks; submit it with" \
+      "--ntasks=$ranks, as submit.sh does"
+  fi
+  choose_launcher "$ranks"
+  if [ "$restarts" -gt 0 ]; then
+    # What the job began goes on, whatever the deck says of runs that are there at the first start.
+    local word words=()
+    for word in "$@"; do
+      [[ $word == run.resume=* ]] || words+=("$word")
+    done
+    set -- "${words[@]}" run.resume=auto
+  fi
+  say "run folder $folder, $ranks ranks on ${SLURM_JOB_NODELIST:-?}, started by ${launcher[*]}"
+
+  # Slurm tells all processes of a job to end; this one has to see how the ranks did.
+  trap : TERM
+  before=$(cat "$folder/status.json" 2>/dev/null || true)
+  "${launcher[@]}" "$CAROUSEL" train "$@" || code=$?
+  after=$(cat "$folder/status.json" 2>/dev/null || true)
+
+  # srun makes 137 or 143 of the code of a rank that others were ended for; the run itself knows.
+  if [ "$after" != "$before" ] && [ "$(field state "$after")" != running ]; then
+    code=$(field exit_code "$after")
+  fi
+  [ "$code" -ne 75 ] || requeue "$before" "$after"
+  say "ends with exit code $code; run folder $folder"
+  exit "$code"
+}
