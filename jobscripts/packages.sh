@@ -66,6 +66,7 @@ fi
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
   export DEBIAN_FRONTEND=noninteractive
+  # shellcheck disable=SC2317  # step calls it
   install() {
     apt-get -o DPkg::Lock::Timeout=300 update
     apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends "${missing[@]}"

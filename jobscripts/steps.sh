@@ -3,6 +3,7 @@
 #
 # Sourced by the scripts that people start. Prints which step runs and how long it took, keeps its
 # output in a log, and shows the end of the log if the step fails.
+# shellcheck shell=bash
 
 # Shows the newest "[42/189]" of a log, again and again.
 show_progress() {
@@ -24,7 +25,8 @@ step() {
   fi
   "$@" >"$log" 2>&1 </dev/null || status=$?
   if [ -n "$progress" ]; then
-    kill "$progress" && wait "$progress" 2>/dev/null || true
+    kill "$progress" || true
+    wait "$progress" 2>/dev/null || true
     printf '\r  %-52s' "$words"
   fi
   if [ "$status" -eq 0 ]; then

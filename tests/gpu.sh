@@ -41,8 +41,8 @@ stays() {
 }
 
 copy_libraries() {
-  local name arrow path address
-  while read -r name arrow path address; do
+  local name arrow path
+  while read -r name arrow path _; do
     if [ "$arrow" != "=>" ] || stays "$name"; then
       continue
     elif [ "$path" = not ]; then

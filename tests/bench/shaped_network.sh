@@ -60,5 +60,6 @@ for host in $hosts; do
   ip -n "$host" link set eth0 up
   ip -n $switch link set "$host" master bridge0 up
 done
+# shellcheck disable=SC2086  # several words
 "${PYTHON:-python3}" -B tests/bench/shaped_network.py "$PWD/build/$preset" "$work" "$steps" \
   "$rounds" $switch $hosts
