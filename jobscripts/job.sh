@@ -84,7 +84,7 @@ train_job() {
   ranks=$("$CAROUSEL" plan "$@" --devices)
   local tasks=${SLURM_NTASKS:-${SLURM_JOB_NUM_NODES:-1}}
   if [ "$tasks" -ne "$ranks" ]; then
-    stop 2 "the plan of $1 has $ranks devices, but job $job has $tasks tasks; submit it with" \
+    stop 2 "the plan of $1 has $ranks devices, but the job has $tasks tasks; submit it with" \
       "--ntasks=$ranks, as submit.sh does"
   fi
   choose_launcher "$ranks"

@@ -48,6 +48,10 @@ stop_cluster() {
     done
     kill -KILL "$process" 2>/dev/null || true
   done
+  # Those of nodes that were lost have nobody else to end them.
+  for process in $(pgrep slurmstepd || true); do
+    ! grep -qzF "$cluster" "/proc/$process/environ" 2>/dev/null || kill -KILL "$process"
+  done
   rm -rf "$cluster"
 }
 trap stop_cluster EXIT
@@ -79,6 +83,7 @@ SlurmctldLogFile=$cluster/log/slurmctld.log
 SlurmdLogFile=$cluster/log/slurmd-%n.log
 SlurmdParameters=config_overrides
 SlurmdTimeout=4
+MessageTimeout=3
 KillWait=5
 ReturnToService=2
 ProctrackType=proctrack/linuxproc
