@@ -93,7 +93,9 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config, const
     threads = std::clamp(std::min(own, share), 1, most);
   }
   settings.set_num_threads(threads);
-  const Node node = this_node(std::max(0, Kokkos::num_devices()));
+  Node node = this_node(std::max(0, Kokkos::num_devices()));
+  // OpenMP has bound this thread to one core, which says something only within those of a rank.
+  if (threads_are_placed() && !launcher.binds) node.whole = true;
   const Binding binding = choose_binding(launcher, node, threads, config.device);
   if (binding.gpu >= 0) settings.set_device_id(binding.gpu);
   return settings;
@@ -103,9 +105,10 @@ NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session) {
   NodeUse node{.space = ExecutionSpace::name()};
   node.threads = runs_on_host ? concurrency(exec) : 0;
   node.ranks = session == nullptr ? 1 : session->ranks_on_node();
-  if (!threads_are_placed())
+  if (!threads_are_placed()) {
     node.cores = session == nullptr ? available_cores() : session->cores_on_node();
-  node.place = describe_cores(this_node(0));
+    node.place = describe_cores(this_node(0));
+  }
 #ifdef KOKKOS_ENABLE_CUDA
   const cudaDeviceProp& gpu = exec.cuda_device_prop();
   node.gpu = exec.cuda_device();

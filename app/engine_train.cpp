@@ -254,7 +254,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
 
     // 2. The machine.
     ranks.together([&] {
-      kokkos.emplace(kokkos_settings(config.engine, launcher, session));
+      kokkos.emplace(with_locations(
+          config, [&] { return kokkos_settings(config.engine, launcher, session); }));
       exec.emplace();
     });
 
