@@ -5,6 +5,8 @@
 # has the ranks of the plan to the decision whether Slurm should queue it again.
 #
 #   CAROUSEL_MAX_RESTARTS  how often that is done at most (20)
+#   CAROUSEL_REQUEUE       exit codes after which it is done ("75"); "75 77" where nodes get lost: the
+#                          other ranks end with 77 long before Slurm notices
 # shellcheck shell=bash
 
 # As squeue names it. The number of an array's task may be that of the whole array.
@@ -57,7 +59,7 @@ requeue() {
     say "is not queued again: it was $restarts times (CAROUSEL_MAX_RESTARTS)"
     return
   fi
-  if [ "$restarts" -gt 0 ] && [ "$(field state "$before")" = stopped ]; then
+  if [ "$restarts" -gt 0 ] && [[ $(field state "$before") =~ ^(stopped|failed)$ ]]; then
     done_before=$(field step "$before")
   fi
   if [ "$(field step "$after")" -le "$done_before" ]; then
@@ -108,7 +110,7 @@ train_job() {
   if [ "$after" != "$before" ] && [ "$(field state "$after")" != running ]; then
     code=$(field exit_code "$after")
   fi
-  [ "$code" -ne 75 ] || requeue "$before" "$after"
+  [[ " ${CAROUSEL_REQUEUE:-75} " != *" $code "* ]] || requeue "$before" "$after"
   say "ends with exit code $code; run folder $folder"
   exit "$code"
 }

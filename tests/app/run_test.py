@@ -332,6 +332,23 @@ class Start(Run):
         self.assertIn("2 ranks", result.stderr)
         self.assertNotIn("warning", result.stderr)
 
+    def test_each_rank_tells_the_cores_it_has(self):
+        cores = len(os.sched_getaffinity(0))
+        if cores < 2 or cores != os.cpu_count():
+            self.skipTest("ranks cannot have cores of their own here")
+        self.train("bound", *RING, "parallel.micro_batches=2", "train.steps=2", ranks=2)
+        machines = []
+        for rank in range(2):
+            with h5py.File(self.folder / f"bound/ranks/{rank:04}.h5") as file:
+                machines.append(file["info"].attrs["machine"].decode())
+        found = [re.search(r"on cores? (\S+), NUMA", text).group(1) for text in machines]
+        self.assertEqual(len(set(found)), 2, machines)
+        # Whoever wants to place threads by himself can: a launcher that says so is believed.
+        self.train("free", *RING, "parallel.micro_batches=2", "train.steps=2", ranks=2,
+                   SLURM_CPU_BIND_TYPE="mask_cpu:")
+        with h5py.File(self.folder / "free/ranks/0000.h5") as file:
+            self.assertNotIn("on core", file["info"].attrs["machine"].decode())
+
 
 class Refusals(Run):
     def test_an_earlier_run_is_kept(self):
@@ -497,23 +514,6 @@ class Refusals(Run):
     def test_a_gpu_that_cannot_be(self):
         line = self.refused(2, "run", "engine.device=900")
         self.assertRegex(line, "command line: engine.device = 900: this process sees [0-9]+ GPU")
-
-    def test_each_rank_tells_the_cores_it_has(self):
-        cores = len(os.sched_getaffinity(0))
-        if cores < 2 or cores != os.cpu_count():
-            self.skipTest("ranks cannot have cores of their own here")
-        self.train("bound", *RING, "parallel.micro_batches=2", "train.steps=2", ranks=2)
-        machines = []
-        for rank in range(2):
-            with h5py.File(self.folder / f"bound/ranks/{rank:04}.h5") as file:
-                machines.append(file["info"].attrs["machine"].decode())
-        found = [re.search(r"on cores? (\S+), NUMA", text).group(1) for text in machines]
-        self.assertEqual(len(set(found)), 2, machines)
-        # Whoever wants to place threads by himself can: a launcher that says so is believed.
-        self.train("free", *RING, "parallel.micro_batches=2", "train.steps=2", ranks=2,
-                   SLURM_CPU_BIND_TYPE="mask_cpu:")
-        with h5py.File(self.folder / "free/ranks/0000.h5") as file:
-            self.assertNotIn("on core", file["info"].attrs["machine"].decode())
 
     def test_threads_that_cannot_be(self):
         for variables in ({"OMP_NUM_THREADS": "600"}, {"OMP_NUM_THREADS": "many"},

@@ -261,6 +261,15 @@ class Slurm(unittest.TestCase):
             self.assertRegex(status["cause"], "rank [0-3]")
             self.assertEqual(job_facts(self.job)["Restarts"], "0")
 
+    def test_a_lost_rank_is_queued_again_where_asked_for(self):
+        words = ["train.epochs=100", "checkpoint.every_steps=10"]
+        self.submit(*words, options=["--nodes=4"], CAROUSEL_REQUEUE="75 77")
+        self.wait_for_steps(30)
+        os.kill(engines()[2], signal.SIGKILL)
+        wait_until(lambda: job_facts(self.job)["Restarts"] == "1", SECONDS, "restart")
+        self.wait_for_end("COMPLETED", 200)
+        self.assert_same_bits(*words)
+
     def refused(self, line, *words, options=(), lines=1, **variables):
         """A job that ends with one line and exit code 2 before it trains."""
         code, text = call("sbatch", "--parsable", f"--output={self.run.name}-%j.out",
