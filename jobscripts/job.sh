@@ -101,7 +101,7 @@ train_job() {
   say "run folder $folder, $ranks ranks on ${SLURM_JOB_NODELIST:-?}, started by ${launcher[*]}"
 
   # Slurm tells all processes of a job to end; this one has to see how the ranks did.
-  trap : TERM
+  trap : TERM USR1
   before=$(cat "$folder/status.json" 2>/dev/null || true)
   "${launcher[@]}" "$CAROUSEL" train "$@" || code=$?
   after=$(cat "$folder/status.json" 2>/dev/null || true)

@@ -27,8 +27,8 @@ load_modules() {
     stop 2 "site $site wants modules ($*), but there is no module command here; set CAROUSEL_SITE"
   log=$(mktemp)
   for module in "$@"; do
-    # In this very shell, or it would have no effect.
-    if ! module load "$module" >"$log" 2>&1 || grep -qi 'error' "$log"; then
+    # In this very shell, or it would have no effect. Old modules fail without an exit code.
+    if ! module load "$module" >"$log" 2>&1 || grep -q 'ERROR:' "$log"; then
       module="$module: $(grep -m 1 '[a-z]' "$log" || echo failed)"
       rm -f "$log"
       stop 2 "site $site: module load $module"
