@@ -67,7 +67,7 @@ SLOW = """
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-static int met = 0;
+static int started = 0, met = 0;
 static int is_rank(const char* wanted) {
   const char* rank = getenv("PMI_RANK");
   return rank && strcmp(rank, wanted) == 0 && strstr(program_invocation_name, "engine");
@@ -116,10 +116,18 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
   return ((void* (*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc"))(alignment, bytes);
 }
 int connect(int file, const struct sockaddr* to, socklen_t size) {
-  if (to->sa_family == AF_INET && is_set("STOP_AT_CONNECT")) raise(SIGSTOP);
-  met = met || to->sa_family == AF_INET;
+  /* MPI may connect to other things while it starts: hwloc's plug-ins look for a display. */
+  const int meets = started && to->sa_family == AF_INET;
+  if (meets && is_set("STOP_AT_CONNECT")) raise(SIGSTOP);
+  met = met || meets;
   return ((int (*)(int, const struct sockaddr*, socklen_t))dlsym(RTLD_NEXT, "connect"))(file, to,
                                                                                      size);
+}
+int MPI_Init_thread(int* argc, char*** argv, int wanted, int* given) {
+  int code = ((int (*)(int*, char***, int, int*))dlsym(RTLD_NEXT, "MPI_Init_thread"))(
+      argc, argv, wanted, given);
+  started = 1;
+  return code;
 }
 int accept4(int file, struct sockaddr* from, socklen_t* size, int flags) {
   if (getenv("STOP_AT_ACCEPT") && is_rank("0")) raise(SIGSTOP);
