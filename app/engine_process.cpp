@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -90,6 +91,7 @@ void start_engine(const std::filesystem::path& engine, const std::vector<std::st
   // UCX, below some MPI libraries, would print a backtrace for a peer that was killed; it reads
   // this when it is loaded.
   setenv("UCX_HANDLE_ERRORS", "none", 0);
+  std::signal(SIGTERM, SIG_DFL);  // the engine would inherit that it is ignored
   execv(program.c_str(), pointers.data());
   fail(ExitCode::usage, "the engine {} cannot be started: {}", program, std::strerror(errno));
 }

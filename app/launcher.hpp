@@ -25,6 +25,8 @@ struct Launcher {
   int slurm_tasks = 1;      // of the job, where Slurm is and MPI's start-up is not
   bool slurm_step = false;  // Slurm has started these tasks, each alone
 
+  /// Whether others were started beside this process.
+  [[nodiscard]] bool several() const { return present ? size != 1 : slurm_step; }
   /// One rank speaks for all about the deck, one per node about the node.
   [[nodiscard]] bool first() const { return rank == 0; }
   [[nodiscard]] bool first_of_node() const { return local_rank == 0; }

@@ -9,6 +9,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -16,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -324,11 +327,15 @@ int report(const Error& error, const std::string& deck, const Launcher& launcher
     const std::string rank = launcher.first() ? "" : fmt::format("rank {}: ", launcher.rank);
     complain(rank + error.what());
   }
+  // Some launchers end the other ranks as soon as one has ended; these get time to end by
+  // themselves.
+  if (launcher.several()) std::this_thread::sleep_for(std::chrono::milliseconds(300));
   return static_cast<int>(error.code());
 }
 
 int guarded_main(int argc, char** argv) {
   const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
+  if (launcher.several()) std::signal(SIGTERM, SIG_IGN);  // until the engine starts; see report()
   CommandLine line;
   try {
     CLI::App app("Trains neural networks with Cyclic Data Parallelism.", "carousel");
