@@ -91,7 +91,7 @@ void RunObserver::open_run_file(const std::filesystem::path& folder, const PartI
   if (start_.part == 0)
     metrics_.emplace(folder);
   else
-    metrics_.emplace(folder, trainer_->steps());
+    metrics_.emplace(folder, trainer_->steps(), start_.evaluates);
 }
 
 void RunObserver::introduce(const NodeUse& node, int processes) {

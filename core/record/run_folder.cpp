@@ -283,12 +283,13 @@ void check_contents(const fs::path& folder, bool overwrite) {
 
 /// Whether a line of metrics.jsonl tells of the updates before `step`, or of an evaluation of what
 /// they made.
-bool is_before(const std::string& line, std::int64_t step) {
+bool is_before(const std::string& line, std::int64_t step, bool evaluates) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer())
     return false;
   const std::int64_t number = json["step"];
-  return json.value("kind", "") == "evaluation" ? number <= step : number < step;
+  const bool evaluation = json.value("kind", "") == "evaluation" && !evaluates;
+  return evaluation ? number <= step : number < step;
 }
 
 /// One line of JSON of bounded length, on the stack.
@@ -494,12 +495,12 @@ Life life_of(const RunStatus& status) {
 MetricsLog::MetricsLog(const fs::path& folder)
     : file_(Descriptor::create((folder / "metrics.jsonl").string())) {}
 
-MetricsLog::MetricsLog(const fs::path& folder, std::int64_t step) {
+MetricsLog::MetricsLog(const fs::path& folder, std::int64_t step, bool evaluates) {
   const std::string path = (folder / "metrics.jsonl").string();
   std::ifstream former(path);
   std::string line;
   std::int64_t kept = 0;
-  while (std::getline(former, line) && !former.eof() && is_before(line, step))
+  while (std::getline(former, line) && !former.eof() && is_before(line, step, evaluates))
     kept += std::ssize(line) + 1;
   file_ = Descriptor::append(path);
   file_.resize(kept);

@@ -113,8 +113,8 @@ class MetricsLog {
  public:
   explicit MetricsLog(const std::filesystem::path& folder);
   /// Goes on with a log behind `step` updates: what it says of later ones, which were lost, is
-  /// removed.
-  MetricsLog(const std::filesystem::path& folder, std::int64_t step);
+  /// removed, and so is the evaluation after them if it comes again.
+  MetricsLog(const std::filesystem::path& folder, std::int64_t step, bool evaluates = false);
 
   /// Allocates nothing. Numbers that are not finite become null.
   void write(const StepRecord& step);

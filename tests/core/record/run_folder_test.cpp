@@ -305,6 +305,21 @@ TEST(RunFolder, AJobThatIsStartedAnewLeavesNoProcessElsewhere) {
   EXPECT_EQ(life_of(read_status(temporary.path())), Life::alive);
 }
 
+TEST(MetricsLog, AnEvaluationThatComesAgainStandsOnce) {
+  const TemporaryFolder temporary;
+  const auto lines_behind = [&](bool evaluates) {
+    std::ofstream(temporary / "metrics.jsonl") << R"({"kind":"step","step":1})"
+                                               << "\n"
+                                               << R"({"kind":"evaluation","step":2})"
+                                               << "\n";
+    { const MetricsLog log(temporary.path(), 2, evaluates); }
+    std::ifstream file(temporary / "metrics.jsonl");
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  EXPECT_EQ(lines_behind(false), 2);
+  EXPECT_EQ(lines_behind(true), 1);
+}
+
 TEST(RunFolder, TasksOfAnArrayAreJobsOfTheirOwn) {
   const Variables job{{"SLURM_JOB_ID", "1236"},
                       {"SLURM_ARRAY_JOB_ID", "1230"},
