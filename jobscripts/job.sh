@@ -92,11 +92,8 @@ train_job() {
   choose_launcher "$ranks"
   if [ "$restarts" -gt 0 ]; then
     # What the job began goes on, whatever the deck says of runs that are there at the first start.
-    local word words=()
-    for word in "$@"; do
-      [[ $word == run.resume=* ]] || words+=("$word")
-    done
-    set -- "${words[@]}" run.resume=auto
+    with_key run.resume auto "$@"
+    set -- "${with_key[@]}"
   fi
   say "run folder $folder, $ranks ranks on ${SLURM_JOB_NODELIST:-?}, started by ${launcher[*]}"
 

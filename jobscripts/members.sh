@@ -17,15 +17,11 @@ read_members() {
 # `folder` to its run.output. Unless the line itself names that, the member runs in a folder of its
 # own, behind whose name is the number of the job.
 choose_member() {
-  local words word
+  local words
   read -r -a words <<<"${lines[$1 - 1]}"
   member=("${common[@]}" "${words[@]}")
   folder=$("$CAROUSEL" plan "${member[@]}" --get run.output)
   [[ " ${words[*]}" != *" run.output="* ]] || return 0
-  words=("${member[@]}")
-  member=()
-  for word in "${words[@]}"; do
-    [[ $word == run.output=* ]] || member+=("$word")
-  done
-  member+=("run.output=${folder%/}-$2/$(printf %03d "$1")")
+  with_key run.output "${folder%/}-$2/$(printf %03d "$1")" "${member[@]}"
+  member=("${with_key[@]}")
 }

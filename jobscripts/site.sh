@@ -37,20 +37,19 @@ load_modules() {
   rm -f "$log"
 }
 
-# What each of these machines sets for everybody who logs in.
-this_site() {
-  if [ -n "${NERSC_HOST:-}" ]; then
-    echo "$NERSC_HOST"
-  elif [ -n "${SYSTEMNAME:-}" ]; then
-    echo "$SYSTEMNAME"
-  elif [ -n "${BSC_MACHINE:-}" ]; then
-    echo "$BSC_MACHINE"
-  else
-    echo generic
-  fi
+# with_key KEY VALUE WORD ...: sets `with_key` to the words, in which KEY=VALUE stands for whatever
+# they say of KEY.
+with_key() {
+  local word
+  with_key=()
+  for word in "${@:3}"; do
+    [[ $word == "$1="* ]] || with_key+=("$word")
+  done
+  with_key+=("$1=$2")
 }
 
-site=${CAROUSEL_SITE:-$(this_site)}
+# Behind CAROUSEL_SITE is what each of these machines sets for everybody who logs in.
+site=${CAROUSEL_SITE:-${NERSC_HOST:-${SYSTEMNAME:-${BSC_MACHINE:-generic}}}}
 if [ ! -f "$scripts/sites/$site.sh" ]; then
   [ -z "${CAROUSEL_SITE:-}" ] ||
     stop 2 "CAROUSEL_SITE=$site: there is no $scripts/sites/$site.sh; copy generic.sh and adapt it"

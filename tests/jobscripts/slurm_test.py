@@ -157,13 +157,14 @@ class Slurm(unittest.TestCase):
                          rf"job {self.job}, restart 1|{self.job},\s+restart 1")
 
     def end_node(self):
-        """A node that Slurm loses: its slurmd is killed, and started again once that was noticed."""
+        """Kills the slurmd of a node, which Slurm then loses."""
         node = random.choice(["n1", "n2", "n3", "n4"])
         pid = int((CLUSTER / f"run/slurmd-{node}.pid").read_text())
         os.kill(pid, signal.SIGKILL)
         return node
 
     def start_node(self, node):
+        """Starts it again, once that was noticed."""
         wait_until(lambda: "DOWN" in call("scontrol", "show", "node", node)[1], 30, "node down")
         subprocess.run(["slurmd", "-N", node], check=True)
 
@@ -200,15 +201,14 @@ class Slurm(unittest.TestCase):
             if kind == "cancel":
                 self.assertEqual(job_facts(self.job)["ExitCode"], "75:0", self.output())
                 self.submit(*words, "run.resume=auto", options=["--nodes=4"])
-            else:
-                if node:
-                    self.start_node(node)
+            elif node:
+                self.start_node(node)
         self.wait_for_end("COMPLETED", 300)
         self.assert_same_bits(*words)
         for kind, seconds in times.items():
             print(f"{kind}: {len(seconds)} rounds, at most {max(seconds):.1f} s")
 
-    def test_a_job_that_makes_no_steps_ends(self):
+    def test_a_job_is_queued_again_no_more_often_than_allowed(self):
         self.submit("train.epochs=400", "run.resume=auto", options=["--nodes=4"],
                     CAROUSEL_MAX_RESTARTS="1")
         for expected in (1, 0):
@@ -270,7 +270,7 @@ class Slurm(unittest.TestCase):
         self.wait_for_end("COMPLETED", 200)
         self.assert_same_bits(*words)
 
-    def refused(self, line, *words, options=(), lines=1, **variables):
+    def refused(self, line, *words, options=(), **variables):
         """A job that ends with one line and exit code 2 before it trains."""
         code, text = call("sbatch", "--parsable", f"--output={self.run.name}-%j.out",
                           "--nodes=4", *options, SCRIPTS / "train.sbatch", DECK, *RANKS,
