@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/check.hpp"
+#include "core/base/zeros.hpp"
 
 namespace carousel {
 
@@ -24,7 +25,7 @@ DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, i
     const std::string label = std::string("carousel::train::") + to_string(category);
     try {
       // Zeros, so that padding behind riders is a number when it travels or is summed.
-      arenas_[c] = Bytes(Kokkos::view_alloc(exec, label), bytes);
+      arenas_[c] = zeros<std::byte>(exec, label, bytes);
     } catch (const std::exception&) {
       fail(ExitCode::usage,
            "device {} needs {} bytes for {}, of {} bytes in all, and cannot get them; use more "

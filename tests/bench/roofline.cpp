@@ -18,6 +18,7 @@
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
 #include "core/base/vectors.hpp"
+#include "core/base/zeros.hpp"
 #include "core/model/kernels.hpp"
 #include "layers/blocked/register_tile.hpp"
 #include "layers/factory.hpp"
@@ -71,8 +72,8 @@ double peak_of(const ExecutionSpace& exec) {
 /// Bytes per second of a sum of two long vectors.
 double bandwidth_of(const ExecutionSpace& exec) {
   constexpr std::int64_t size = std::int64_t{1} << 25;
-  const Storage a("carousel::bench::a", size);
-  const Storage b("carousel::bench::b", size);
+  const Storage a = zeros<real>(exec, "carousel::bench::a", size);
+  const Storage b = zeros<real>(exec, "carousel::bench::b", size);
   const double seconds = seconds_of(exec, [&] {
     Kokkos::parallel_for(
         "carousel::bench::triad", RangePolicy(exec, 0, size),
@@ -87,16 +88,19 @@ class Bench {
   Bench(const LayerSpec& spec, int n)
       : spec_(spec),
         n_(n),
-        workspace_("carousel::bench::workspace", spec.workspace_bytes(n) / sizeof(real) + 1),
-        saved_("carousel::bench::saved", spec.saved_bytes(n) / sizeof(real) + 1),
-        x_("carousel::bench::x", n * spec.input().size()),
-        second_("carousel::bench::second", n * spec.inputs.back().shape.size()),
-        y_(spec.in_place ? x_ : Storage("carousel::bench::y", n * spec.output.size())),
-        d_y_("carousel::bench::d_y", n * spec.output.size()),
-        d_x_(spec.in_place ? d_y_ : Storage("carousel::bench::d_x", n * spec.input().size())),
-        parameters_("carousel::bench::parameters", spec.parameter_size()),
-        d_parameters_("carousel::bench::d_parameters", spec.parameter_size()),
-        buffers_("carousel::bench::buffers", spec.buffer_size()),
+        workspace_(zeros<real>(exec_, "carousel::bench::workspace",
+                               spec.workspace_bytes(n) / sizeof(real) + 1)),
+        saved_(
+            zeros<real>(exec_, "carousel::bench::saved", spec.saved_bytes(n) / sizeof(real) + 1)),
+        x_(zeros<real>(exec_, "carousel::bench::x", n * spec.input().size())),
+        second_(zeros<real>(exec_, "carousel::bench::second", n * spec.inputs.back().shape.size())),
+        y_(spec.in_place ? x_ : zeros<real>(exec_, "carousel::bench::y", n * spec.output.size())),
+        d_y_(zeros<real>(exec_, "carousel::bench::d_y", n * spec.output.size())),
+        d_x_(spec.in_place ? d_y_
+                           : zeros<real>(exec_, "carousel::bench::d_x", n * spec.input().size())),
+        parameters_(zeros<real>(exec_, "carousel::bench::parameters", spec.parameter_size())),
+        d_parameters_(zeros<real>(exec_, "carousel::bench::d_parameters", spec.parameter_size())),
+        buffers_(zeros<real>(exec_, "carousel::bench::buffers", spec.buffer_size())),
         labels_("carousel::bench::labels", n),
         metrics_("carousel::bench::metrics", 1),
         layer_(

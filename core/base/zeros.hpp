@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How the engine gets the little memory that it asks for: once, and much at a time.
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/huge_pages.hpp"
+#include "core/base/view.hpp"
+
+namespace carousel {
+
+/// A view of `count` zeros, enqueued on `exec`; on hosts, of huge pages where there are such.
+template <class T>
+[[nodiscard]] Kokkos::View<T*, MemorySpace> zeros(const ExecutionSpace& exec,
+                                                  const std::string& label, std::int64_t count) {
+  Kokkos::View<T*, MemorySpace> view(Kokkos::view_alloc(exec, label, Kokkos::WithoutInitializing),
+                                     count);
+  if constexpr (runs_on_host) prefer_huge_pages(view.data(), count * std::int64_t{sizeof(T)});
+  Kokkos::parallel_for(
+      "carousel::base::zeros", RangePolicy(exec, 0, count),
+      KOKKOS_LAMBDA(std::int64_t i) { view(i) = T{}; });
+  return view;
+}
+
+}  // namespace carousel
