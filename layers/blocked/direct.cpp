@@ -37,33 +37,55 @@ Work work_of_task(const Windows& windows, int images, int blocks, int threads) {
   return work;
 }
 
+/// In how many sets a row's tiles read the blocks: so many that the weights of a set, for a group
+/// of registers, stay in a first cache from tile to tile. Between two sets, sums wait in the
+/// output.
+int sets_of_blocks(const Windows& windows, int blocks, int vectors) {
+  constexpr std::int64_t cache = std::int64_t{16} << 10;
+  constexpr int enough_tiles = 8;  // for which it pays to fetch sums again
+  const std::int64_t bytes =
+      blocks * std::ssize(windows.taps) * windows.depth * vectors * vector_bytes;
+  if (windows.w < enough_tiles * tile_rows || bytes <= 2 * cache) return 1;
+  return std::min(static_cast<int>((bytes + cache - 1) / cache), blocks);
+}
+
 /// The sums of one row of the grid for all channels of a group of registers.
 template <int Vectors>
 void sum_row(const Windows& windows, const WindowSource& source, int y, int blocks,
              const real* packed, int taps, real* to, std::int64_t to_pixel, std::int64_t to_plane,
              const Beginning& beginning) {
+  const std::int64_t panel = std::int64_t{windows.depth} * Vectors * lanes;
   const int parts = segments(windows.w, tile_rows);
-  for (int p = 0; p < parts; ++p) {
-    const Segment columns = segment(windows.w, parts, p);
-    real* first = to + columns.first * to_pixel;
-    with_rows<tile_rows>(columns.size, [&](auto count) {
-      RegisterTile<count, Vectors> sums;
-      if (beginning.adds)
-        sums.fetch(first, to_pixel, to_plane);
-      else if (beginning.bias != nullptr)
-        sums.begin(beginning.bias);
-      else
-        sums.clear();
-      for (int b = 0; b < blocks; ++b) {
-        for (const Tap& tap : windows.taps) {
-          const std::int64_t panel = std::int64_t{b} * taps + tap.number;
-          sums.add_rows(windows.depth, source.at(windows, y, columns.first, b, tap),
-                        std::int64_t{windows.step} * windows.pixel,
-                        packed + panel * windows.depth * Vectors * lanes, Vectors * lanes);
+  const int sets = sets_of_blocks(windows, blocks, Vectors);
+  // While a tile reads a block, it has a part of the same block of the next set brought nearer.
+  // Behind the last one is nothing that a prefetch would miss.
+  const int ahead = sets == 1 ? 0 : segments(static_cast<int>(taps * panel / lanes), parts);
+  for (int s = 0; s < sets; ++s) {
+    const Segment set = segment(blocks, sets, s);
+    for (int p = 0; p < parts; ++p) {
+      const Segment columns = segment(windows.w, parts, p);
+      real* first = to + columns.first * to_pixel;
+      with_rows<tile_rows>(columns.size, [&](auto count) {
+        RegisterTile<count, Vectors> sums;
+        if (beginning.adds || s > 0)
+          sums.fetch(first, to_pixel, to_plane);
+        else if (beginning.bias != nullptr)
+          sums.begin(beginning.bias);
+        else
+          sums.clear();
+        for (int b = set.first; b < set.first + set.size; ++b) {
+          const real* weights = packed + b * taps * panel;
+          const real* next = weights + set.size * taps * panel + p * ahead * lanes;
+          for (int k = 0; k < ahead; ++k) __builtin_prefetch(next + k * lanes, 0, 2);
+          for (const Tap& tap : windows.taps) {
+            sums.add_rows(windows.depth, source.at(windows, y, columns.first, b, tap),
+                          std::int64_t{windows.step} * windows.pixel, weights + tap.number * panel,
+                          Vectors * lanes);
+          }
         }
-      }
-      sums.put(first, to_pixel, to_plane);
-    });
+        sums.put(first, to_pixel, to_plane);
+      });
+    }
   }
 }
 

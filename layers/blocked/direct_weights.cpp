@@ -29,26 +29,28 @@ int rows_at_once(const Windows& windows) {
   return rows;
 }
 
-/// sums [depth][results] += the products of some rows of one image at one tap.
+/// sums [block of results][depth][lanes] += the products of some rows of one image at one tap, for
+/// a group of registers.
 template <int Vectors>
 void add_tap(const Windows& windows, const WindowSource& source, int b, const Tap& tap,
              const Segment& rows, const Planes<const real>& d_y, int image, int block,
-             bool is_first, real* sums, int results) {
+             bool is_first, real* sums) {
   const int parts = segments(windows.depth, column_rows);
   for (int p = 0; p < parts; ++p) {
     const Segment depth = segment(windows.depth, parts, p);
-    real* to = sums + std::int64_t{depth.first} * results;
+    real* to = sums + std::int64_t{depth.first} * lanes;
+    const std::int64_t plane = std::int64_t{windows.depth} * lanes;
     with_rows<column_rows>(depth.size, [&](auto count) {
       RegisterTile<count, Vectors> tile;
       if (is_first)
         tile.clear();
       else
-        tile.fetch(to, results, lanes);
+        tile.fetch(to, lanes, plane);
       for (int y = rows.first; y < rows.first + rows.size; ++y)
         tile.add_columns(windows.w, source.at(windows, y, 0, b, tap) + depth.first,
                          std::int64_t{windows.step} * windows.pixel, d_y.pixel(image, block, y, 0),
                          lanes, d_y.plane_size());
-      tile.put(to, results, lanes);
+      tile.put(to, lanes, plane);
     });
   }
 }
@@ -69,9 +71,9 @@ void run_chunk(const Windows& windows, const Input& input, const Planes<const re
                                        : input.direct(image, blocks.first);
     for (int k = 0; k < d_y.blocks; k += Vectors) {
       for (int b = 0; b < blocks.size; ++b) {
-        real* to = sums + b * panel + k * lanes;
+        real* to = sums + b * panel + std::int64_t{k} * windows.depth * lanes;
         for (const Tap& tap : windows.taps) {
-          add_tap<Vectors>(windows, source, b, tap, rows, d_y, image, k, i == 0, to, results);
+          add_tap<Vectors>(windows, source, b, tap, rows, d_y, image, k, i == 0, to);
           to += std::int64_t{windows.depth} * results;
         }
       }
@@ -83,16 +85,15 @@ void run_chunk(const Windows& windows, const Input& input, const Planes<const re
 void add_chunks(const ExecutionSpace& exec, const std::string& label, int chunks, std::int64_t size,
                 const real* partial, int sum_blocks, int depth, int result_blocks,
                 const WeightStrides& strides, real* d_weights) {
-  const int results = result_blocks * lanes;
   for_each_task(exec, label, result_blocks * sum_blocks, [=](int task) {
     const int block = task / sum_blocks;
     const int b = task % sum_blocks;
-    const real* from = partial + std::int64_t{b} * strides.taps * depth * results + block * lanes;
     real* to = d_weights + std::int64_t{block} * lanes * strides.result +
                std::int64_t{b} * lanes * strides.sum;
     for (int d = 0; d < depth; ++d) {
       for (int t = 0; t < strides.taps; ++t) {
-        const real* numbers = from + (std::int64_t{t} * depth + d) * results;
+        const std::int64_t panel = (std::int64_t{b} * strides.taps + t) * result_blocks + block;
+        const real* numbers = partial + (panel * depth + d) * lanes;
         Lanes sum = load(numbers);
         for (int c = 1; c < chunks; ++c) sum += load(numbers + c * size);
         real* first = to + offset_of(strides, t, d);

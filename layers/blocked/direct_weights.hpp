@@ -13,7 +13,7 @@
 namespace carousel::blocked {
 
 /// d_weights = the sums over images and the pixels of the grid, which is that of d_y. Partial sums
-/// are [chunk][block][tap][depth][result].
+/// are [chunk][block][tap][block of results][depth][lanes].
 template <class Input>
 void weight_gradient(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
                      const Input& input, const Planes<const real>& d_y,

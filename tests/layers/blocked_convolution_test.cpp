@@ -149,6 +149,8 @@ std::vector<Case> cases() {
       {2, 1, 9, 7, 2, {1, 2, 0}},       //
       {2, 4, 5, 5, 8, {1, 1, 0}},       // bottleneck
       {2, 2, 17, 16, 1, {1, 1, 0}},     // long rows
+      {2, 72, 12, 11, 2, {1, 1, 0}},    // more weights than a first cache keeps
+      {1, 71, 1, 130, 1, {3, 1, 1}},    // and several taps
       {1, 1, 1, 1, 1, three},           // one number in padding
       {1, 1, 7, 7, 1, {7, 1, 0}},       // one window
       {3, 1, 2, 2, 1, {7, 1, 3}},       // images smaller than the kernel
