@@ -3,7 +3,6 @@
 #include "app/binding.hpp"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -98,13 +97,19 @@ std::vector<int> allowed_threads() {
   return threads;
 }
 
+/// The number at the beginning of a text of the system.
+int number_in(const std::string& text, int otherwise) {
+  const std::vector<int> numbers = from_ranges(text);
+  return numbers.empty() ? otherwise : numbers.front();
+}
+
 /// The NUMA domain of each hardware thread that the system names one for.
 int domain_of_thread(int thread) {
   std::error_code unknown;
   const fs::path folder = devices / fmt::format("cpu/cpu{}", thread);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, unknown)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("node")) return from_ranges(name.substr(4)).front();
+    if (name.starts_with("node")) return number_in(name.substr(4), 0);
   }
   return 0;
 }
@@ -120,11 +125,9 @@ std::set<std::string> addresses_of_gpus() {
 
 std::vector<int> domains_of_gpus(int gpus) {
   std::vector<int> domains;
-  for (const std::string& address : addresses_of_gpus()) {
-    const std::vector<int> domain =
-        from_ranges(first_line(fs::path("/sys/bus/pci/devices") / address / "numa_node"));
-    domains.push_back(domain.empty() ? -1 : domain.front());
-  }
+  const fs::path bus = "/sys/bus/pci/devices";
+  for (const std::string& address : addresses_of_gpus())
+    domains.push_back(number_in(first_line(bus / address / "numa_node"), -1));
   // A process that sees some of them only may count them otherwise.
   if (std::ssize(domains) != gpus) domains.assign(static_cast<std::size_t>(gpus), -1);
   return domains;

@@ -8,8 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
+
+#include "tests/app/launched.hpp"
 
 namespace carousel {
 namespace {
@@ -17,14 +18,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using Variables = std::map<std::string, std::string>;
-
-Launcher launcher(const Variables& variables) {
-  return find_launcher([&](const char* name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  });
-}
 
 /// One of `ranks` ranks of one node, as MPICH's launcher starts it, which binds nothing.
 Launcher hydra(int rank, int ranks) {
@@ -127,23 +120,6 @@ TEST(Binding, ADeckMayNameTheGpu) {
     EXPECT_EQ(error.code(), ExitCode::usage);
     EXPECT_THAT(error.what(), HasSubstr("engine.device = 2: this process sees 2 GPUs, counted"));
   }
-}
-
-TEST(Launcher, KnowsTheRanksOfItsNode) {
-  const auto size = [](const Variables& variables) { return launcher(variables).local_size; };
-  EXPECT_EQ(size({}), 0);
-  EXPECT_EQ(size({{"MPI_LOCALNRANKS", "3"}}), 3);
-  EXPECT_EQ(size({{"OMPI_COMM_WORLD_LOCAL_SIZE", "5"}}), 5);
-  const auto slurm = [&](const char* list, const char* node) {
-    return size({{"SLURM_STEP_TASKS_PER_NODE", list}, {"SLURM_NODEID", node}});
-  };
-  EXPECT_EQ(slurm("4", "0"), 4);
-  EXPECT_EQ(slurm("2(x3),1", "0"), 2);
-  EXPECT_EQ(slurm("2(x3),1", "2"), 2);
-  EXPECT_EQ(slurm("2(x3),1", "3"), 1);
-  EXPECT_EQ(slurm("2(x3),1", "4"), 0);
-  for (const char* damaged : {"", "x", "2(x", "2(x3", "(x3)", ","})
-    EXPECT_LE(slurm(damaged, "1"), 2);
 }
 
 TEST(Binding, SpeaksTheKernelsLanguage) {

@@ -20,6 +20,8 @@ import tempfile
 import time
 import unittest
 
+from engines import is_open_mpi, rank_in
+
 CAROUSEL, MPIEXEC, PROJECT = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 COMPILER = sys.argv[4]
 ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 2
@@ -38,15 +40,19 @@ PLACEMENTS = [
 ]
 WITH_GROUPS = PLACEMENTS[4]  # of ranks, for collectives
 
+# By which launchers leave all ranks alone when one has ended.
+LEAVE_ALONE = (["--enable-recovery"] if is_open_mpi(MPIEXEC) else ["-disable-auto-cleanup"])
+
 
 # Keeps the launcher from seeing that a rank has ended until the test is over: it would signal and
 # kill the others at once.
-SHELL = """sh -c 'trap "" USR1; "$@" 2> "err.$PMI_RANK"; echo $? > "code.$PMI_RANK"
+SHELL = """sh -c 'rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}
+trap "" USR1; "$@" 2> "err.$rank"; echo $? > "code.$rank"
 until [ -e over ]; do sleep 0.1; done' sh"""
 
 
 # The same for ranks that may end well: the last one to end ends all.
-TELL_CODES = ["sh", "-c", """"$@"; echo $? > "code.$PMI_RANK"
+TELL_CODES = ["sh", "-c", """"$@"; echo $? > "code.${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
 until [ -s code.0 ] && [ -s code.1 ] && [ -s code.2 ] && [ -s code.3 ]; do sleep 0.1; done""", "sh"]
 
 
@@ -67,9 +73,12 @@ SLOW = """
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+typedef long Handle; /* of MPI: an int of MPICH, a pointer of Open MPI */
+enum { AN_ERROR = 15 };
 static int started = 0, met = 0;
 static int is_rank(const char* wanted) {
   const char* rank = getenv("PMI_RANK");
+  if (!rank) rank = getenv("OMPI_COMM_WORLD_RANK");
   return rank && strcmp(rank, wanted) == 0 && strstr(program_invocation_name, "engine");
 }
 static int is_set(const char* name) { return getenv(name) && is_rank("1"); }
@@ -147,36 +156,36 @@ int listen(int file, int backlog) {
   }
   return code;
 }
-int MPI_Allreduce(const void* from, void* to, int count, int type, int op, int comm) {
+int MPI_Allreduce(const void* from, void* to, int count, Handle type, Handle op, Handle comm) {
   if (met && is_set("DIE_WHEN_MET")) {
     usleep(1000000 * atof(getenv("DIE_WHEN_MET")));
     raise(SIGKILL);
   }
-  if (met && getenv("FAIL_WHEN_MET") && is_rank("2")) return 15;  // MPI_ERR_OTHER
+  if (met && getenv("FAIL_WHEN_MET") && is_rank("2")) return AN_ERROR;
   if (met && getenv("ABORT_WHEN_MET") && is_rank("2")) raise(SIGABRT);
-  return ((int (*)(const void*, void*, int, int, int, int))dlsym(RTLD_NEXT, "MPI_Allreduce"))(
-      from, to, count, type, op, comm);
+  return ((int (*)(const void*, void*, int, Handle, Handle, Handle))dlsym(
+      RTLD_NEXT, "MPI_Allreduce"))(from, to, count, type, op, comm);
 }
 int remove(const char* path) {
   int code = ((int (*)(const char*))dlsym(RTLD_NEXT, "remove"))(path);
   if (getenv("STOP_AT_FOLDER") && is_rank("0") && strstr(path, ".lock")) raise(SIGSTOP);
   return code;
 }
-int MPI_Comm_create_group(int comm, int group, int tag, int* made) {
+int MPI_Comm_create_group(Handle comm, Handle group, int tag, Handle* made) {
   if (is_set("STOP_AT_GROUPS")) raise(SIGSTOP);
   if (is_set("HANG_AT_GROUPS")) sleep(1000);
-  return ((int (*)(int, int, int, int*))dlsym(RTLD_NEXT, "MPI_Comm_create_group"))(comm, group, tag,
-                                                                                  made);
+  return ((int (*)(Handle, Handle, int, Handle*))dlsym(RTLD_NEXT, "MPI_Comm_create_group"))(
+      comm, group, tag, made);
 }
-int MPI_Testsome(int count, int* requests, int* done, int* indices, void* statuses) {
+int MPI_Testsome(int count, Handle* requests, int* done, int* indices, void* statuses) {
   const char* name = getenv("FAIL_IN_MPI");
-  if (name && is_rank("2") && access(name, F_OK) == 0) return 15;  // MPI_ERR_OTHER
-  return ((int (*)(int, int*, int*, int*, void*))dlsym(RTLD_NEXT, "MPI_Testsome"))(
+  if (name && is_rank("2") && access(name, F_OK) == 0) return AN_ERROR;
+  return ((int (*)(int, Handle*, int*, int*, void*))dlsym(RTLD_NEXT, "MPI_Testsome"))(
       count, requests, done, indices, statuses);
 }
-int MPI_Abort(int comm, int code) {
+int MPI_Abort(Handle comm, int code) {
   if (getenv("FAIL_AT_DATA")) return 0;  // as some launchers do
-  return ((int (*)(int, int))dlsym(RTLD_NEXT, "MPI_Abort"))(comm, code);
+  return ((int (*)(Handle, int))dlsym(RTLD_NEXT, "MPI_Abort"))(comm, code);
 }
 int MPI_Finalize(void) {
   if (is_set("STAY_IN_MPI")) sleep(1000);
@@ -203,9 +212,9 @@ def ranks_below(process):
             words = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        ranks = [word[9:] for word in words if word.startswith(b"PMI_RANK=")]
-        if name == "carousel-engine" and ranks:
-            found[int(ranks[0])] = child
+        rank = rank_in(words)
+        if name == "carousel-engine" and rank is not None:
+            found[rank] = child
     return found
 
 
@@ -237,7 +246,7 @@ class Faults(unittest.TestCase):
         for leftover in self.folder.iterdir():
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         process = subprocess.Popen(
-            [MPIEXEC, "-disable-auto-cleanup", "-n", str(RANKS), *shlex.split(SHELL), CAROUSEL,
+            [MPIEXEC, *LEAVE_ALONE, "-n", str(RANKS), *shlex.split(SHELL), CAROUSEL,
              "train", PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
              "train.epochs=", "train.steps=1000000", f"run.watchdog_seconds={watchdog}", *words],
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -470,7 +479,7 @@ class Faults(unittest.TestCase):
         # The first of two programs never gets as far as MPI, and the launcher waits for it.
         begin = time.monotonic()
         process = subprocess.Popen(
-            [MPIEXEC, "-disable-auto-cleanup", "-n", "1", "sleep", "30", ":", "-n", "3", CAROUSEL,
+            [MPIEXEC, *LEAVE_ALONE, "-n", "1", "sleep", "30", ":", "-n", "3", CAROUSEL,
              "train", PROJECT / "inputs/digits.toml", "parallel.transport=mpi", "run.output=run",
              "run.watchdog_seconds=2", *PLACEMENTS[0]],
             cwd=self.folder, stderr=subprocess.PIPE, text=True)

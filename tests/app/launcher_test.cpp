@@ -8,20 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include "tests/app/launched.hpp"
 
 namespace carousel {
 namespace {
 
 using ::testing::HasSubstr;
-using Variables = std::map<std::string, std::string>;
-
-Launcher launcher(const Variables& variables) {
-  return find_launcher([&](const char* name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  });
-}
 
 const Variables hydra = {{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "1"}};
 const Variables srun_alone = {{"SLURM_PROCID", "2"},
@@ -49,6 +41,23 @@ TEST(Launcher, KnowsRankAndSize) {
   EXPECT_EQ(pmix.size, 6);
 
   EXPECT_EQ(launcher({{"PMIX_RANK", "5"}}).size, 0);
+}
+
+TEST(Launcher, KnowsTheRanksOfItsNode) {
+  const auto size = [](const Variables& variables) { return launcher(variables).local_size; };
+  EXPECT_EQ(size({}), 0);
+  EXPECT_EQ(size({{"MPI_LOCALNRANKS", "3"}}), 3);
+  EXPECT_EQ(size({{"OMPI_COMM_WORLD_LOCAL_SIZE", "5"}}), 5);
+  const auto slurm = [&](const char* list, const char* node) {
+    return size({{"SLURM_STEP_TASKS_PER_NODE", list}, {"SLURM_NODEID", node}});
+  };
+  EXPECT_EQ(slurm("4", "0"), 4);
+  EXPECT_EQ(slurm("2(x3),1", "0"), 2);
+  EXPECT_EQ(slurm("2(x3),1", "2"), 2);
+  EXPECT_EQ(slurm("2(x3),1", "3"), 1);
+  EXPECT_EQ(slurm("2(x3),1", "4"), 0);
+  for (const char* damaged : {"", "x", "2(x", "2(x3", "(x3)", ","})
+    EXPECT_LE(slurm(damaged, "1"), 2);
 }
 
 TEST(Launcher, IsAbsentOnALaptop) {

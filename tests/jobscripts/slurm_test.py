@@ -34,8 +34,12 @@ def call(*words, **variables):
 
 def job_facts(job):
     """What Slurm says of a job: JobState, Reason, Restarts, ExitCode, ..."""
-    code, text = call("scontrol", "show", "job", "--oneliner", job)
-    return dict(word.split("=", 1) for word in text.split() if "=" in word) if code == 0 else {}
+    for _ in range(10):
+        code, text = call("scontrol", "show", "job", "--oneliner", job)
+        if code == 0:
+            return dict(word.split("=", 1) for word in text.split() if "=" in word)
+        time.sleep(0.5)  # it is busy with a node that it has lost
+    raise AssertionError(f"no word of job {job}: {text}")
 
 
 def status_of(folder):
@@ -220,6 +224,14 @@ class Slurm(unittest.TestCase):
         self.wait_for_end("FAILED")
         self.assertEqual(job_facts(self.job)["ExitCode"], "75:0")
         self.assertIn("is not queued again: it was 1 times (CAROUSEL_MAX_RESTARTS)", self.output())
+
+    def test_a_job_that_makes_no_step_is_not_queued_again(self):
+        self.submit("train.epochs=400", "run.wall_clock=00:00:00", options=["--nodes=4"])
+        self.wait_for_end("FAILED")
+        self.assertEqual((job_facts(self.job)["ExitCode"], job_facts(self.job)["Restarts"]),
+                         ("75:0", "0"), self.output())
+        self.assertIn("is not queued again: it ended after step 0, as it did before",
+                      self.output())
 
     def test_members_of_a_sweep_stand_alone(self):
         rates = [0.01, 0.02, 0.05, 1e30, 0.1, 0.03, 0.04, 0.06]
