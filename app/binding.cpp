@@ -87,16 +87,6 @@ std::string first_line(const fs::path& path) {
 
 const fs::path devices = "/sys/devices/system";
 
-std::vector<int> allowed_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> threads;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return threads;
-  for (int k = 0; k < CPU_SETSIZE; ++k)
-    if (CPU_ISSET(k, &set)) threads.push_back(k);
-  return threads;
-}
-
 /// The number at the beginning of a text of the system.
 int number_in(const std::string& text, int otherwise) {
   const std::vector<int> numbers = from_ranges(text);
@@ -149,6 +139,16 @@ Binding choose_binding(const Launcher& launcher, const Node& node, int threads_p
   // Ranks that take turns on too few cores are better off with all of them.
   if (threads_per_rank > std::ssize(binding.threads)) binding.threads.clear();
   return binding;
+}
+
+std::vector<int> allowed_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> threads;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return threads;
+  for (int k = 0; k < CPU_SETSIZE; ++k)
+    if (CPU_ISSET(k, &set)) threads.push_back(k);
+  return threads;
 }
 
 Node this_node(int gpus) {

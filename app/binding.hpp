@@ -36,6 +36,10 @@ struct Binding {
 [[nodiscard]] Binding choose_binding(const Launcher& launcher, const Node& node,
                                      int threads_per_rank, int device);
 
+/// The hardware threads that this process may run on, ascending; none where the system does not
+/// say.
+[[nodiscard]] std::vector<int> allowed_threads();
+
 /// The node as the system describes it, with `gpus` GPUs visible to this process.
 [[nodiscard]] Node this_node(int gpus);
 

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/engine.hpp"
 
-#include <sched.h>
-
 #include <fmt/core.h>
 
 #include <Kokkos_Core.hpp>
@@ -21,10 +19,7 @@ namespace {
 
 /// Cores this process may use, as Slurm or taskset left them to it.
 int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(allowed_threads().size()));
 }
 
 /// The number of threads that the environment asks for, the first of a list; 0 if it does not ask.

@@ -133,8 +133,7 @@ std::string tell_state(const RunStatus& status) {
     case Life::unknown:
       break;
   }
-  const std::string job = status.job.id.empty() ? "" : " in job " + status.job.id;
-  return fmt::format("running on {}{}, {} steps done at {}", status.host, job, status.step,
+  return fmt::format("running on {}, {} steps done at {}", status.place(), status.step,
                      status.updated);
 }
 

@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cmath>
 #include <csignal>
 #include <ctime>
 #include <fstream>
@@ -21,7 +20,7 @@
 #include <vector>
 
 #include "core/base/check.hpp"
-#include "core/record/columns.hpp"
+#include "core/base/descriptor.hpp"
 
 namespace carousel {
 namespace {
@@ -128,8 +127,7 @@ std::string writer_of(const fs::path& folder) {
     const Life life = life_of(status);
     if (life == Life::alive) return fmt::format("process {} is", status.process);
     if (life == Life::gone || status.host.empty() || status.host == host_name()) return "";
-    const std::string job = status.job.id.empty() ? "" : " in job " + status.job.id;
-    return fmt::format("process {} on {}{} may be", status.process, status.host, job);
+    return fmt::format("process {} on {} may be", status.process, status.place());
   } catch (const Error&) {
     return "";  // a damaged status speaks for nobody
   }
@@ -281,55 +279,6 @@ void check_contents(const fs::path& folder, bool overwrite) {
   check_alone(folder);
 }
 
-/// Whether a line of metrics.jsonl tells of the updates before `step`, or of an evaluation of what
-/// they made.
-bool is_before(const std::string& line, std::int64_t step, bool evaluates) {
-  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer())
-    return false;
-  const std::int64_t number = json["step"];
-  const bool evaluation = json.value("kind", "") == "evaluation" && !evaluates;
-  return evaluation ? number <= step : number < step;
-}
-
-/// One line of JSON of bounded length, on the stack.
-class Line {
- public:
-  explicit Line(const char* kind) { add("{{\"kind\":\"{}\"", kind); }
-
-  void number(const char* name, std::int64_t value) { add(",\"{}\":{}", name, value); }
-  void number(const char* name, double value) {
-    if (std::isfinite(value))
-      add(",\"{}\":{}", name, value);
-    else
-      add(",\"{}\":null", name);
-  }
-  std::span<const std::byte> finish() {
-    add("}}\n");
-    return std::as_bytes(std::span(text_).first(size_));
-  }
-
- private:
-  template <class... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    const std::size_t room = text_.size() - size_;
-    const auto result =
-        fmt::format_to_n(text_.data() + size_, room, format, std::forward<Args>(args)...);
-    CAROUSEL_CHECK(result.size <= room, "a line of metrics.jsonl is too long");
-    size_ += result.size;
-  }
-
-  std::array<char, 512> text_;
-  std::size_t size_ = 0;
-};
-
-template <class Row>
-Line line_of(const char* kind, const Row& row) {
-  Line line(kind);
-  Columns<Row>::list([&](const char* name, auto get) { line.number(name, std::invoke(get, row)); });
-  return line;
-}
-
 }  // namespace
 
 std::string host_name() {
@@ -396,6 +345,10 @@ void continue_run_folder(const fs::path& folder, int part) {
     fs::remove(folder / "status.json");  // which tells how the part before it ended
   });
   StatusFile(folder).write({});
+}
+
+std::string RunStatus::place() const {
+  return job.id.empty() ? host : fmt::format("{} in job {}", host, job.id);
 }
 
 const char* to_string(RunState state) {
@@ -490,28 +443,6 @@ Life life_of(const RunStatus& status) {
   const std::int64_t start = start_of(status.process);
   const bool other = status.process_start != 0 && start != 0 && start != status.process_start;
   return exists && !other ? Life::alive : Life::gone;
-}
-
-MetricsLog::MetricsLog(const fs::path& folder)
-    : file_(Descriptor::create((folder / "metrics.jsonl").string())) {}
-
-MetricsLog::MetricsLog(const fs::path& folder, std::int64_t step, bool evaluates) {
-  const std::string path = (folder / "metrics.jsonl").string();
-  std::ifstream former(path);
-  std::string line;
-  std::int64_t kept = 0;
-  while (std::getline(former, line) && !former.eof() && is_before(line, step, evaluates))
-    kept += std::ssize(line) + 1;
-  file_ = Descriptor::append(path);
-  file_.resize(kept);
-}
-
-void MetricsLog::write(const StepRecord& step) {
-  file_.write(line_of("step", step).finish());
-}
-
-void MetricsLog::write(const EvaluationRecord& evaluation) {
-  file_.write(line_of("evaluation", evaluation).finish());
 }
 
 }  // namespace carousel

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The folder of one run: making it, and the two files in it for scripts, status.json and
-// metrics.jsonl. What goes into HDF5 is in run_file.hpp.
+// The folder of one run: making it, and status.json, by which scripts and later runs know how it
+// is. What goes into HDF5 is in run_file.hpp.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,9 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/descriptor.hpp"
 #include "core/record/batch_job.hpp"
-#include "core/train/records.hpp"
 
 namespace carousel {
 
@@ -69,6 +67,9 @@ struct RunStatus {
   std::int64_t process_start = 0;  // tells it from a later one of that number; 0: not known
   std::string updated = {};        // UTC
   BatchJob job = {};
+
+  /// "HOST", or "HOST in job 1234".
+  [[nodiscard]] std::string place() const;
 };
 
 /// What tells this process from others, as the status of a run does.
@@ -107,21 +108,5 @@ class StatusFile {
 /// job before it was queued again.
 enum class Life : std::uint8_t { alive, gone, unknown };
 [[nodiscard]] Life life_of(const RunStatus& status);
-
-/// metrics.jsonl: one line of JSON per step and per evaluation, in the file when write() returns.
-class MetricsLog {
- public:
-  explicit MetricsLog(const std::filesystem::path& folder);
-  /// Goes on with a log behind `step` updates: what it says of later ones, which were lost, is
-  /// removed, and so is the evaluation after them if it comes again.
-  MetricsLog(const std::filesystem::path& folder, std::int64_t step, bool evaluates = false);
-
-  /// Allocates nothing. Numbers that are not finite become null.
-  void write(const StepRecord& step);
-  void write(const EvaluationRecord& evaluation);
-
- private:
-  Descriptor file_;
-};
 
 }  // namespace carousel

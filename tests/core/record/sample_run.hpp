@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/metrics_log.hpp"
 #include "core/record/run_file.hpp"
 #include "core/record/run_folder.hpp"
 
