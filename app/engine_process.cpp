@@ -73,6 +73,13 @@ std::filesystem::path engine_path() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "carousel-engine";
 }
 
+void hold_signals() {
+  sigset_t held;
+  sigemptyset(&held);
+  for (const int signal : {SIGTERM, SIGUSR1}) sigaddset(&held, signal);
+  sigprocmask(SIG_BLOCK, &held, nullptr);
+}
+
 void start_engine(const std::filesystem::path& engine, const std::vector<std::string>& arguments) {
   std::string program = engine.string();
   if (access(program.c_str(), X_OK) != 0)
@@ -91,7 +98,6 @@ void start_engine(const std::filesystem::path& engine, const std::vector<std::st
   // UCX, below some MPI libraries, would print a backtrace for a peer that was killed; it reads
   // this when it is loaded.
   setenv("UCX_HANDLE_ERRORS", "none", 0);
-  std::signal(SIGTERM, SIG_DFL);  // the engine would inherit that it is ignored
   execv(program.c_str(), pointers.data());
   fail(ExitCode::usage, "the engine {} cannot be started: {}", program, std::strerror(errno));
 }

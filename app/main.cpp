@@ -10,13 +10,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -24,6 +24,7 @@
 #include "app/commands.hpp"
 #include "app/complaint.hpp"
 #include "app/dropped_keys.hpp"
+#include "app/engine_process.hpp"
 #include "app/help_topics.hpp"
 #include "app/launcher.hpp"
 #include "app/nearest.hpp"
@@ -335,7 +336,7 @@ int report(const Error& error, const std::string& deck, const Launcher& launcher
 
 int guarded_main(int argc, char** argv) {
   const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
-  if (launcher.several()) std::signal(SIGTERM, SIG_IGN);  // until the engine starts; see report()
+  if (argc > 1 && std::string_view(argv[1]) == "train") hold_signals();
   CommandLine line;
   try {
     CLI::App app("Trains neural networks with Cyclic Data Parallelism.", "carousel");

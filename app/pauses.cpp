@@ -47,7 +47,13 @@ void listen_to_signals() {
   action.sa_handler = hear;
   action.sa_flags = SA_RESTART;  // no read or write fails for it
   sigemptyset(&action.sa_mask);
-  for (const Stop& stop : stops) sigaction(stop.signal, &action, nullptr);
+  sigset_t held;
+  sigemptyset(&held);
+  for (const Stop& stop : stops) {
+    sigaction(stop.signal, &action, nullptr);
+    sigaddset(&held, stop.signal);
+  }
+  sigprocmask(SIG_UNBLOCK, &held, nullptr);  // what the front end held until now comes now
 }
 
 Pauses::Pauses(const RunConfig& config, std::function<double()> seconds)

@@ -57,6 +57,26 @@ class Restart(unittest.TestCase):
         self.assertEqual(process.returncode, code, out + err)
         return out + err
 
+    def test_a_signal_that_comes_before_the_engine_listens_is_heard(self):
+        # The front end holds it back,
+        shutil.copy(CAROUSEL, self.folder)
+        engine = self.folder / "carousel-engine"
+        engine.write_text(f"#!{sys.executable}\nimport signal\n"
+                          "print(*map(int, signal.pthread_sigmask(signal.SIG_BLOCK, [])))\n")
+        engine.chmod(0o755)
+        told = subprocess.run([self.folder / "carousel", "train", DECK, "run.output=run"],
+                              capture_output=True, text=True, check=True).stdout
+        self.assertEqual(set(map(int, told.split())), {signal.SIGTERM, signal.SIGUSR1})
+
+        # and the engine asks for it.
+        def signalled():
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+            os.kill(os.getpid(), signal.SIGUSR1)
+        done = subprocess.run([CAROUSEL, "train", DECK, "run.output=run"], cwd=self.folder,
+                              capture_output=True, text=True, preexec_fn=signalled, check=False)
+        self.assertEqual(done.returncode, REQUEUE, done.stderr)
+        self.assertIn("stopped by SIGUSR1 after 0 of", done.stderr)
+
     def train(self, name, *words, deck=DECK, **keywords):
         return self.carousel("train", deck, f"run.output={name}", *words, **keywords)
 
