@@ -47,12 +47,13 @@ int choose_gpu(const Launcher& launcher, const Node& node, int device) {
     fail(ExitCode::usage, "engine.device = {}: this process sees {} GPU{}, counted from 0", device,
          count, count == 1 ? "" : "s");
   if (device >= 0 || count == 0) return device;
-  // A launcher that has put this rank into one domain means a GPU of that domain.
+  // A launcher that has put this rank into one domain means the GPU of that domain. Which one of
+  // several it means, a rank cannot know of itself, and no GPU should have two.
   std::vector<int> near;
   const int domain = node.whole ? -1 : only_domain(node.cores);
   for (int gpu = 0; gpu < count; ++gpu)
     if (domain >= 0 && node.gpus[static_cast<std::size_t>(gpu)] == domain) near.push_back(gpu);
-  if (!near.empty()) return near[static_cast<std::size_t>(launcher.local_rank) % near.size()];
+  if (near.size() == 1) return near.front();
   return launcher.local_rank % count;
 }
 

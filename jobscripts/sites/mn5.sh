@@ -24,5 +24,5 @@ if [ "${CAROUSEL_NODES:-acc}" = gpp ]; then
 else
   load_modules ${CAROUSEL_MODULES:-}
   CAROUSEL_SBATCH="--partition=acc --gres=gpu:4 --ntasks-per-node=4 --cpus-per-task=20"
-  CAROUSEL_SRUN="--cpu-bind=cores --gpu-bind=none"
+  CAROUSEL_SRUN="--cpu-bind=cores --gpu-bind=none --distribution=block:block"
 fi

@@ -98,6 +98,11 @@ TEST(Binding, EveryRankTakesAGpuAndTheCoresNextToIt) {
   EXPECT_THAT(to_ranges(choose_binding(hydra(1, 4), fat, 0, -1).threads), "4-7,20-23");
   EXPECT_THAT(to_ranges(choose_binding(hydra(2, 4), fat, 0, -1).threads), "8-11,24-27");
   EXPECT_EQ(choose_binding(hydra(3, 4), bound(fat, 8, 8), 0, -1).gpu, 3);
+  // Slurm by itself deals tasks out to the domains in turn.
+  std::set<int> taken;
+  for (int rank = 0; rank < 4; ++rank)
+    taken.insert(choose_binding(hydra(rank, 4), bound(fat, 8 * (rank % 2), 8), 0, -1).gpu);
+  EXPECT_THAT(taken, ElementsAre(0, 1, 2, 3));
 }
 
 TEST(Binding, GpusOfUnknownPlaceAreTakenInTurn) {
