@@ -28,7 +28,7 @@ field() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" <<<"$2"; }
 choose_launcher() {
   local ranks=$1 version kinds
   version=$("$CAROUSEL" --version)
-  kinds=$(srun --mpi=list 2>&1)
+  kinds=$(srun --mpi=list 2>&1 || true)
   launcher=(srun --kill-on-bad-exit=1 --ntasks="$ranks")
   # Since 22.05 Slurm does not hand this on to steps by itself.
   [ -z "${SLURM_CPUS_PER_TASK:-}" ] || launcher+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
@@ -43,7 +43,7 @@ choose_launcher() {
     if [[ $kinds == *pmix* ]] && srun --mpi=pmix --nodes=1 --ntasks=1 true 2>/dev/null; then
       launcher+=(--mpi=pmix)
     else
-      launcher=(mpirun -n "$ranks")
+      launcher=(mpirun -n "$ranks" --bind-to none)  # ranks take their cores themselves
     fi
   elif [[ $version == *CRAY* ]]; then
     launcher+=(--mpi=cray_shasta)
@@ -52,9 +52,19 @@ choose_launcher() {
   fi
 }
 
+# controller WORD ...: scontrol, asked again for some minutes where it is busy or being restarted.
+controller() {
+  local tries=30
+  until scontrol "$@"; do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || return 1
+    sleep 10
+  done
+}
+
 # Has Slurm queue this job again, if that is of use. Returns if not.
 requeue() {
-  local before=$1 after=$2 most=${CAROUSEL_MAX_RESTARTS:-20} done_before=0 state
+  local before=$1 after=$2 most=${CAROUSEL_MAX_RESTARTS:-20} done_before='' step state
   if [ "$restarts" -ge "$most" ]; then
     say "is not queued again: it was $restarts times (CAROUSEL_MAX_RESTARTS)"
     return
@@ -62,18 +72,22 @@ requeue() {
   if [ "$restarts" -gt 0 ] && [[ $(field state "$before") =~ ^(stopped|failed)$ ]]; then
     done_before=$(field step "$before")
   fi
-  if [ "$(field step "$after")" -le "$done_before" ]; then
-    say "is not queued again: it ended after step $done_before, as it did before; give it more time"
+  step=$(field step "$after")
+  if [ "${step:-0}" -le "${done_before:-0}" ]; then
+    say "is not queued again: it made no step${done_before:+ behind $done_before}; give it more time"
     return
   fi
   # Whoever has cancelled it wants it to end, or has put it back into the queue already.
-  state=$(scontrol show job --oneliner "$job")
+  if ! state=$(controller show job --oneliner "$job"); then
+    say "is not queued again: Slurm's controller does not answer"
+    return
+  fi
   if [[ $state != *" JobState=RUNNING "* && $state != *" Reason=TimeLimit "* ]]; then
     say "is not queued again by itself: Slurm has ended it on demand"
     return
   fi
-  say "is queued again after $(field step "$after") steps"
-  if scontrol requeue "$job"; then
+  say "is queued again after $step steps"
+  if controller requeue "$job"; then
     trap - TERM
     sleep 60  # Slurm ends this script meanwhile
   fi
@@ -81,7 +95,7 @@ requeue() {
 
 # train_job DECK [key=value ...]
 train_job() {
-  local folder ranks before after code=0
+  local folder ranks before after start code=0
   folder=$("$CAROUSEL" plan "$@" --get run.output)
   ranks=$("$CAROUSEL" plan "$@" --devices)
   local tasks=${SLURM_NTASKS:-${SLURM_JOB_NUM_NODES:-1}}
@@ -90,21 +104,29 @@ train_job() {
       "--ntasks=$ranks, as submit.sh does"
   fi
   choose_launcher "$ranks"
-  if [ "$restarts" -gt 0 ]; then
+  before=$(cat "$folder/status.json" 2>/dev/null || true)
+  if [ "$restarts" -gt 0 ] && [ "$(field job "$before")" = "$job" ]; then
     # What the job began goes on, whatever the deck says of runs that are there at the first start.
-    with_key run.resume auto "$@"
-    set -- "${with_key[@]}"
+    # Where it began with a checkpoint of another run and kept none of its own, it begins again.
+    start=$("$CAROUSEL" plan "$@" --get run.resume)
+    if [[ $start =~ ^(auto|off)$ ]] || compgen -G "$folder/checkpoints/step-*.h5" >/dev/null; then
+      with_key run.resume auto "$@"
+      set -- "${with_key[@]}"
+    else
+      set -- "$@" --overwrite
+    fi
   fi
   say "run folder $folder, $ranks ranks on ${SLURM_JOB_NODELIST:-?}, started by ${launcher[*]}"
 
   # Slurm tells all processes of a job to end; this one has to see how the ranks did.
   trap : TERM USR1
-  before=$(cat "$folder/status.json" 2>/dev/null || true)
   "${launcher[@]}" "$CAROUSEL" train "$@" || code=$?
   after=$(cat "$folder/status.json" 2>/dev/null || true)
+  # A run that was refused its folder has left there what another one says of itself.
+  [ "$(field job "$after")" = "$job" ] || after=
 
   # srun makes 137 or 143 of the code of a rank that others were ended for; the run itself knows.
-  if [ "$after" != "$before" ] && [ "$(field state "$after")" != running ]; then
+  if [ -n "$after" ] && [ "$after" != "$before" ] && [ "$(field state "$after")" != running ]; then
     code=$(field exit_code "$after")
   fi
   [[ " ${CAROUSEL_REQUEUE:-75} " != *" $code "* ]] || requeue "$before" "$after"

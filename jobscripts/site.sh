@@ -23,8 +23,10 @@ stop() {
 load_modules() {
   [ $# -gt 0 ] || return 0
   local module log
+  set +u  # what modules do is not written for it
   type module >/dev/null 2>&1 ||
-    stop 2 "site $site wants modules ($*), but there is no module command here; set CAROUSEL_SITE"
+    stop 2 "site $site wants modules ($*), but this shell has no module command; start submit.sh" \
+      "from a login shell of bash, or set CAROUSEL_SITE"
   log=$(mktemp)
   for module in "$@"; do
     # In this very shell, or it would have no effect. Old modules fail without an exit code.
@@ -35,6 +37,7 @@ load_modules() {
     fi
   done
   rm -f "$log"
+  set -u
 }
 
 # with_key KEY VALUE WORD ...: sets `with_key` to the words, in which KEY=VALUE stands for whatever

@@ -6,10 +6,10 @@
 #   submit.sh [--OPTION=VALUE ...] DECK [key=value ...]
 #   submit.sh [--OPTION=VALUE ...] --sweep LIST [DECK [key=value ...]]
 # Options are those of sbatch: --time=24:00:00 --account=NAME. LIST has a line for every member of
-# the sweep: a deck, unless one is given, and keys with values. The output of job J is beside the
-# run folder OUTPUT: OUTPUT-J.out, or OUTPUT-J_K.out for member K, which runs in OUTPUT-J/00K.
+# the sweep: a deck, unless one is given, and keys with values; the job has a copy of it. The output
+# of job J is beside the run folder OUTPUT: OUTPUT-J.out, or OUTPUT-J_K.out for member K, which runs in OUTPUT-J/00K.
 set -euo pipefail
-source "$(dirname "$0")/site.sh"
+source "$(dirname "$(readlink -f "$0")")/site.sh"
 
 usage() { stop 2 "usage: submit.sh [--OPTION=VALUE ...] [--sweep LIST] DECK [key=value ...]"; }
 
@@ -49,6 +49,8 @@ submit() {
   [ "$threads" -eq 0 ] || before+=(--cpus-per-task="$threads")
   [ -z "$list" ] || before+=(--array="1-${#lines[@]}")
   export CAROUSEL_JOBSCRIPTS=$scripts CAROUSEL
+  # A job takes over the environment, also what that says of a job in which this is typed.
+  unset SLURM_RESTART_COUNT SLURM_NTASKS SLURM_CPUS_PER_TASK "${!SLURM_ARRAY_@}"
   # shellcheck disable=SC2206  # several words of a site
   before+=(${CAROUSEL_SBATCH:-})
   exec sbatch "${before[@]}" "${options[@]}" "$scripts/$2" "${@:3}"
@@ -63,9 +65,14 @@ fi
 
 source "$scripts/members.sh"
 read_members "$list" "$@"
+declare -A member_of
 for ((k = ${#lines[@]}; k > 0; --k)); do
   choose_member "$k" 0
   look_at "${member[@]}"
+  if [ -n "${member_of[$output]:-}" ]; then
+    stop 2 "$list: members $k and ${member_of[$output]} have the same run.output, $output"
+  fi
+  member_of[$output]=$k
   if [ "${first:=$ranks $threads}" != "$ranks $threads" ]; then
     stop 2 "$list: member $k needs $ranks ranks of engine.threads=$threads, but others" \
       "${first% *} of ${first#* }; an array gives all the same: make two sweeps of them"
@@ -73,4 +80,7 @@ for ((k = ${#lines[@]}; k > 0; --k)); do
 done
 output=${folder%/}
 mkdir -p "$(dirname "$output")"
-submit "${output//%/%%}-%A_%a.out" sweep.sbatch "$list" "$@"
+# Members that start later, or again, must find what they were.
+copy=$(mktemp "$output-XXXXXX.list")
+cp "$list" "$copy"
+submit "${output//%/%%}-%A_%a.out" sweep.sbatch "$copy" "$@"

@@ -22,6 +22,7 @@ SUBMIT = SHARE / "jobscripts/submit.sh"
 DECK = SHARE / "inputs/digits.toml"
 SBATCH = """#!/bin/sh
 printf '%s\\n' "$@" > words
+env | grep ^SLURM_ > environment
 echo "Submitted batch job 7"
 """
 
@@ -86,7 +87,10 @@ class Submit(unittest.TestCase):
         self.assertIn("--array=1-2", words)
         self.assertIn("--output=runs/digits-%A_%a.out", words)
         script = str(SHARE / "jobscripts/sweep.sbatch")
-        self.assertEqual(words[words.index(script):], [script, "list", str(DECK), "train.epochs=1"])
+        copy = words[words.index(script) + 1]
+        self.assertEqual(words[words.index(script):], [script, copy, str(DECK), "train.epochs=1"])
+        self.assertRegex(copy, r"^runs/digits-\w+\.list$")  # a member may start days later
+        self.assertEqual((FOLDER / copy).read_text(), (FOLDER / "list").read_text())
         (FOLDER / "inputs").symlink_to(SHARE / "inputs")  # a list has no blanks in its paths
         (FOLDER / "decks").write_text("inputs/digits.toml run.seed=1\n"
                                       "inputs/digits.toml run.seed=2 run.output=elsewhere\n")
@@ -97,6 +101,25 @@ class Submit(unittest.TestCase):
         words = ["--sweep=list", DECK, "parallel.transport=mpi", "parallel.placement=replicated"]
         self.assertIn("member 1 needs 4 ranks of engine.threads=0, but others 2 of 0",
                       self.call(*words, code=2))
+
+    def test_members_that_would_share_a_run_folder_are_refused(self):
+        (FOLDER / "list").write_text("run.seed=1\nrun.seed=2 run.output=a\nrun.seed=3 run.output=a\n")
+        self.assertIn("members 2 and 3 have the same run.output, a",
+                      self.call("--sweep=list", DECK, code=2))
+
+    def test_a_job_does_not_take_itself_for_the_one_it_was_submitted_from(self):
+        self.words(DECK, SLURM_RESTART_COUNT="3", SLURM_ARRAY_JOB_ID="7", SLURM_ARRAY_TASK_ID="5",
+                   SLURM_NTASKS="9", SLURM_CPUS_PER_TASK="16", SLURM_MPI_TYPE="pmi2")
+        self.assertEqual((FOLDER / "environment").read_text(), "SLURM_MPI_TYPE=pmi2\n")
+
+    def test_submission_works_through_a_link(self):
+        link = FOLDER / "submit"
+        link.symlink_to(SUBMIT)
+        path = f"{FOLDER / 'bin'}:{os.environ['PATH']}"
+        done = subprocess.run([link, "--sweep=none", DECK], cwd=FOLDER, text=True,
+                              capture_output=True, check=False, env={**os.environ, "PATH": path})
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("none: cannot be read", done.stderr)
 
     def test_what_is_wrong_is_told_before_anything_is_submitted(self):
         self.assertIn("unknown key run.sed", self.call(DECK, "run.sed=1", code=2))
