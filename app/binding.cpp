@@ -49,11 +49,9 @@ int choose_gpu(const Launcher& launcher, const Node& node, int device) {
   if (device >= 0 || count == 0) return device;
   // A launcher that has put this rank into one domain means the GPU of that domain. Which one of
   // several it means, a rank cannot know of itself, and no GPU should have two.
-  std::vector<int> near;
   const int domain = node.whole ? -1 : only_domain(node.cores);
-  for (int gpu = 0; gpu < count; ++gpu)
-    if (domain >= 0 && node.gpus[static_cast<std::size_t>(gpu)] == domain) near.push_back(gpu);
-  if (near.size() == 1) return near.front();
+  if (domain >= 0 && std::ranges::count(node.gpus, domain) == 1)
+    return static_cast<int>(std::ranges::find(node.gpus, domain) - node.gpus.begin());
   return launcher.local_rank % count;
 }
 
