@@ -17,6 +17,8 @@ import time
 import unittest
 
 PROJECT, CAROUSEL, OTHER = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+sys.path.insert(0, str(PROJECT / "tests/app"))
+from engines import rank_in  # noqa: E402
 CLUSTER = pathlib.Path(os.environ["SLURM_CONF"]).parent
 SCRIPTS = PROJECT / "jobscripts"
 DECK = PROJECT / "inputs/digits.toml"
@@ -66,11 +68,11 @@ def engines():
         try:
             if (process / "exe").resolve().name != "carousel-engine":
                 continue
-            words = (process / "environ").read_bytes().split(b"\0")
-            rank = next(w for w in words if w.startswith((b"PMI_RANK=", b"OMPI_COMM_WORLD_RANK=")))
-            found[int(rank.split(b"=")[1])] = int(process.name)
-        except (OSError, StopIteration):
-            pass
+            rank = rank_in((process / "environ").read_bytes().split(b"\0"))
+        except OSError:  # it has ended
+            continue
+        if rank is not None:
+            found[rank] = int(process.name)
     return found
 
 
