@@ -23,6 +23,14 @@ say() { echo "$me: $*"; }
 # field NAME STATUS: a value in the text of a status.json, which has one to a line.
 field() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" <<<"$2"; }
 
+# The status.json of a run folder, if it is of this job: a run that is refused its folder leaves there
+# what another one says of itself.
+own_status() {
+  local text
+  text=$(cat "$1/status.json" 2>/dev/null || true)
+  [ "$(field job "$text")" != "$job" ] || echo "$text"
+}
+
 # Sets `launcher` to the words that start RANKS ranks. Slurm has to speak the language of the MPI
 # that the program is built with, or every rank is alone in a world of its own.
 choose_launcher() {
@@ -104,8 +112,8 @@ train_job() {
       "--ntasks=$ranks, as submit.sh does"
   fi
   choose_launcher "$ranks"
-  before=$(cat "$folder/status.json" 2>/dev/null || true)
-  if [ "$restarts" -gt 0 ] && [ "$(field job "$before")" = "$job" ]; then
+  before=$(own_status "$folder")
+  if [ "$restarts" -gt 0 ] && [ -n "$before" ]; then
     # What the job began goes on, whatever the deck says of runs that are there at the first start.
     # Where it began with a checkpoint of another run and kept none of its own, it begins again.
     start=$("$CAROUSEL" plan "$@" --get run.resume)
@@ -121,9 +129,7 @@ train_job() {
   # Slurm tells all processes of a job to end; this one has to see how the ranks did.
   trap : TERM USR1
   "${launcher[@]}" "$CAROUSEL" train "$@" || code=$?
-  after=$(cat "$folder/status.json" 2>/dev/null || true)
-  # A run that was refused its folder has left there what another one says of itself.
-  [ "$(field job "$after")" = "$job" ] || after=
+  after=$(own_status "$folder")
 
   # srun makes 137 or 143 of the code of a rank that others were ended for; the run itself knows.
   if [ -n "$after" ] && [ "$after" != "$before" ] && [ "$(field state "$after")" != running ]; then

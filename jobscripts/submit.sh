@@ -7,7 +7,8 @@
 #   submit.sh [--OPTION=VALUE ...] --sweep LIST [DECK [key=value ...]]
 # Options are those of sbatch: --time=24:00:00 --account=NAME. LIST has a line for every member of
 # the sweep: a deck, unless one is given, and keys with values; the job has a copy of it. The output
-# of job J is beside the run folder OUTPUT: OUTPUT-J.out, or OUTPUT-J_K.out for member K, which runs in OUTPUT-J/00K.
+# of job J is beside the run folder OUTPUT: OUTPUT-J.out, or OUTPUT-J_K.out for member K, which runs
+# in OUTPUT-J/00K.
 set -euo pipefail
 source "$(dirname "$(readlink -f "$0")")/site.sh"
 
