@@ -46,17 +46,14 @@ struct Sgd {
   }
 };
 
-/// torch.lerp, from the end that is closer: all of a share of 1 is exactly `to`.
-[[nodiscard]] KOKKOS_INLINE_FUNCTION real between(real from, real to, real share) {
-  return share < real(0.5) ? Kokkos::fma(share, to - from, from)
-                           : Kokkos::fma(share - 1, to - from, to);
-}
-
 /// torch.optim.AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101): m and v are means of gradients
 /// and of their squares, which start from zero and are corrected for that.
 struct AdamW {
   real keep;  // of a parameter: 1 - rate * decay
-  real share1;
+  // The mean moves as in torch.lerp, from the end that is closer: all of a share of 1 is exactly
+  // the gradient.
+  bool from_gradient;
+  real share1;  // of the way from there
   real beta2;
   real share2;
   real root_of_correction;  // of v
@@ -68,7 +65,8 @@ struct AdamW {
 
   AdamW(const OptimizerStep& step, double decay, real* states, std::int64_t size)
       : keep(static_cast<real>(1 - step.learning_rate * decay)),
-        share1(static_cast<real>(1 - step.config.beta1)),
+        from_gradient(static_cast<real>(1 - step.config.beta1) >= real(0.5)),
+        share1(static_cast<real>(1 - step.config.beta1) - (from_gradient ? 1 : 0)),
         beta2(static_cast<real>(step.config.beta2)),
         share2(static_cast<real>(1 - step.config.beta2)),
         epsilon(static_cast<real>(step.config.epsilon)),
@@ -82,9 +80,12 @@ struct AdamW {
 
   [[nodiscard]] KOKKOS_FUNCTION real operator()(std::int64_t i, real parameter,
                                                 real gradient) const {
-    const real m_before = first ? 0 : mean[i];
-    const real v_before = first ? 0 : square[i];
-    const real m = between(m_before, gradient, share1);
+    // Read in any case, so that there is no branch in a loop of vectors.
+    const real mean_there = mean[i];
+    const real square_there = square[i];
+    const real m_before = first ? 0 : mean_there;
+    const real v_before = first ? 0 : square_there;
+    const real m = Kokkos::fma(share1, gradient - m_before, from_gradient ? gradient : m_before);
     const real v = Kokkos::fma(share2, gradient * gradient, beta2 * v_before);
     mean[i] = m;
     square[i] = v;
@@ -93,27 +94,37 @@ struct AdamW {
   }
 };
 
+/// Numbers that one index of a kernel takes. On a host they fill vectors, digest included.
+constexpr std::int64_t piece = runs_on_host ? 4096 : 1;
+
 /// A rule for some parameters of a stage.
 template <class Rule>
 struct Update {
   Rule rule;
   UpdateVectors vectors;
+  std::int64_t begin;
   std::int64_t end;
-  bool adds_digest;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i, std::uint64_t& sum) const {
-    if (i >= end) return;
-    real gradient = vectors.scale * vectors.gradient_sum[i];
-    if (vectors.clip != nullptr) gradient *= *vectors.clip;
-    const real result = rule(i, vectors.theta[i], gradient);
-    vectors.next[i] = result;
-    sum += digest_term(static_cast<std::uint64_t>(i), result);
+  KOKKOS_FUNCTION void operator()(std::int64_t k, std::uint64_t& sum) const {
+    // Copies, which no store through a pointer can change.
+    const Rule by = rule;
+    const UpdateVectors v = vectors;
+    const real clip = v.clip == nullptr ? 1 : *v.clip;
+    const std::int64_t first = begin + k * piece;
+    const std::int64_t last = first + piece < end ? first + piece : end;
+#ifdef KOKKOS_ENABLE_OPENMP
+#pragma omp simd  // `next` may be `theta`, number by number
+#endif
+    for (std::int64_t i = first; i < last; ++i)
+      v.next[i] = by(i, v.theta[i], v.scale * v.gradient_sum[i] * clip);
+    for (std::int64_t i = first; i < last; ++i)
+      sum += digest_term(static_cast<std::uint64_t>(i), v.next[i]);
   }
 
   /// Called once with the sum of all. A result view would do the same, but Kokkos then builds the
   /// text of a fence that it does not need.
   KOKKOS_FUNCTION void final(std::uint64_t& sum) const {
-    *vectors.digest = adds_digest ? *vectors.digest + sum : sum;
+    *vectors.digest = begin > 0 ? *vectors.digest + sum : sum;
   }
 };
 
@@ -127,10 +138,11 @@ void update_by(const ExecutionSpace& exec, const std::string& label, const Optim
   if (alike || ranges.empty()) ranges = {&all, 1};
   for (const ParameterRange& range : ranges) {
     const Update<Rule> kernel = {Rule(step, range.per_feature ? 0 : decay, vectors.states, size),
-                                 vectors, range.end, range.begin > 0};
+                                 vectors, range.begin, range.end};
     // A stage without parameters has a digest too.
-    const std::int64_t last = std::max(range.end, range.begin + 1);
-    Kokkos::parallel_reduce(label, carousel::range(exec, range.begin, last), kernel);
+    const std::int64_t indices =
+        std::max<std::int64_t>((range.end - range.begin + piece - 1) / piece, 1);
+    Kokkos::parallel_reduce(label, pieces(exec, indices), kernel);
   }
 }
 

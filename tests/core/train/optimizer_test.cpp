@@ -191,7 +191,7 @@ TEST(AdamW, ForgetsAllWithoutShares) {
 TEST(AdamW, EqualsPlainLoops) {
   const OptimizerConfig config = {
       .kind = OptimizerKind::adamw, .learning_rate = 0.01, .weight_decay = 0.02};
-  constexpr std::size_t size = 1003;
+  constexpr std::size_t size = 9001;  // more than a thread takes at once
   Numbers expected = test::random_numbers(size, "theta");
   reference::Moments moments;
   Updates updates(expected, 0.125);
@@ -210,7 +210,7 @@ TEST(Sgd, EqualsPlainLoops) {
                                   .dampening = 0.1,
                                   .weight_decay = 0.02,
                                   .nesterov = false};
-  constexpr std::size_t size = 1003;
+  constexpr std::size_t size = 9001;  // more than a thread takes at once
   Numbers expected = test::random_numbers(size, "theta");
   Numbers velocity;
   Updates updates(expected, 0.125);
