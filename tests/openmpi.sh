@@ -8,14 +8,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Debian would make the newcomer what mpicc and mpiexec mean, for every other build, too.
-chosen() { update-alternatives --query "$1" 2>/dev/null | sed -n 's/^Value: //p'; }
-mpi=$(chosen mpi)
-mpirun=$(chosen mpirun)
+# Debian would make the newcomer what mpicc, mpiexec and -lmpi mean, for every other build, too.
+chosen() { update-alternatives --get-selections 2>/dev/null | awk '$1 ~ /^mpi/ {print $1, $3}' || true; }
+before=$(chosen)
 bash jobscripts/packages.sh ompi
-[ -z "$mpi" ] || [ "$(chosen mpi)" = "$mpi" ] || update-alternatives --quiet --set mpi "$mpi"
-[ -z "$mpirun" ] || [ "$(chosen mpirun)" = "$mpirun" ] ||
-  update-alternatives --quiet --set mpirun "$mpirun"
+while read -r name value; do
+  [ -z "$name" ] || [ "$(chosen | sed -n "s/^$name //p")" = "$value" ] ||
+    update-alternatives --quiet --set "$name" "$value"
+done <<<"$before"
 
 CAROUSEL_TARGETS="all test_programs" bash jobscripts/setup.sh openmpi
 ctest --preset openmpi --label-regex mpi --label-exclude long
