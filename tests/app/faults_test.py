@@ -22,7 +22,8 @@ import unittest
 
 from engines import is_open_mpi, rank_in
 
-CAROUSEL, MPIEXEC, PROJECT = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
+CAROUSEL, PROJECT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[3]).resolve()
+MPIEXEC = shutil.which(sys.argv[2])  # a path or a name
 COMPILER = sys.argv[4]
 ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 2
 RANKS = 4
