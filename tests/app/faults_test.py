@@ -329,6 +329,7 @@ class Faults(unittest.TestCase):
         for how, limit in ((signal.SIGKILL, 10), (signal.SIGSTOP, WATCHDOG + 5)):
             process = self.start(PLACEMENTS[0])
             ranks = ranks_below(process.pid)
+            time.sleep(0.5)  # all have heard of rank 0; whom nobody has may take longer to start
             for lost in (1, 0):
                 os.kill(ranks.pop(lost), how)
             cause, _ = self.ends(ranks, limit)
