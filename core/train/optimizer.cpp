@@ -51,7 +51,7 @@ struct Sgd {
 struct AdamW {
   real keep;  // of a parameter: 1 - rate * decay
   // The mean moves as in torch.lerp, from the end that is closer: all of a share of 1 is exactly
-  // the gradient.
+  // the gradient. Which end, a branch per number would keep the kernel from vectors.
   bool from_gradient;
   real share1;  // of the way from there
   real beta2;
@@ -80,11 +80,8 @@ struct AdamW {
 
   [[nodiscard]] KOKKOS_FUNCTION real operator()(std::int64_t i, real parameter,
                                                 real gradient) const {
-    // Read in any case, so that there is no branch in a loop of vectors.
-    const real mean_there = mean[i];
-    const real square_there = square[i];
-    const real m_before = first ? 0 : mean_there;
-    const real v_before = first ? 0 : square_there;
+    const real m_before = first ? 0 : mean[i];
+    const real v_before = first ? 0 : square[i];
     const real m = Kokkos::fma(share1, gradient - m_before, from_gradient ? gradient : m_before);
     const real v = Kokkos::fma(share2, gradient * gradient, beta2 * v_before);
     mean[i] = m;
@@ -111,10 +108,7 @@ struct Update {
     const UpdateVectors v = vectors;
     const real clip = v.clip == nullptr ? 1 : *v.clip;
     const std::int64_t first = begin + k * piece;
-    const std::int64_t last = first + piece < end ? first + piece : end;
-#ifdef KOKKOS_ENABLE_OPENMP
-#pragma omp simd  // `next` may be `theta`, number by number
-#endif
+    const std::int64_t last = Kokkos::min(first + piece, end);
     for (std::int64_t i = first; i < last; ++i)
       v.next[i] = by(i, v.theta[i], v.scale * v.gradient_sum[i] * clip);
     for (std::int64_t i = first; i < last; ++i)
