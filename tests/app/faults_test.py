@@ -385,10 +385,10 @@ class Faults(unittest.TestCase):
     def test_slow_files_end_nothing(self):
         for what in "SLOW", "SLOW_DATA", "SLOW_METRICS":
             with self.subTest(what):
-                seconds, result, status = self.train_on(watchdog=1, **{what: "3"})
+                seconds, result, status = self.train_on(watchdog=1, **{what: "2"})
                 self.assertEqual((result.returncode, status and status["state"]), (0, "done"),
                                  result.stderr)
-                self.assertGreater(seconds, 3)
+                self.assertGreater(seconds, 2)
         self.assertTrue((self.folder / "run/checkpoints/last.h5").exists())
 
     def test_a_slow_last_word_is_said(self):

@@ -300,7 +300,7 @@ class Restart(unittest.TestCase):
         begun = self.stopped_run("profile.audit=true", "profile.steps=", "checkpoint.keep=0")
         with h5py.File(self.folder / "run/run.h5") as file:
             self.assertEqual(sorted(file["audit"]), ["parameters", "samples"])
-        self.carousel("train", "run")
+        self.carousel("train", "run", f"train.epochs={begun // 22 + 2}")
         with h5py.File(self.folder / "run/run.h5") as file, \
                 h5py.File(self.folder / f"run/checkpoints/step-{begun:08}.h5") as checkpoint:
             audit = file["audit"]
