@@ -13,14 +13,14 @@ endif()
 add_custom_target(test_programs)
 
 # carousel_test(NAME folder.unit SOURCES ... LINKS ... [KOKKOS | MPI RANKS 1 4 ...]
-#               [LONG 8 ...] [LABELS ...] [TIMEOUT seconds])
+#               [LONG 8 ...] [KERNELS] [LABELS ...] [TIMEOUT seconds])
 # registers one GoogleTest executable. KOKKOS: its main starts Kokkos, and in a CUDA build the test
 # carries the label gpu. MPI: it runs once per number in RANKS and in LONG, as folder.unit.np4; those
 # in LONG have the label long, which tests/run.sh leaves out unless asked for all. Without either it
 # has the label login, of all that needs neither GPU nor driver, launcher or network. Nothing is run
 # at build time, so that a build without a GPU can register tests that need one.
 function(carousel_test)
-  cmake_parse_arguments(arg "KOKKOS;MPI" "NAME;TIMEOUT" "SOURCES;LINKS;LABELS;RANKS;LONG" ${ARGN})
+  cmake_parse_arguments(arg "KOKKOS;MPI;KERNELS" "NAME;TIMEOUT" "SOURCES;LINKS;LABELS;RANKS;LONG" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -28,6 +28,11 @@ function(carousel_test)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINKS} GTest::gmock)
   add_dependencies(test_programs ${target})
+  # What is tested is optimised in its library; optimising GoogleTest's templates took most of the
+  # time to build. KERNELS are templates themselves.
+  if(NOT arg_KERNELS AND NOT Carousel_ENABLE_CUDA)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
   set(labels ${arg_LABELS})
