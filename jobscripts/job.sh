@@ -60,6 +60,19 @@ choose_launcher() {
   fi
 }
 
+# Prints the run.wall_clock of what mpirun starts: two minutes before the job's time is over, or the
+# half of what is left where that is less. Slurm tells mpirun of its end, and mpirun not its ranks.
+clock_for_mpirun() {
+  local left days=0 hours=0 minutes seconds
+  left=$(squeue --noheader --jobs="$job" --format=%L 2>/dev/null || true)
+  [[ $left =~ ^(([0-9]+)-)?(([0-9]+):)?([0-9]+):([0-9]+)$ ]] || return 0  # UNLIMITED, say
+  days=${BASH_REMATCH[2]:-0} hours=${BASH_REMATCH[4]:-0}
+  minutes=${BASH_REMATCH[5]} seconds=${BASH_REMATCH[6]}
+  seconds=$((((10#$days * 24 + 10#$hours) * 60 + 10#$minutes) * 60 + 10#$seconds))
+  seconds=$((seconds > 240 ? seconds - 120 : seconds / 2))
+  printf '%02d:%02d:%02d\n' $((seconds / 3600)) $((seconds / 60 % 60)) $((seconds % 60))
+}
+
 # controller WORD ...: scontrol, asked again for some minutes where it is busy or being restarted.
 controller() {
   local tries=30
@@ -103,7 +116,7 @@ requeue() {
 
 # train_job DECK [key=value ...]
 train_job() {
-  local folder ranks before after start code=0
+  local folder ranks before after start clock code=0
   folder=$("$CAROUSEL" plan "$@" --get run.output)
   ranks=$("$CAROUSEL" plan "$@" --devices)
   local tasks=${SLURM_NTASKS:-${SLURM_JOB_NUM_NODES:-1}}
@@ -123,6 +136,10 @@ train_job() {
     else
       set -- "$@" --overwrite
     fi
+  fi
+  if [ "${launcher[0]}" = mpirun ] && [ -z "$("$CAROUSEL" plan "$@" --get run.wall_clock)" ]; then
+    clock=$(clock_for_mpirun)
+    [ -z "$clock" ] || set -- "$@" "run.wall_clock=$clock"
   fi
   say "run folder $folder, $ranks ranks on ${SLURM_JOB_NODELIST:-?}, started by ${launcher[*]}"
 

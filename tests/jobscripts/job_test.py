@@ -96,6 +96,24 @@ class Job(unittest.TestCase):
         self.job(*words, code=0, SLURM_RESTART_COUNT="1")
         self.assertIn("done", status.read_text())
 
+    def test_what_mpirun_starts_ends_before_the_job_does(self):
+        for name, text in (("carousel", f"""if [ "$1" = --version ]; then echo Open MPI; else
+exec {CAROUSEL} "$@"; fi
+"""), ("mpirun", "shift 4; unset SLURM_NTASKS; exec \"$@\"\n"), ("squeue", "echo $LEFT\n")):
+            program = self.folder / "bin" / name
+            program.write_text("#!/bin/sh\n" + text)
+            program.chmod(0o755)
+        for left, words, clock in (
+                ("4:06", [], "00:02:06"), ("1-00:02:01", [], "24:00:01"), ("0:31", [], "00:00:15"),
+                ("UNLIMITED", [], ""), ("4:06", ["run.wall_clock=3:00:00"], "3:00:00")):
+            text = self.job("train.epochs=1", *words, code=0, LEFT=left,
+                            CAROUSEL=self.folder / "bin/carousel")
+            self.assertIn("started by mpirun", text)
+            told = subprocess.run([CAROUSEL, "plan", "run", "--get", "run.wall_clock"],
+                                  cwd=self.folder, capture_output=True, text=True, check=True)
+            self.assertEqual(told.stdout.strip(), clock)
+            shutil.rmtree(self.folder / "run")
+
     def test_a_lost_start_is_not_queued_again_for_ever(self):
         (self.folder / "bin/srun").write_text("#!/bin/sh\nexit 77\n")
         text = self.job("train.epochs=1", code=77, CAROUSEL_REQUEUE="75 77")

@@ -149,11 +149,18 @@ class Slurm(unittest.TestCase):
         self.assert_same_bits()
         self.assertRegex(self.output(), "started by (mpirun|srun .*--mpi=pmix)")
 
+    @unittest.skipUnless(OTHER, "no build of another MPI was given")
+    def test_a_job_of_another_mpi_near_its_limit_is_queued_again(self):
+        self.goes_on_behind_its_limit(by="stopped by", CAROUSEL=OTHER)
+
     def test_a_job_near_its_limit_is_queued_again(self):
+        self.goes_on_behind_its_limit(by="stopped by SIGUSR1")
+
+    def goes_on_behind_its_limit(self, by, **variables):
         words = ["train.epochs=400"]
-        self.submit(*words, options=["--nodes=4", "--time=1", "--signal=USR1@45"])
+        self.submit(*words, options=["--nodes=4", "--time=1", "--signal=USR1@45"], **variables)
         wait_until(lambda: job_facts(self.job).get("Restarts") == "1", 60, "the restart")
-        self.assertIn("stopped by SIGUSR1", self.output())
+        self.assertIn(by, self.output())
         self.assertIn("is queued again after", self.output())
         call("scontrol", "update", f"JobId={self.job}", "TimeLimit=30")
         self.wait_for_end("COMPLETED", 200)
