@@ -26,6 +26,7 @@ Json json_of(int device, const Action& action) {
   if (action.group >= 0) json["group"] = action.group;
   if (action.buffer >= 0) json["buffer"] = action.buffer;
   if (action.source >= 0) json["source"] = action.source;
+  if (action.round.exists()) json["round"] = {action.round.time, action.round.hop};
   return json;
 }
 

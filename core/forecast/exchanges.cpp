@@ -78,11 +78,6 @@ class Histories {
   std::vector<History> histories_;
 };
 
-bool starts(const Action& action) {
-  return action.kind == ActionKind::post || action.kind == ActionKind::send ||
-         (action.kind != ActionKind::wait && is_collective(action));
-}
-
 class Matcher {
  public:
   Matcher(std::span<const std::vector<Action>> lists, std::vector<std::vector<int>> groups)
@@ -104,7 +99,7 @@ class Matcher {
       result_.of[d].assign(lists_[d].size(), -1);
       for (std::size_t k = 0; k < lists_[d].size(); ++k) {
         const Action& action = lists_[d][k];
-        if (!starts(action) && action.kind != ActionKind::wait) continue;
+        if (!starts_message(action) && action.kind != ActionKind::wait) continue;
         result_.of[d][k] = is_collective(action) ? collective(d, k) : message(d, k);
       }
     }
@@ -127,7 +122,7 @@ class Matcher {
   static std::size_t count_starts(std::span<const std::vector<Action>> lists) {
     std::size_t count = 0;
     for (const std::vector<Action>& list : lists)
-      count += static_cast<std::size_t>(std::ranges::count_if(list, starts));
+      count += static_cast<std::size_t>(std::ranges::count_if(list, starts_message));
     return count;
   }
 
@@ -203,8 +198,7 @@ class Matcher {
   /// The oldest pending collective that the wait is for; few are pending at once.
   int take_pending(int d, std::size_t k) {
     const auto found = std::ranges::find_if(pending_, [&](const Pending& pending) {
-      Action wait = lists_[d][pending.index];
-      wait.kind = ActionKind::wait;
+      Action wait = wait_for(lists_[d][pending.index]);
       wait.time = lists_[d][k].time;
       return wait == lists_[d][k];
     });

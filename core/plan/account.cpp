@@ -43,6 +43,7 @@ std::vector<AccountedAction> account(const Schedule& schedule, std::span<const S
   std::vector<AccountedAction> result;
   if (std::ranges::find(wanted, true) == wanted.end()) return result;
   walk(schedule, stages, device, segment, [&](const Action& action, std::int64_t in_use) {
+    if (action.kind == ActionKind::exchange) return;  // of no training step
     if (wanted[static_cast<std::size_t>(action.step - segment.first)])
       result.push_back({action, in_use});
   });

@@ -42,6 +42,8 @@ const char* to_string(ActionKind kind) {
       return "reduce";
     case ActionKind::broadcast:
       return "broadcast";
+    case ActionKind::exchange:
+      return "exchange";
   }
   return "?";
 }
@@ -90,6 +92,17 @@ bool is_collective(const Action& action) {
          (action.kind == ActionKind::wait && action.direction == Direction::none);
 }
 
+bool starts_message(const Action& action) {
+  return action.kind == ActionKind::post || action.kind == ActionKind::send ||
+         (action.kind != ActionKind::wait && is_collective(action));
+}
+
+Action wait_for(Action start) {
+  start.kind = ActionKind::wait;
+  start.round = {};
+  return start;
+}
+
 bool names_version(const Action& action) {
   return is_pass(action) || action.kind == ActionKind::update ||
          action.payload == Payload::parameters || action.payload == Payload::forward_copy ||
@@ -110,6 +123,8 @@ std::string to_string(const Action& action) {
   if (action.bytes > 0) text += fmt::format(" {} bytes", action.bytes);
   if (action.source >= 0) text += fmt::format(" source {}", action.source);
   if (action.buffer >= 0) text += fmt::format(" buffer {}", action.buffer);
+  if (action.round.exists())
+    text += fmt::format(" round {}.{}", action.round.time, action.round.hop);
   return text;
 }
 

@@ -25,6 +25,7 @@ enum class ActionKind : std::uint8_t {
   all_reduce,  // start a sum over the devices of a group, each of which gets it
   reduce,      // the same, but `peer` alone gets it
   broadcast,   // start to bring what `peer` has to all devices of a group
+  exchange,    // start all rounds up to `round`, one after the other; see core/plan/rounds.hpp
 };
 
 enum class Payload : std::uint8_t {
@@ -44,6 +45,18 @@ enum class Payload : std::uint8_t {
 
 enum class Direction : std::uint8_t { none, receive, send };
 
+/// Where a message stands among all others, for transports that tell messages apart by nothing
+/// else.
+struct Round {
+  std::int64_t time = 0;  // time step
+  int hop = -1;           // within it, from 0 on; -1: no round
+
+  [[nodiscard]] bool exists() const { return hop >= 0; }
+  /// One number in the same order.
+  [[nodiscard]] std::int64_t number() const { return (time << 20) + hop; }
+  auto operator<=>(const Round&) const = default;
+};
+
 /// Numbers an action does not have are -1; a version of -1 is theta_{-1} = theta_0.
 struct Action {
   ActionKind kind = ActionKind::load;
@@ -57,8 +70,9 @@ struct Action {
   int peer = -1;
   int group = -1;  // of a collective and the wait for it
   std::int64_t bytes = 0;
-  int buffer = -1;  // frame, gradient or other buffer: see the device's BufferCounts
-  int source = -1;  // gradient buffer that is read
+  int buffer = -1;   // frame, gradient or other buffer: see the device's BufferCounts
+  int source = -1;   // gradient buffer that is read
+  Round round = {};  // of what starts a message or a collective, where there are rounds
 
   bool operator==(const Action&) const = default;
 };
@@ -76,6 +90,10 @@ inline constexpr std::array computing_kinds = {ActionKind::load,     ActionKind:
 [[nodiscard]] bool computes(const Action& action);
 /// Whether the action starts, or waits for, something that all devices of a group take part in.
 [[nodiscard]] bool is_collective(const Action& action);
+/// Whether the action starts a message or a collective.
+[[nodiscard]] bool starts_message(const Action& action);
+/// The wait for what an action starts.
+[[nodiscard]] Action wait_for(Action start);
 /// Whether actions of this kind are about a version of the parameters.
 [[nodiscard]] bool names_version(const Action& action);
 

@@ -6,6 +6,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/real.hpp"
+#include "core/plan/rounds.hpp"
 #include "core/plan/stage_memory.hpp"
 
 namespace carousel {
@@ -23,11 +24,6 @@ Action opposite(Action action, int device) {
 
 Action start_of(Action action) {
   action.kind = action.direction == Direction::send ? ActionKind::send : ActionKind::post;
-  return action;
-}
-
-Action wait_for(Action action) {
-  action.kind = ActionKind::wait;
   return action;
 }
 
@@ -211,7 +207,9 @@ std::int64_t evaluation_position(const Schedule& schedule, std::int64_t batches,
 std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule, std::int64_t batches,
                                                     std::int64_t version,
                                                     std::int64_t bytes_per_batch) {
-  return Evaluation(schedule, batches, version).lists(bytes_per_batch);
+  Lists lists = Evaluation(schedule, batches, version).lists(bytes_per_batch);
+  if (schedule.spec().rounds) add_rounds(lists, schedule.groups());
+  return lists;
 }
 
 std::vector<std::vector<Action>> closing_actions(const Schedule& schedule, std::int64_t last) {
@@ -235,6 +233,7 @@ std::vector<std::vector<Action>> closing_actions(const Schedule& schedule, std::
       }
     }
   }
+  if (schedule.spec().rounds) add_rounds(lists, schedule.groups());
   return lists;
 }
 

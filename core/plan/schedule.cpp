@@ -7,6 +7,7 @@
 
 #include "core/base/check.hpp"
 #include "core/plan/placements/placements.hpp"
+#include "core/plan/rounds.hpp"
 
 namespace carousel {
 namespace {
@@ -83,6 +84,7 @@ Schedule::Schedule(const ScheduleSpec& spec)
                  spec.message_bytes.size(), stages);
   layout_ = placements::layout_of(rule_, spec_);
   adopt_programs();
+  if (spec_.rounds) make_rounds();
   for (const Program& program : layout_.programs) teams_.push_back(program.first_device);
 }
 
@@ -131,6 +133,22 @@ void Schedule::count_buffers() {
       counts.boundaries[j] = std::max(beside ? 1 : 0, most.boundaries[j].most());
     }
   }
+}
+
+void Schedule::make_rounds() {
+  // A message may start whole periods before its round.
+  const Segment segment{0, window().last + 2 * (reach() + 1)};
+  std::vector<std::vector<ProgramStep>> all(devices());
+  for (int d = 0; d < devices(); ++d) {
+    std::vector<ProgramAction>& actions = layout_.programs[program_of_[d]].actions;
+    for (std::int64_t p = first_period(segment); p < end_period(segment); ++p) {
+      for (ProgramAction& what : actions) {
+        if (const std::optional<Action> action = instantiate(d, what, p, segment))
+          all[d].push_back({*action, &what.action, action->time - what.action.time});
+      }
+    }
+  }
+  add_rounds(all, groups(), segment.last / 2 * period_time(), layout_.programs);
 }
 
 int Schedule::round_robin(std::int64_t steps, int micro_batch, int count) const {
@@ -184,6 +202,7 @@ Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t pe
   result.step += period;
   result.version = names_version(what.action) ? what.action.version + period : -1;
   result.time += (period - first_step) * layout_.period_time;
+  if (result.round.exists()) result.round.time += (period - first_step) * layout_.period_time;
   name_devices(device, what.turns, result);
   const BufferCounts& counts = buffers(device);
   const std::int64_t steps = result.step - first_step;
@@ -206,7 +225,8 @@ Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t pe
 std::optional<Action> Schedule::instantiate(int device, const ProgramAction& what,
                                             std::int64_t period, const Segment& segment) const {
   const std::int64_t step = what.action.step + period;
-  if (step < segment.first || step >= segment.last) return std::nullopt;
+  const bool always = what.action.kind == ActionKind::exchange;
+  if (!always && (step < segment.first || step >= segment.last)) return std::nullopt;
   if (device_in_turn(program(device), step, what.turns.here) != device) return std::nullopt;
   return absolute(device, what, period, segment.first);
 }
@@ -223,7 +243,8 @@ std::vector<std::vector<Action>> Schedule::lists(const Segment& segment) const {
     for (std::int64_t p = first_period(segment); p < end_period(segment); ++p) {
       for (const ProgramAction& what : program.actions) {
         const std::int64_t step = what.action.step + p;
-        if (step < segment.first || step >= segment.last) continue;
+        const bool always = what.action.kind == ActionKind::exchange;
+        if (!always && (step < segment.first || step >= segment.last)) continue;
         const int device = device_in_turn(program, step, what.turns.here);
         result[device].push_back(absolute(device, what, p, segment.first));
       }

@@ -79,7 +79,8 @@ class Schedule {
     return segment.last + trailing_periods_;
   }
   /// One action of program(device) made absolute, in a period of a segment. None when it belongs to
-  /// another segment or is the turn of another device of the team.
+  /// another segment or is the turn of another device of the team. What exchanges rounds belongs to
+  /// all segments: without messages there it does nothing.
   [[nodiscard]] std::optional<Action> instantiate(int device, const ProgramAction& what,
                                                   std::int64_t period,
                                                   const Segment& segment) const;
@@ -105,6 +106,7 @@ class Schedule {
                                 std::int64_t first_step) const;
   void adopt_programs();
   void count_buffers();
+  void make_rounds();
 
   ScheduleSpec spec_;
   const PlacementTraits* traits_;

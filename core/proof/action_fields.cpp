@@ -117,6 +117,12 @@ class Fields {
     return verdict();
   }
 
+  const char* exchange() {
+    demand(schedule_.spec().rounds, "exchanges rounds, and there are none");
+    bare_.round = action_.round;
+    return verdict();
+  }
+
   const char* group() {
     demand(last_group() >= 0, "is a collective, and the placement has none");
     if (error_ != nullptr) return error_;
@@ -179,6 +185,7 @@ class Fields {
   }
 
   const char* verdict() {
+    if (starts_message(action_) && schedule_.spec().rounds) bare_.round = action_.round;
     demand(bare_ == action_, "has numbers that do not belong to it");
     return error_;
   }
@@ -262,8 +269,10 @@ class Fields {
 
 const char* misnamed_field(const Schedule& schedule, const Segment& segment, int device,
                            const Action& action) {
-  if (action.step < segment.first || action.step >= segment.last) return "is outside the segment";
   Fields fields(schedule, segment, device, action);
+  // Rounds belong to all steps that have messages in them.
+  if (action.kind == ActionKind::exchange) return fields.exchange();
+  if (action.step < segment.first || action.step >= segment.last) return "is outside the segment";
   if (is_collective(action)) return fields.group();
   const bool message = action.kind == ActionKind::post || action.kind == ActionKind::send ||
                        action.kind == ActionKind::wait;

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/base/check.hpp"
@@ -81,8 +82,13 @@ class Execution {
     std::vector<int> told = {};  // stages whose norms its devices measured
   };
 
+  /// Before all rounds.
+  static constexpr Round none = {std::numeric_limits<std::int64_t>::min(), 0};
+
   struct Position {
-    std::size_t next = 0;  // action
+    std::size_t next = 0;    // action
+    Round waited = none;     // the last round of a message that was waited for
+    Round exchanged = none;  // up to which rounds are started
     std::vector<Started> requests;
     std::vector<std::size_t> collectives;  // [group] started so far
   };
@@ -104,11 +110,13 @@ class Execution {
   }
 
   Outcome step(int d, const Action& action) {
+    if (action.kind == ActionKind::exchange) return {exchange(d, action)};
     if (const char* error = devices_[d].execute(action); error != nullptr) return {error};
     Position& position = positions_[d];
     if (action.kind == ActionKind::wait) return wait(d, action);
+    if (!starts_message(action)) return {};
     const bool joins = is_collective(action);
-    if (!joins && action.kind != ActionKind::post && action.kind != ActionKind::send) return {};
+    if (const char* error = misplaced_round(position, action); error != nullptr) return {error};
     if (std::ssize(position.requests) == schedule_.buffers(d).requests)
       return {"starts more messages than the device has requests"};
     if (under_way(position, action) != position.requests.end())
@@ -118,6 +126,27 @@ class Execution {
     if (action.kind == ActionKind::send)
       position.requests.back().statement = devices_[d].statement(action);
     return {match(d)};
+  }
+
+  /// Says nothing of its step: rounds belong to all that have messages in them.
+  const char* exchange(int d, const Action& action) {
+    if (const char* error = misnamed_field(schedule_, segment_, d, action); error != nullptr)
+      return error;
+    if (action.round <= positions_[d].exchanged) return "exchanges what is exchanged already";
+    positions_[d].exchanged = action.round;
+    return nullptr;
+  }
+
+  /// Why a message cannot be of its round where it starts, or null. From this, from the equality of
+  /// rounds at both ends and from no wait before its round follows, by induction over rounds, that
+  /// groups end which block until all of their peers have called: of the first round that does not
+  /// end, every device has started its group, for whatever it waited for before is of earlier ones.
+  [[nodiscard]] const char* misplaced_round(const Position& position, const Action& start) const {
+    if (!schedule_.spec().rounds) return nullptr;
+    if (!start.round.exists()) return "is of no round";
+    if (start.round <= position.exchanged) return "is of a round that is exchanged already";
+    if (start.round <= position.waited) return "is not behind the rounds that were waited for";
+    return nullptr;
   }
 
   /// Enters the newest request of device d into the collectives of its group, which all devices
@@ -136,7 +165,8 @@ class Execution {
     const Action& b = met.action;
     const bool same = a.kind == b.kind && a.payload == b.payload && a.stage == b.stage &&
                       a.step == b.step && a.micro_batch == b.micro_batch &&
-                      a.version == b.version && a.peer == b.peer && a.bytes == b.bytes;
+                      a.version == b.version && a.peer == b.peer && a.bytes == b.bytes &&
+                      a.round == b.round;
     if (!same) return "meets another collective in its group";
     return a.payload == Payload::norms ? tell_norms(d, met) : nullptr;
   }
@@ -165,7 +195,7 @@ class Execution {
       mine.complete = other.complete = true;
       std::swap(mine.statement, other.statement);  // only the receiver looks at it
       const bool same = a.step == b.step && a.micro_batch == b.micro_batch &&
-                        a.version == b.version && a.bytes == b.bytes;
+                        a.version == b.version && a.bytes == b.bytes && a.round == b.round;
       return same ? nullptr : "meets another message at its peer";
     }
     return nullptr;
@@ -174,8 +204,7 @@ class Execution {
   Outcome wait(int d, const Action& action) {
     const auto request = under_way(positions_[d], action);
     if (request == positions_[d].requests.end()) return {"waits for what was never started"};
-    Action started = request->action;
-    started.kind = ActionKind::wait;
+    Action started = wait_for(request->action);
     started.time = action.time;
     if (started != action) return {"is about another buffer, version or size than was started"};
     const bool complete = is_collective(action)
@@ -183,6 +212,9 @@ class Execution {
                                     schedule_.groups()[action.group].size()
                               : request->complete;
     if (!complete) return {nullptr, true};
+    const Round round = request->action.round;
+    if (round.exists() && round > positions_[d].exchanged) return {"waits before its round"};
+    if (round.exists()) positions_[d].waited = std::max(positions_[d].waited, round);
     const char* error = devices_[d].finish(action, request->statement);
     positions_[d].requests.erase(request);
     return {error};

@@ -27,12 +27,13 @@ struct Fault {
 /// sent or landing, and each is the one the executor takes; versions are the rule's, stated here a
 /// second time; each stage of each micro-batch runs forward and backward exactly once per step;
 /// gradients are added in index order and complete at the update, which knows the norms of all
-/// stages where it waits for them; activations are released once,
-/// gradients of activations read once; each loss is reported before the next one, in order; tokens
-/// let each device begin when the one before is as far ahead as the rule says; a decision taken at
-/// the end of step t is known everywhere before any action of step t + 3; collectives only for what
-/// `reduction` and placement have them, among devices that mean the same; both versions of all
-/// parameters are complete at the end.
+/// stages where it waits for them; activations are released once, gradients of activations read
+/// once; each loss is reported before the next one, in order; tokens let each device begin when the
+/// one before is as far ahead as the rule says; a decision taken at the end of step t is known
+/// everywhere before any action of step t + 3; collectives only for what `reduction` and placement
+/// have them, among devices that mean the same; where there are rounds, that both ends of a message
+/// are of one round, behind all that was waited for, and no wait stands before its round; both
+/// versions of all parameters are complete at the end.
 [[nodiscard]] std::optional<Fault> check_actions(const Schedule& schedule, const Segment& segment,
                                                  const std::vector<std::vector<Action>>& lists);
 

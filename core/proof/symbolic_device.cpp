@@ -92,6 +92,7 @@ const char* SymbolicDevice::execute(const Action& action) {
       collective(action);
       break;
     case ActionKind::wait:
+    case ActionKind::exchange:
       break;
   }
   return error_;

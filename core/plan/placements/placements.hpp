@@ -22,6 +22,7 @@ struct ScheduleSpec {
   std::vector<std::int64_t> d_activation_bytes = {};  // [S] its gradients
   // The norms of all stages, where no update may begin before they are known; dp only. 0: none.
   std::int64_t norm_bytes = 0;
+  bool rounds = false;  // messages are exchanged in rounds, see core/plan/rounds.hpp
 };
 
 namespace placements {

@@ -259,7 +259,7 @@ TEST(Schedule, HasAsManyRequestsAsAreEverPending) {
           int& most_here = most[&schedule.program(d)];
           for (const Action& a : lists[d]) {
             if (a.kind == ActionKind::wait) --pending;
-            if (testing::starts(a)) ++pending;
+            if (starts_message(a)) ++pending;
             most_here = std::max(most_here, pending);
           }
           EXPECT_EQ(pending, 0);

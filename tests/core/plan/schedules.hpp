@@ -35,8 +35,9 @@ inline ParallelConfig parallel(RuleKind rule, Placement placement, int n, int st
 }
 
 /// `norms`: updates wait for the norms of all stages, which only dp can do.
-inline Schedule schedule_of(const ParallelConfig& config, bool norms = false) {
+inline Schedule schedule_of(const ParallelConfig& config, bool norms = false, bool rounds = false) {
   ScheduleSpec spec{config, message_bytes(config.stages)};
+  spec.rounds = rounds;
   if (norms) spec.norm_bytes = 64;
   for (int j = 0; j < config.stages; ++j) {
     spec.activation_bytes.push_back(64 * (100 + j));
@@ -96,11 +97,6 @@ inline std::string describe(const ParallelConfig& config) {
 
 inline Lists lists_of(const Schedule& schedule, const Segment& segment) {
   return schedule.lists(segment);
-}
-
-/// Whether the action starts a message or a collective.
-inline bool starts(const Action& action) {
-  return action.payload != Payload::none && action.kind != ActionKind::wait;
 }
 
 }  // namespace carousel::testing

@@ -18,6 +18,7 @@
 #include <random>
 #include <tuple>
 
+#include "tests/core/plan/blocking_groups.hpp"
 #include "tests/core/plan/schedules.hpp"
 
 namespace carousel {
@@ -261,7 +262,7 @@ bool ends(const Schedule& schedule, const Lists& lists) {
   };
   for (int d = 0; d < std::ssize(lists); ++d) {
     for (const Action& a : lists[d]) {
-      if (testing::starts(a))
+      if (starts_message(a))
         starts[start_of(d, a.peer, a.direction, a)] = static_cast<int>(nodes.size());
       nodes.emplace_back();
     }
@@ -298,12 +299,12 @@ bool ends(const Schedule& schedule, const Lists& lists) {
   return done == nodes.size();
 }
 
-Schedule random_schedule(std::mt19937& random) {
+Schedule random_schedule(std::mt19937& random, bool rounds = false) {
   const int n = 1 + static_cast<int>(random() % 5);
   const int stages = 1 + static_cast<int>(random() % 5);
   const std::vector<ParallelConfig> all = variants(n, stages);
   const ParallelConfig& config = all[random() % all.size()];
-  return schedule_of(config, config.rule == RuleKind::dp && random() % 2 == 0);
+  return schedule_of(config, config.rule == RuleKind::dp && random() % 2 == 0, rounds);
 }
 
 TEST(Checker, RejectsMutatedSchedulesOrTheyAreHarmless) {
@@ -344,6 +345,51 @@ TEST(Checker, RejectsMutatedSchedulesOrTheyAreHarmless) {
   for (const Placement placement : testing::all_placements)
     EXPECT_GE(rejected[to_string(placement)], 1000) << to_string(placement);
   EXPECT_GT(harmless["swap"], 0);
+}
+
+/// Moves a start, or what exchanges a round, to a round nearby.
+Mutation mutate_round(Lists& lists, std::mt19937& random) {
+  while (true) {
+    Mutation mutation{"round", static_cast<int>(random() % lists.size())};
+    mutation.index = random() % lists[mutation.device].size();
+    Round& round = lists[mutation.device][mutation.index].round;
+    if (!round.exists()) continue;
+    if (random() % 2 == 0)
+      change<std::int64_t>(round.time, random, round.time - 2, round.time + 2);
+    else
+      change(round.hop, random, std::max(0, round.hop - 2), round.hop + 2);
+    return mutation;
+  }
+}
+
+// Groups that block as NCCL's do end, and bring what they should, wherever the checker has nothing
+// to say.
+TEST(Checker, RejectsMutatedRoundsOrTheyEnd) {
+  std::mt19937 random(20261126);
+  std::map<std::string, int> rejected;
+  std::map<std::string, int> accepted;
+  for (int trial = 0; trial < 5000;) {
+    const Schedule schedule = random_schedule(random, true);
+    if (schedule.devices() == 1) continue;
+    ++trial;
+    const Segment segment = schedule.window();
+    const Lists right = lists_of(schedule, segment);
+    Lists lists = right;
+    const Mutation mutation = trial % 2 == 0 ? mutate(lists, random) : mutate_round(lists, random);
+    const auto fault = check_actions(schedule, segment, lists);
+    if (fault.has_value()) {
+      ++rejected[mutation.kind];
+      continue;
+    }
+    ++accepted[mutation.kind];
+    EXPECT_EQ(testing::BlockingGroups(lists, schedule.groups()).run(), "") << fmt::format(
+        "{}: {} of device {}, action {}: {}", describe(schedule.parallel()), mutation.kind,
+        mutation.device, mutation.index, to_string(right[mutation.device][mutation.index]));
+  }
+  for (const auto& [kind, count] : accepted)
+    fmt::print("{:<12} {:5} rejected, {:4} accepted\n", kind, rejected[kind], count);
+  EXPECT_GT(rejected["round"], 1000);
+  EXPECT_GT(accepted["round"], 0);
 }
 
 // A wait names a message, not a buffer, so that a second one of that name could be taken for it.
