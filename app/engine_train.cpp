@@ -26,6 +26,7 @@
 #include "app/state_files.hpp"
 #include "comm/deadline.hpp"
 #include "comm/local_transport.hpp"
+#include "comm/rounds_transport.hpp"
 #include "core/base/version.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/record/trace.hpp"
@@ -203,6 +204,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   std::optional<ExecutionSpace> exec;
   std::optional<MpiGroups> groups;
   std::optional<LocalHub> hub;
+  RoundsHub rounds;
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   std::optional<Watched> watched;
@@ -268,10 +270,15 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       hub.emplace(*exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
     else
       groups.emplace(session->groups(run->schedule.groups()));
-    const auto connect = [&](int device) -> std::unique_ptr<Transport> {
-      if (local) return hub->transport(device);
-      return session->transport(std::move(*groups), run->schedule.buffers(device).requests,
-                                static_cast<std::size_t>(run->memory.largest_message), seconds);
+    const auto connect = [&](int device) {
+      const int requests = run->schedule.buffers(device).requests;
+      std::unique_ptr<Transport> transport =
+          local
+              ? hub->transport(device)
+              : session->transport(std::move(*groups), requests,
+                                   static_cast<std::size_t>(run->memory.largest_message), seconds);
+      if (!run->schedule.spec().rounds) return transport;
+      return rounds.transport(std::move(transport), requests);
     };
     ranks.together([&] {
       observer.emplace(config, *run, *dataset, devices, ranks, status, start);

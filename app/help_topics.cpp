@@ -200,6 +200,8 @@ parallel.transport
               kernels run. On slow links, all-reduces of MPICH 4.0 are faster
               with MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM=tsp_ring set.
   local       All devices in one process, in turn: no launcher, easy to debug.
+  rounds      Over either of them, messages in groups that end when all of
+              their peers have called, as those of NCCL. Slower; the same bits.
 )";
 
 struct Topic {

@@ -91,7 +91,8 @@ Launcher find_launcher(const Environment& environment) {
 }
 
 TransportKind chosen_transport(const RunConfig& config, const Launcher& launcher) {
-  if (config.transport != TransportKind::automatic) return config.transport;
+  if (config.transport == TransportKind::local || config.transport == TransportKind::mpi)
+    return config.transport;
   return launcher.present ? TransportKind::mpi : TransportKind::local;
 }
 

@@ -43,6 +43,8 @@ const char* to_string(TransportKind transport) {
       return "local";
     case TransportKind::mpi:
       return "mpi";
+    case TransportKind::rounds:
+      return "rounds";
   }
   return "?";
 }

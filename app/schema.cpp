@@ -228,8 +228,12 @@ std::vector<KeySpec> parallel_keys() {
           "micro-batches). overlapped: by one all-reduce for each stage, beside the backward pass "
           "(dp, replicated). local: first within each device (cyclic rules, model)."),
       key("transport", whole, &RunConfig::transport,
-          one_of({TransportKind::automatic, TransportKind::local, TransportKind::mpi}, {"nccl"}),
-          "How devices exchange messages. auto is mpi under a launcher and local without one."),
+          one_of({TransportKind::automatic, TransportKind::local, TransportKind::mpi,
+                  TransportKind::rounds},
+                 {"nccl"}),
+          "How devices exchange messages. auto is mpi under a launcher and local without one. "
+          "rounds is the same, with messages in groups that wait for each other, as NCCL's do: for "
+          "tests."),
   };
 }
 

@@ -20,6 +20,7 @@ struct Message {
   int tag = 0;
   std::byte* data = nullptr;  // device memory, untouched by others until the request is done
   std::size_t bytes = 0;
+  std::int64_t round = 0;  // see Transport::exchange
 };
 
 /// What the devices of a group do together; each names the same, with memory of its own.
@@ -30,6 +31,7 @@ struct Collective {
   int root = -1;         // device that a reduce leaves the sum on and a broadcast comes from
   real* data = nullptr;  // device memory, untouched by others until the request is done
   std::size_t count = 0;
+  std::int64_t round = 0;  // see Transport::exchange
 };
 
 /// Names a pending operation until test() has seen it complete.
@@ -53,6 +55,10 @@ class Transport {
   virtual Request send(const Message& message) = 0;
   /// Starts one's part in a collective, in place. After a reduce, only the root's numbers count.
   virtual Request join(const Collective& collective) = 0;
+  /// All that this device was to start of the rounds up to this one is started. Both ends of a
+  /// message, and all devices of a collective, name the same round. Whoever needs no rounds has
+  /// begun long before.
+  virtual void exchange(std::int64_t /*round*/) {}
   /// Once the operation is complete, when that was first seen, which may be long before it is asked
   /// for; the request is then free.
   virtual std::optional<double> test(Request request) = 0;

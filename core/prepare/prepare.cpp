@@ -82,7 +82,9 @@ PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
   Partition partition = cut_model(model, request.parallel, batch, request.machine);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
-  Schedule schedule(schedule_spec(request.parallel, stages, request.clipping));
+  ScheduleSpec spec = schedule_spec(request.parallel, stages, request.clipping);
+  spec.rounds = request.rounds;
+  Schedule schedule(spec);
   check_schedule(schedule);
 
   // Throws when there is not a single training step in the data.

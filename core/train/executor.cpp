@@ -129,6 +129,9 @@ bool Executor::execute(const Action& action) {
     case ActionKind::broadcast:
       start_message(action);
       return true;
+    case ActionKind::exchange:
+      parts_.transport.exchange(action.round.number());
+      return true;
     case ActionKind::wait:
       return wait(action);
   }
@@ -136,7 +139,8 @@ bool Executor::execute(const Action& action) {
 }
 
 void Executor::record(const Action& action, double begin) {
-  if (!parts_.recorder.profiles(action.step)) return;
+  // Rounds are no action of a training step.
+  if (action.kind == ActionKind::exchange || !parts_.recorder.profiles(action.step)) return;
   parts_.recorder.add({.kind = to_string(action.kind),
                        .step = action.step,
                        .micro_batch = action.micro_batch,

@@ -80,12 +80,14 @@ void Executor::start_message(const Action& action) {
                                 .group = action.group,
                                 .root = action.peer,
                                 .data = reinterpret_cast<real*>(payload(action)),
-                                .count = static_cast<std::size_t>(action.bytes) / sizeof(real)};
+                                .count = static_cast<std::size_t>(action.bytes) / sizeof(real),
+                                .round = action.round.number()};
     pending_.push_back({action, parts_.transport.join(collective), now});
     return;
   }
   const Message message{action.peer, tag_of(action, parts_.schedule.rule().stages()),
-                        payload(action), static_cast<std::size_t>(action.bytes)};
+                        payload(action), static_cast<std::size_t>(action.bytes),
+                        action.round.number()};
   if (action.kind == ActionKind::post) {
     pending_.push_back({action, parts_.transport.post(message), now});
     return;

@@ -184,7 +184,21 @@ namespace carousel::test {
   return deck;
 }
 
-/// All runs of one N that one process can make.
+[[nodiscard]] inline SmallDeck in_rounds(SmallDeck deck) {
+  deck.rounds = true;
+  return deck;
+}
+
+/// Each of them as it is and with messages in rounds.
+[[nodiscard]] inline std::vector<SmallDeck> with_rounds(std::vector<SmallDeck> decks) {
+  const std::size_t count = decks.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    if (devices_of(decks[k].parallel) > 1) decks.push_back(in_rounds(decks[k]));
+  }
+  return decks;
+}
+
+/// All runs of one N that one process can make, every other one with messages in rounds.
 [[nodiscard]] inline std::vector<SmallDeck> local_decks(int micro_batches) {
   std::vector<SmallDeck> all;
   for (const SmallDeck& deck : all_decks_for(micro_batches)) {
@@ -192,15 +206,17 @@ namespace carousel::test {
     for (const auto& placements : {exact_placements(deck), rounding_placements(deck)})
       all.insert(all.end(), placements.begin(), placements.end());
   }
+  for (std::size_t k = 1; k < all.size(); k += 2) all[k].rounds = devices_of(all[k].parallel) > 1;
   return all;
 }
 
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
-  return fmt::format("{} {} {} {} N={} S={} slack={} nesterov={}", deck.model.name,
+  return fmt::format("{} {} {} {} N={} S={} slack={} nesterov={}{}", deck.model.name,
                      to_string(p.rule), to_string(p.placement),
                      to_string(p.placement == Placement::single ? Reduction::ordered : p.reduction),
-                     p.micro_batches, p.stages, p.slack, deck.train.optimizer.nesterov);
+                     p.micro_batches, p.stages, p.slack, deck.train.optimizer.nesterov,
+                     deck.rounds ? " rounds" : "");
 }
 
 inline void expect_same(const std::vector<HostTensor>& actual,

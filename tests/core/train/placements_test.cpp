@@ -32,7 +32,7 @@ TEST_P(Placements, GiveTheSameBits) {
     SmallRun single(exec_, dataset_, deck);
     const std::vector<Snapshot> expected = train_and_save(single.trainer());
     EXPECT_EQ(single.trainer().steps(), deck.train.steps);
-    for (const SmallDeck& other : exact_placements(deck)) {
+    for (const SmallDeck& other : with_rounds(exact_placements(deck))) {
       SCOPED_TRACE(name_of(other));
       SmallRun run(exec_, dataset_, other);
       expect_same(train_and_save(run.trainer()), expected);
@@ -44,7 +44,7 @@ TEST_P(Placements, GiveTheSameBits) {
     const SmallDeck shorter = comparable(deck);
     SmallRun exact(exec_, dataset_, shorter);
     (void)exact.trainer().run();
-    for (const SmallDeck& other : rounding_placements(shorter)) {
+    for (const SmallDeck& other : with_rounds(rounding_placements(shorter))) {
       SCOPED_TRACE(name_of(other));
       SmallRun run(exec_, dataset_, other);
       EXPECT_EQ(run.trainer().run().steps, other.train.steps);

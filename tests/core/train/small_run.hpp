@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "comm/local_transport.hpp"
+#include "comm/rounds_transport.hpp"
 #include "core/base/vectors.hpp"
 #include "core/data/prefetcher.hpp"
 #include "core/model/kernels.hpp"
@@ -29,6 +30,7 @@ struct SmallDeck {
   KernelChoice kernels = {.block = vector_block};
   AugmentConfig augment = {};
   int workers = 1;
+  bool rounds = false;  // messages are exchanged in rounds
 };
 
 /// A named copy of a tensor.
@@ -107,7 +109,7 @@ class SmallRun final : public TrainingObserver {
         model_(choose_kernels(description_, deck.kernels)),
         partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
         stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
-        schedule_(schedule_spec(deck.parallel, stages_, clipping_of(deck.train.optimizer))),
+        schedule_(schedule_of(deck, stages_)),
         memory_(plan_memory(memory_spec(dataset, process), stages_, schedule_)),
         hub_(exec, schedule_.groups(), 64 * schedule_.devices(), [this] { return seconds(); }),
         trainer_(exec, trainer_spec(dataset, process, beginning), *this) {
@@ -169,6 +171,12 @@ class SmallRun final : public TrainingObserver {
     return model;
   }
 
+  static Schedule schedule_of(const SmallDeck& deck, const std::vector<StageMemory>& stages) {
+    ScheduleSpec spec = schedule_spec(deck.parallel, stages, clipping_of(deck.train.optimizer));
+    spec.rounds = deck.rounds;
+    return Schedule(spec);
+  }
+
   [[nodiscard]] MemorySpec memory_spec(const Dataset& dataset, const Process* process) const {
     const int batch = deck_.train.micro_batch_size;
     const InputSpec input = input_spec(dataset, deck_.augment);
@@ -192,9 +200,13 @@ class SmallRun final : public TrainingObserver {
     std::vector<int> devices(process != nullptr ? 1 : schedule_.devices());
     std::iota(devices.begin(), devices.end(), first_here_);
     const auto connect = [this, process](int device) {
-      if (process == nullptr) return hub_.transport(device);
-      return process->connect(schedule_, static_cast<std::size_t>(memory_.largest_message),
-                              [this] { return seconds(); });
+      std::unique_ptr<Transport> transport =
+          process == nullptr
+              ? hub_.transport(device)
+              : process->connect(schedule_, static_cast<std::size_t>(memory_.largest_message),
+                                 [this] { return seconds(); });
+      if (!deck_.rounds) return transport;
+      return rounds_.transport(std::move(transport), schedule_.buffers(device).requests);
     };
     return {.model = model_,
             .partition = partition_,
@@ -225,6 +237,7 @@ class SmallRun final : public TrainingObserver {
   Schedule schedule_;
   MemoryPlan memory_;
   LocalHub hub_;
+  RoundsHub rounds_;
   Story story_;
   Trainer trainer_;
 };
