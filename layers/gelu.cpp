@@ -9,17 +9,17 @@ namespace carousel {
 namespace {
 
 /// Neighbouring numbers that one index stands for: on hosts they fill vector registers.
-constexpr int width = runs_on_host ? 64 : 1;
+constexpr int lanes = runs_on_host ? 64 : 1;
 
 /// Calls visit(i) for 0 <= i < size.
 template <class Visit>
 void for_each_number(const ExecutionSpace& exec, const std::string& label, std::int64_t size,
                      const Visit& visit) {
   Kokkos::parallel_for(
-      label, range(exec, (size + width - 1) / width), KOKKOS_LAMBDA(std::int64_t chunk) {
-        const std::int64_t first = chunk * width;
-        if (first + width <= size) {
-          for (int l = 0; l < width; ++l) visit(first + l);
+      label, range(exec, (size + lanes - 1) / lanes), KOKKOS_LAMBDA(std::int64_t chunk) {
+        const std::int64_t first = chunk * lanes;
+        if (first + lanes <= size) {
+          for (int l = 0; l < lanes; ++l) visit(first + l);
         } else {
           for (std::int64_t i = first; i < size; ++i) visit(i);
         }
