@@ -47,8 +47,8 @@ choose_launcher() {
   elif [ -n "${SLURM_MPI_TYPE:-}" ]; then
     :  # srun follows it; a module of this MPI has set it
   elif [[ $version == *"Open MPI"* ]]; then
-    # The list may name a plug-in that cannot be loaded.
-    if [[ $kinds == *pmix* ]] && srun --mpi=pmix --nodes=1 --ntasks=1 true 2>/dev/null; then
+    # The list may name a plug-in that cannot be loaded, or not on all nodes of the job at once.
+    if [[ $kinds == *pmix* ]] && "${launcher[@]}" --mpi=pmix true 2>/dev/null; then
       launcher+=(--mpi=pmix)
     else
       launcher=(mpirun -n "$ranks" --bind-to none)  # ranks take their cores themselves
