@@ -28,6 +28,8 @@ COMPILER = sys.argv[4]
 ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 2
 RANKS = 4
 WATCHDOG = 3  # seconds
+# Until all is over beside that; Open MPI's launcher takes a second to start and to end.
+PATIENCE = 6 if is_open_mpi(MPIEXEC) else 5
 
 # Four devices each.
 PLACEMENTS = [
@@ -326,7 +328,7 @@ class Faults(unittest.TestCase):
         self.round(0, signal.SIGABRT, watchdog=2)
 
     def test_several_ranks_are_lost(self):
-        for how, limit in ((signal.SIGKILL, 10), (signal.SIGSTOP, WATCHDOG + 5)):
+        for how, limit in ((signal.SIGKILL, 10), (signal.SIGSTOP, WATCHDOG + PATIENCE)):
             process = self.start(PLACEMENTS[0])
             ranks = ranks_below(process.pid)
             time.sleep(0.5)  # all have heard of rank 0; whom nobody has may take longer to start
@@ -341,7 +343,7 @@ class Faults(unittest.TestCase):
         ranks = ranks_below(process.pid)
         os.kill(ranks[0], signal.SIGSTOP)
         others = {rank: task for rank, task in ranks.items() if rank != 0}
-        cause, _ = self.ends(others, WATCHDOG + 5)
+        cause, _ = self.ends(others, WATCHDOG + PATIENCE)
         self.assertIn("rank 0 does not answer", cause)
         os.kill(ranks[0], signal.SIGCONT)
         self.assertEqual(self.ends(ranks, 10)[0], cause)
@@ -419,7 +421,7 @@ class Faults(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("rank 1 does not answer and nothing moved for 1 s", result.stderr)
         self.assertIn("outside training", result.stderr)
-        self.assertLess(seconds, 1 + 5)
+        self.assertLess(seconds, 1 + PATIENCE)
         self.assertIsNone(status)
 
     def test_ranks_that_stop_before_all_have_met_end_all(self):
@@ -427,7 +429,7 @@ class Faults(unittest.TestCase):
             with self.subTest(what):
                 seconds, result, status = self.train_on(**{what: "1"})
                 self.assertIn(f"rank {lost} was not met within 2 s", result.stderr)
-                self.assertLess(seconds, 1 + 5)
+                self.assertLess(seconds, 1 + PATIENCE)
                 self.assertIsNone(status)
 
     def test_strangers_keep_nobody_waiting(self):
@@ -457,7 +459,7 @@ class Faults(unittest.TestCase):
             with self.subTest(what):
                 seconds, result, status = self.train_on(words=WITH_GROUPS, **{what: "1"})
                 self.assertIn(why, result.stderr)
-                self.assertLess(seconds, 1 + 5)
+                self.assertLess(seconds, 1 + PATIENCE)
                 self.assertIsNone(status)
 
     def test_a_rank_without_memory_keeps_nobody_waiting(self):
@@ -488,7 +490,7 @@ class Faults(unittest.TestCase):
         self.addCleanup(process.kill)
         self.addCleanup(process.stderr.close)
         said = [process.stderr.readline() for _ in range(3)]
-        self.assertLess(time.monotonic() - begin, 2 + 5)
+        self.assertLess(time.monotonic() - begin, 2 + PATIENCE)
         for line in said:
             self.assertRegex(line, r"^carousel: rank [123]: not all ranks have started within 2 s")
         self.assertFalse((self.folder / "run").exists())
