@@ -42,7 +42,10 @@ choose_launcher() {
   [ -z "${SLURM_CPUS_PER_TASK:-}" ] || launcher+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
   # shellcheck disable=SC2206  # several words of a site
   launcher+=(${CAROUSEL_SRUN:-})
-  if [ -n "${CAROUSEL_MPI:-}" ]; then
+  local mpirun=(mpirun -n "$ranks" --bind-to none)  # ranks take their cores themselves
+  if [ "${CAROUSEL_MPI:-}" = mpirun ]; then
+    launcher=("${mpirun[@]}")
+  elif [ -n "${CAROUSEL_MPI:-}" ]; then
     launcher+=(--mpi="$CAROUSEL_MPI")
   elif [ -n "${SLURM_MPI_TYPE:-}" ]; then
     :  # srun follows it; a module of this MPI has set it
@@ -51,7 +54,7 @@ choose_launcher() {
     if [[ $kinds == *pmix* ]] && "${launcher[@]}" --mpi=pmix true 2>/dev/null; then
       launcher+=(--mpi=pmix)
     else
-      launcher=(mpirun -n "$ranks" --bind-to none)  # ranks take their cores themselves
+      launcher=("${mpirun[@]}")
     fi
   elif [[ $version == *CRAY* ]]; then
     launcher+=(--mpi=cray_shasta)

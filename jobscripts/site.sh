@@ -6,7 +6,8 @@
 #
 #   CAROUSEL_SITE     the file to take: NAME of sites/NAME.sh; otherwise the machine tells
 #   CAROUSEL          the program, if not that of this tree or of this installation
-#   CAROUSEL_MPI      for srun --mpi=..., if the choice of job.sh is not right; a site may set it
+#   CAROUSEL_MPI      for srun --mpi=..., if the choice of job.sh is not right, or mpirun for that
+#                     of Open MPI; a site may set it
 #   CAROUSEL_SRUN     further words for srun, such as binding; a site may set it
 #   CAROUSEL_SBATCH   the same for sbatch; a site may set it
 # shellcheck shell=bash
