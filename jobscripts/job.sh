@@ -43,6 +43,8 @@ choose_launcher() {
   # shellcheck disable=SC2206  # several words of a site
   launcher+=(${CAROUSEL_SRUN:-})
   local mpirun=(mpirun -n "$ranks" --bind-to none)  # ranks take their cores themselves
+  # Where Debian has two, that name may be the other one's.
+  [[ $version != *"Open MPI"* ]] || ! command -v mpirun.openmpi >/dev/null || mpirun[0]=mpirun.openmpi
   if [ "${CAROUSEL_MPI:-}" = mpirun ]; then
     launcher=("${mpirun[@]}")
   elif [ -n "${CAROUSEL_MPI:-}" ]; then
@@ -140,7 +142,7 @@ train_job() {
       set -- "$@" --overwrite
     fi
   fi
-  if [ "${launcher[0]}" = mpirun ] && [ -z "$("$CAROUSEL" plan "$@" --get run.wall_clock)" ]; then
+  if [[ ${launcher[0]} == mpirun* ]] && [ -z "$("$CAROUSEL" plan "$@" --get run.wall_clock)" ]; then
     clock=$(clock_for_mpirun)
     [ -z "$clock" ] || set -- "$@" "run.wall_clock=$clock"
   fi
