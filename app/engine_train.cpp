@@ -273,10 +273,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     const auto connect = [&](int device) {
       const int requests = run->schedule.buffers(device).requests;
       std::unique_ptr<Transport> transport =
-          local
-              ? hub->transport(device)
-              : session->transport(std::move(*groups), requests,
-                                   static_cast<std::size_t>(run->memory.largest_message), seconds);
+          local ? hub->transport(device)
+                : session->transport(std::move(*groups), requests, seconds);
       if (!run->schedule.spec().rounds) return transport;
       return rounds.transport(std::move(transport), requests);
     };

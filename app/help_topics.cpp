@@ -78,7 +78,7 @@ A rank is stuck   If no rank makes progress for run.watchdog_seconds (300), all
                   long. While the system writes a dump of its memory, a dead
                   rank counts as stuck. Time in which the whole training is
                   suspended does not count.
-No finite loss    All devices stop after the same step, at most three steps
+No finite loss    All devices stop after the same step, at most five steps
                   later, with exit code 76. No checkpoint is made of what is
                   not finite.
 The disk is full  The rank that notices it says so; all end with 74.
@@ -116,7 +116,7 @@ run.resume = "PATH"          begins a run in a new folder with a checkpoint of
                              another one, or goes back to it in its own folder
 
 To stop. SIGTERM, SIGINT and SIGUSR1, to any rank, and run.wall_clock: all ranks
-finish the same step, at most three steps later, write a checkpoint and end with
+finish the same step, at most five steps later, write a checkpoint and end with
 75; status.json says "stopped". What was asked for during an evaluation happens
 behind it. A second SIGINT, more than a second later, ends at once. If a run is
 killed, it goes on from its last checkpoint: [checkpoint] says how often there

@@ -191,7 +191,7 @@ void RunObserver::on_segment_end(int device, const Recorder& recorder) {
     for (const FoundTensor& tensor : audit.found)
       audited.push_back({tensor.name, tensor.spec->shape, tensor.values});
   }
-  const Segment& segment = trainer_->device(device).executor().segment();
+  const Segment& segment = trainer_->device(device).issuer().segment();
   MeasuredRecord measured = trainer_->measured(device);
   measured.first_step_seconds -= start_.seconds;
   std::vector<std::int64_t> samples;

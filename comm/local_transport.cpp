@@ -3,6 +3,7 @@
 #include "comm/local_transport.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/base/add.hpp"
@@ -10,6 +11,18 @@
 #include "core/base/copy.hpp"
 
 namespace carousel {
+namespace {
+
+/// sum += added, by whatever thread calls.
+void add_numbers([[maybe_unused]] const ExecutionSpace& exec, real* sum, const real* added,
+                 std::size_t count) {
+  if constexpr (runs_on_host)
+    std::transform(sum, sum + count, added, sum, std::plus<>());
+  else
+    add(exec, Vector(sum, count), ConstVector(added, count));
+}
+
+}  // namespace
 
 class LocalHub::End final : public Transport {
  public:
@@ -102,9 +115,8 @@ void LocalHub::meet(int group) {
   Collective* holder = &met_[what.root < 0 ? 0 : static_cast<std::size_t>(root)]->collective;
   if (what.kind != Collective::Kind::broadcast) {
     // In the order of the group, whoever gets the sum.
-    const Vector sum(what.data, what.count);
     for (std::size_t k = 1; k < met_.size(); ++k)
-      add(exec_, sum, ConstVector(met_[k]->collective.data, what.count));
+      add_numbers(exec_, what.data, met_[k]->collective.data, what.count);
     if (holder->data != what.data)
       copy<MemorySpace, MemorySpace>(exec_, holder->data, what.data, what.count * sizeof(real));
   }

@@ -107,9 +107,8 @@ void MpiSession::from_first(std::span<std::byte> bytes) const {
 }
 
 std::unique_ptr<Transport> MpiSession::transport(MpiGroups groups, int requests,
-                                                 std::size_t message_bytes, Clock clock) const {
-  return std::make_unique<MpiTransport>(world_, std::move(groups), requests, message_bytes,
-                                        std::move(clock));
+                                                 Clock clock) const {
+  return std::make_unique<MpiTransport>(world_, std::move(groups), requests, std::move(clock));
 }
 
 void MpiSession::abort(ExitCode code) const {

@@ -66,10 +66,10 @@ class MpiSession {
   [[nodiscard]] MpiGroups groups(const std::vector<std::vector<int>>& ranks) const {
     return {world_, ranks};
   }
-  /// Messages of this rank as one device of a plan, with room for `requests` pending operations of
-  /// at most `message_bytes` each. Waits for nobody.
+  /// Messages of this rank as one device of a plan, with room for `requests` pending operations.
+  /// Waits for nobody.
   [[nodiscard]] std::unique_ptr<Transport> transport(MpiGroups groups, int requests,
-                                                     std::size_t message_bytes, Clock clock) const;
+                                                     Clock clock) const;
 
   /// Ends all ranks at once, for errors that only one rank knows of.
   [[noreturn]] void abort(ExitCode code) const;

@@ -3,7 +3,6 @@
 #include "comm/mpi_transport.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <utility>
 
@@ -13,13 +12,6 @@
 namespace carousel {
 namespace {
 
-using HostBytes = Kokkos::View<std::byte*, HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-using DeviceBytes = Kokkos::View<std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
-/// Between two looks of the thread at what is pending. A look that finds nothing new takes a few
-/// microseconds, and the buffers of a socket hold what comes in the meantime.
-constexpr auto interval = std::chrono::microseconds(200);
-
 int count_of(std::size_t bytes) {
   CAROUSEL_CHECK(bytes <= INT_MAX, "a message of {} bytes is too large for one MPI call", bytes);
   return static_cast<int>(bytes);
@@ -27,30 +19,16 @@ int count_of(std::size_t bytes) {
 
 }  // namespace
 
-MpiTransport::MpiTransport(MPI_Comm world, MpiGroups groups, int requests,
-                           std::size_t message_bytes, Clock clock)
+MpiTransport::MpiTransport(MPI_Comm world, MpiGroups groups, int requests, Clock clock)
     : world_(world),
       groups_(std::move(groups)),
       clock_(std::move(clock)),
       requests_(requests, MPI_REQUEST_NULL),
       operations_(requests),
       finished_(requests),
-      statuses_(requests) {
-  if constexpr (!runs_on_host) {
-    staging_ = decltype(staging_)(
-        Kokkos::view_alloc("carousel::comm::staging", Kokkos::WithoutInitializing), requests,
-        message_bytes);
-  }
-  thread_ = std::thread(&MpiTransport::drive, this);
-}
+      statuses_(requests) {}
 
 MpiTransport::~MpiTransport() {
-  {
-    const std::lock_guard lock(mutex_);
-    leaving_ = true;
-  }
-  wake_.notify_one();
-  thread_.join();
   // Only a run that failed leaves something pending; its peers may never answer.
   for (std::size_t k = 0; k < requests_.size(); ++k) {
     const bool point_to_point =
@@ -64,34 +42,6 @@ MpiTransport::~MpiTransport() {
   if (pending) groups_.give_up();
 }
 
-void MpiTransport::drive() {
-  std::unique_lock lock(mutex_);
-  try {
-    while (!leaving_) {
-      if (pending_ == 0) {
-        wake_.wait(lock);
-        continue;
-      }
-      look();
-      lock.unlock();
-      std::this_thread::sleep_for(interval);
-      lock.lock();
-    }
-  } catch (...) {
-    failure_ = std::current_exception();
-  }
-}
-
-std::unique_lock<std::mutex> MpiTransport::enter() {
-  std::unique_lock lock(mutex_);
-  if (failure_) std::rethrow_exception(failure_);
-  return lock;
-}
-
-void MpiTransport::started() {
-  if (++pending_ == 1) wake_.notify_one();
-}
-
 Request MpiTransport::take(Kind kind, const Message& message) {
   const auto free = std::ranges::find(operations_, Kind::free, &Operation::kind);
   CAROUSEL_CHECK(free != operations_.end(), "more than {} messages pending", operations_.size());
@@ -99,52 +49,28 @@ Request MpiTransport::take(Kind kind, const Message& message) {
   return static_cast<Request>(free - operations_.begin());
 }
 
-std::byte* MpiTransport::host_buffer(Request request) {
-  if constexpr (runs_on_host) return operations_[request].message.data;
-  return &staging_(request, 0);
-}
-
 Request MpiTransport::post(const Message& message) {
-  const auto lock = enter();
   const Request request = take(Kind::post, message);
-  operations_[request].lands = true;
-  CAROUSEL_MPI(MPI_Irecv(host_buffer(request), count_of(message.bytes), MPI_BYTE, message.peer,
-                         message.tag, world_, &requests_[request]));
-  started();
+  CAROUSEL_MPI(MPI_Irecv(message.data, count_of(message.bytes), MPI_BYTE, message.peer, message.tag,
+                         world_, &requests_[request]));
   return request;
 }
 
 Request MpiTransport::send(const Message& message) {
-  const auto lock = enter();
   const Request request = take(Kind::send, message);
-  if constexpr (!runs_on_host)
-    Kokkos::deep_copy(HostBytes(host_buffer(request), message.bytes),
-                      DeviceBytes(message.data, message.bytes));
-  CAROUSEL_MPI(MPI_Isend(host_buffer(request), count_of(message.bytes), MPI_BYTE, message.peer,
-                         message.tag, world_, &requests_[request]));
-  started();
+  CAROUSEL_MPI(MPI_Isend(message.data, count_of(message.bytes), MPI_BYTE, message.peer, message.tag,
+                         world_, &requests_[request]));
   return request;
 }
 
 Request MpiTransport::join(const Collective& collective) {
-  const auto lock = enter();
-  const Request request =
-      take(Kind::collective, {.data = reinterpret_cast<std::byte*>(collective.data),
-                              .bytes = collective.count * sizeof(real)});
-  Operation& operation = operations_[request];
+  const Request request = take(Kind::collective, {});
   const MpiGroups::Group& group = groups_[collective.group];
   const auto found = std::ranges::find(group.members, collective.root) - group.members.begin();
   const int root = collective.root < 0 ? -1 : static_cast<int>(found);
   int own = 0;
   CAROUSEL_MPI(MPI_Comm_rank(group.ranks, &own));
-  const bool broadcast = collective.kind == Collective::Kind::broadcast;
-  operation.lands = root < 0 || (own == root) != broadcast;
-  std::byte* data = host_buffer(request);
-  if constexpr (!runs_on_host) {
-    if (!broadcast || own == root)
-      Kokkos::deep_copy(HostBytes(data, operation.message.bytes),
-                        DeviceBytes(operation.message.data, operation.message.bytes));
-  }
+  real* const data = collective.data;
   const int count = count_of(collective.count);
   MPI_Request* handle = &requests_[request];
   const MPI_Datatype type = sizeof(real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
@@ -160,11 +86,10 @@ Request MpiTransport::join(const Collective& collective) {
       CAROUSEL_MPI(MPI_Ibcast(data, count, type, root, group.ranks, handle));
       break;
   }
-  started();
   return request;
 }
 
-void MpiTransport::look() {
+void MpiTransport::progress() {
   int count = 0;
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
                                 finished_.data(), statuses_.data());
@@ -189,20 +114,12 @@ void MpiTransport::finish(Request request, const MPI_Status& status) {
                    operation.message.bytes);
   }
   operation.completed = clock_();
-  --pending_;
 }
 
 std::optional<double> MpiTransport::test(Request request) {
-  const auto lock = enter();
   Operation& operation = operations_[request];
   CAROUSEL_CHECK(operation.kind != Kind::free, "request {} is not pending", request);
-  if (!operation.completed) look();
   if (!operation.completed) return std::nullopt;
-  if constexpr (!runs_on_host) {
-    if (operation.lands)
-      Kokkos::deep_copy(DeviceBytes(operation.message.data, operation.message.bytes),
-                        HostBytes(host_buffer(request), operation.message.bytes));
-  }
   operation.kind = Kind::free;
   return operation.completed;
 }

@@ -35,16 +35,16 @@ class RoundsHub::End final : public Transport {
     hub_.go_on();
   }
 
+  void progress() override { hub_.go_on(); }
+  [[nodiscard]] bool needs_calls() const override { return carrier_->needs_calls(); }
+
   std::optional<double> test(Request request) override {
     Operation& operation = operations_[request];
     CAROUSEL_CHECK(operation.state != State::free, "request {} is not pending", request);
-    if (operation.state != State::over) hub_.go_on();
     if (operation.state != State::over) return std::nullopt;
     operation.state = State::free;
     return operation.completed;
   }
-
-  [[nodiscard]] std::int64_t staging_bytes() const override { return carrier_->staging_bytes(); }
 
   /// Ends the group under way and begins the next one; returns whether any began.
   bool go_on() {
@@ -86,6 +86,7 @@ class RoundsHub::End final : public Transport {
   }
 
   bool ended() {
+    if (!group_.empty()) carrier_->progress();
     double last = 0;
     for (Operation* operation : group_) {
       if (operation->state == State::under_way) {

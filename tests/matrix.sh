@@ -6,8 +6,8 @@
 # Every rule, every slack, N in {1, 2, 3, 4, 6, 8}, S in {1, 2, 4}, both kinds of momentum, 100
 # steps with a drop of the learning rate in the middle; resnet8 with batch norm for N up to 4. One
 # device against all devices in one process, against one rank per device over MPI (up to 16 ranks),
-# and against the serial oracle; with 4 ranks 1,000 runs in which messages and kernels are late at
-# random, with others 100. Fast sums in single precision are compared after 12 steps, of resnet8
+# and against the serial oracle; with 4 ranks and in one process 1,000 runs in which messages and
+# kernels are late at random, with other ranks 100. Fast sums in single precision are compared after 12 steps, of resnet8
 # after 2, since rounding parts them later. ctest runs a part of it with 12 and 4 steps. Needs a
 # built PRESET (release); ends with the number of runs compared.
 set -euo pipefail
@@ -17,7 +17,7 @@ tests=build/$preset/tests
 log=build/$preset/matrix.log
 export CAROUSEL_FULL_MATRIX=1 OMP_NUM_THREADS=1 OMP_PROC_BIND=false KOKKOS_DISABLE_WARNINGS=1
 
-for program in train_placements train_oracle train_ranks; do
+for program in train_placements train_queues train_oracle train_ranks; do
   if [ ! -x "$tests/test_$program" ]; then
     echo "$tests/test_$program is missing; build it first: bash jobscripts/setup.sh $preset" >&2
     exit 2
@@ -38,6 +38,7 @@ run() {
 }
 
 run "$tests/test_train_placements" --gtest_filter='*GiveTheSameBits*'
+run "$tests/test_train_queues" --gtest_filter='*GiveTheSameBits*'
 for ranks in 1 2 3 4 6 8 9 10 12 16; do
   run mpiexec -n "$ranks" "$tests/test_train_ranks" --gtest_filter='*GivesTheBits*:*AgreesToRounding*:*WhateverIsLate*'
 done

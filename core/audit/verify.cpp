@@ -142,9 +142,9 @@ std::vector<Segment> verify_segments(const JudgedFile& file, const JudgedPart& p
   return segments;
 }
 
-/// How the run ended, its losses and its length agree: all devices stop three steps after the first
-/// loss that is not finite, or with the segment if that is earlier. Where all of them are finite,
-/// the parameters ceased to be, which a checkpoint tells, or the test loss did.
+/// How the run ended, its losses and its length agree: all devices stop decision_lag steps after
+/// the first loss that is not finite, or with the segment if that is earlier. Where all of them are
+/// finite, the parameters ceased to be, which a checkpoint tells, or the test loss did.
 void verify_end(const JudgedFile& file, const RunSummary& run, const JudgedPart& part) {
   const Agenda& agenda = part.expected.agenda;
   const RunState state = run.status ? run.status->state : RunState::running;

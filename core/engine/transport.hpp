@@ -18,7 +18,7 @@ namespace carousel {
 struct Message {
   int peer = 0;
   int tag = 0;
-  std::byte* data = nullptr;  // device memory, untouched by others until the request is done
+  std::byte* data = nullptr;  // untouched by others until the request is done
   std::size_t bytes = 0;
   std::int64_t round = 0;  // see Transport::exchange
 };
@@ -29,7 +29,7 @@ struct Collective {
   Kind kind = Kind::all_reduce;
   int group = 0;         // of the schedule's groups
   int root = -1;         // device that a reduce leaves the sum on and a broadcast comes from
-  real* data = nullptr;  // device memory, untouched by others until the request is done
+  real* data = nullptr;  // untouched by others until the request is done
   std::size_t count = 0;
   std::int64_t round = 0;  // see Transport::exchange
 };
@@ -40,8 +40,8 @@ using Request = int;
 /// Seconds since the run began, the same on all ranks; for any thread.
 using Clock = std::function<double()>;
 
-/// Nonblocking operations of one device, which go on while the device computes. Nothing allocates
-/// after the construction.
+/// Nonblocking operations of one device, which go on while the device computes. Calls for devices
+/// of one process come one at a time, from any thread. Nothing allocates after the construction.
 class Transport {
  public:
   Transport() = default;
@@ -59,11 +59,13 @@ class Transport {
   /// message, and all devices of a collective, name the same round. Whoever needs no rounds has
   /// begun long before.
   virtual void exchange(std::int64_t /*round*/) {}
-  /// Once the operation is complete, when that was first seen, which may be long before it is asked
-  /// for; the request is then free.
+  /// Looks at what is under way.
+  virtual void progress() {}
+  /// Whether operations go on only while somebody looks.
+  [[nodiscard]] virtual bool needs_calls() const { return false; }
+  /// Once the operation is complete, when progress() or another call saw that first; the request is
+  /// then free.
   virtual std::optional<double> test(Request request) = 0;
-  /// Memory it holds for messages beside what they name.
-  [[nodiscard]] virtual std::int64_t staging_bytes() const { return 0; }
 };
 
 }  // namespace carousel

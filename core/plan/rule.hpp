@@ -25,9 +25,14 @@ enum class Clipping : std::uint8_t { none, stage, model };
 
 /// Micro-batches, and stages, that a deck may ask for.
 inline constexpr int most_parallel = 4096;
-/// What was decided at the end of step t is known everywhere before any device begins step
-/// t + decision_lag.
-inline constexpr std::int64_t decision_lag = 3;
+/// What was decided at the end of step t is known on every device before it begins step
+/// t + device_lag. Proven by core/proof/checker.
+inline constexpr std::int64_t device_lag = 3;
+/// Training steps that the host hands over before the device has begun them, at most.
+inline constexpr std::int64_t host_lead = 2;
+/// The host knows it before it hands over any action of step t + decision_lag, with which a segment
+/// therefore ends.
+inline constexpr std::int64_t decision_lag = device_lag + host_lead;
 /// Samples that a micro-batch may have.
 inline constexpr int most_micro_batch_size = 65536;
 

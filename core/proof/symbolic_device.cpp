@@ -56,7 +56,9 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
 
 const char* SymbolicDevice::execute(const Action& action) {
   error_ = misnamed_field(schedule_, segment_, device_, action);
-  demand(action.step <= known_decision_ + 3, "runs before step - 3 is known to be complete");
+  static_assert(device_lag == 3);
+  demand(action.step <= known_decision_ + device_lag,
+         "runs before step - 3 is known to be complete");
   if (!fine()) return error_;
   switch (action.kind) {
     case ActionKind::load:
@@ -321,7 +323,8 @@ const char* SymbolicDevice::at_the_end() {
     return std::ranges::any_of(places, [](const Holder& place) { return !place.free(); });
   };
   // What holds for an action of the last step holds for whoever has none, too.
-  demand(segment_.last - 1 <= known_decision_ + 3, "ends before step - 3 is known to be complete");
+  demand(segment_.last - 1 <= known_decision_ + device_lag,
+         "ends before step - 3 is known to be complete");
   demand(!left(inputs_), "images were never released");
   demand(!left(landings_), "activations were never released");
   for (int j = 0; j < parallel_.stages; ++j) {

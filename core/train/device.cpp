@@ -24,6 +24,9 @@ std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& coun
   return stages;
 }
 
+/// Tasks that a device is ahead by, at most; fewer than two steps of a large plan.
+constexpr int queued_tasks = 1024;
+
 /// Calls visit(tensor, flat) with each tensor of a stage's layers, one after the other in a flat
 /// vector; returns what lies behind them.
 template <class T, class Visit>
@@ -80,7 +83,8 @@ StateSource first_values(std::uint64_t seed) {
   };
 }
 
-Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, Hooks hooks)
+Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
+               HostCommunication& communication, Hooks hooks)
     : index_(index),
       first_stage_(spec.schedule.buffers(index).first_stage),
       owned_(spec.schedule.buffers(index).owned),
@@ -88,7 +92,14 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
       states_(spec.memory.optimizer_states),
       memory_(exec, spec.memory, index, spec.schedule.buffers(index)),
       stages_(make_stages(spec, spec.schedule.buffers(index), {exec, memory_.workspace(0)})),
-      transport_(spec.transport(index)),
+      communication_(communication.queue(
+          {.device = index,
+           .transport = spec.transport(index),
+           .requests = spec.schedule.buffers(index).requests,
+           .clock = spec.seconds,
+           .staging_bytes =
+               spec.memory.devices[index].bytes[static_cast<std::size_t>(Category::communication)],
+           .exec = exec})),
       prefetcher_({.dataset = spec.dataset,
                    .augment = spec.augment,
                    .seed = spec.seed,
@@ -97,26 +108,37 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, H
                    .images = spec.schedule.buffers(index).first_stage == 0}),
       chosen_("carousel::train::chosen", spec.keeps_chosen ? spec.dataset.test().samples() : 0),
       recorder_(Slices(spec.profile.steps), hooks.total_steps),
+      reports_(exec, spec.schedule.rule().stages(), spec.beginning.step),
+      compute_(exec, queued_tasks),
       executor_(exec, {.device = index,
                        .schedule = spec.schedule,
                        .memory = memory_,
                        .stages = stages_,
-                       .transport = *transport_,
+                       .communication = *communication_,
                        .prefetcher = prefetcher_,
+                       .reports = reports_,
                        .recorder = recorder_,
                        .activity = activity_,
                        .optimizer = spec.train.optimizer,
                        .learning_rate = std::move(hooks.learning_rate),
-                       .on_step = std::move(hooks.on_step),
                        .on_update = std::move(hooks.on_update),
                        .wants_pause = spec.wants_pause,
                        .seconds = spec.seconds,
                        .chosen = spec.keeps_chosen ? chosen_.data() : nullptr,
                        .micro_batch_size = spec.train.micro_batch_size,
-                       .seed = spec.seed,
-                       .first_step = spec.beginning.step}) {
+                       .seed = spec.seed}),
+      issuer_({.device = index,
+               .schedule = spec.schedule,
+               .executor = executor_,
+               .compute = compute_,
+               .communication = *communication_,
+               .reports = reports_,
+               .recorder = recorder_,
+               .activity = activity_,
+               .on_step = std::move(hooks.on_step),
+               .first_step = spec.beginning.step}) {
   memory_.add_external(Category::data, prefetcher_.bytes());
-  memory_.add_external(Category::communication, transport_->staging_bytes());
+  memory_.add_external(Category::communication, communication_->staging_bytes());
   if (memory_.levels() != nullptr)
     copy_to_device(
         exec, memory_.levels(),
@@ -166,6 +188,26 @@ std::vector<int> Device::chosen(const ExecutionSpace& exec) const {
   copy<HostSpace, MemorySpace>(exec, classes.data(), chosen_.data(), classes.size() * sizeof(int));
   finish(exec, "carousel::train::chosen");
   return classes;
+}
+
+Device::State Device::advance() {
+  bool moved = false;
+  bool yielded = false;
+  issuer_.issue();
+  while (true) {
+    if (compute_.empty()) {
+      if (issuer_.is_done()) return State::done;
+      communication_->help();
+      issuer_.issue();
+      if (compute_.empty()) return moved ? State::moved : State::blocked;
+    }
+    if (compute_.yields() && std::exchange(yielded, true)) return State::moved;
+    if (compute_.blocked()) communication_->help();
+    if (compute_.blocked()) return moved ? State::moved : State::blocked;
+    if (compute_.run_next()) communication_->begin_due();
+    issuer_.listen();
+    moved = true;
+  }
 }
 
 void Device::prefetch(const Schedule& schedule, const TrainingOrder& order,

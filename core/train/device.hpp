@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One device of the plan as it lives in a process: its memory, kernels, data, transport and
-// executor, put together once. It drives nothing.
+// One device of the plan as it lives in a process: its memory, kernels, data, queues, executor and
+// issuer, put together once.
 
 #include <memory>
 #include <vector>
 
 #include "core/train/executor.hpp"
+#include "core/train/host_communication.hpp"
+#include "core/train/host_queue.hpp"
+#include "core/train/issuer.hpp"
 
 namespace carousel {
 
@@ -55,7 +58,7 @@ struct Beginning {
 
 class Device {
  public:
-  /// What the trainer knows of the whole run, and functions that an executor calls.
+  /// What the trainer knows of the whole run, and functions that it is told by.
   struct Hooks {
     std::int64_t total_steps = 0;
     std::function<double(std::int64_t)> learning_rate;
@@ -63,16 +66,23 @@ class Device {
     std::function<void(std::int64_t, int, const real*)> on_update;
   };
 
-  Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index, Hooks hooks);
+  Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
+         HostCommunication& communication, Hooks hooks);
 
   [[nodiscard]] int index() const { return index_; }
   [[nodiscard]] DeviceMemory& memory() { return memory_; }
   [[nodiscard]] const DeviceMemory& memory() const { return memory_; }
   [[nodiscard]] Recorder& recorder() { return recorder_; }
-  [[nodiscard]] Executor& executor() { return executor_; }
   [[nodiscard]] const Executor& executor() const { return executor_; }
+  [[nodiscard]] Issuer& issuer() { return issuer_; }
+  [[nodiscard]] const Issuer& issuer() const { return issuer_; }
   [[nodiscard]] const Activity& activity() const { return activity_; }
   [[nodiscard]] Prefetcher& prefetcher() { return prefetcher_; }
+
+  enum class State : std::uint8_t { blocked, moved, done };
+  /// Hands over actions, and runs them until one waits for a message (`moved` when any ran before),
+  /// one time step is over, so that devices of one process take turns in step, or all are done.
+  State advance();
 
   /// Starts reading what the loads of a segment or of an evaluation will ask for.
   void prefetch(const Schedule& schedule, const TrainingOrder& order, const Segment& segment);
@@ -99,12 +109,15 @@ class Device {
   int states_;              // of the optimizer
   DeviceMemory memory_;
   std::vector<Stage> stages_;
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<CommunicationQueue> communication_;
   Prefetcher prefetcher_;
   Kokkos::View<int*, MemorySpace> chosen_;
   Recorder recorder_;
   Activity activity_;
+  Reports reports_;
+  HostQueue compute_;
   Executor executor_;
+  Issuer issuer_;
   std::vector<BatchRequest> requests_;
 };
 

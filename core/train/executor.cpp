@@ -4,8 +4,6 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 #include <algorithm>
-#include <array>
-#include <optional>
 
 #include "core/base/add.hpp"
 #include "core/base/check.hpp"
@@ -24,141 +22,81 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
       counts_(parts_.schedule.buffers(parts_.device)),
       buffers_{.frames = std::vector<int>(parts_.schedule.rule().stages())},
       frames_(parts_.schedule.rule().stages()),
-      epochs_(counts_.inputs),
-      digest_(Kokkos::view_alloc(exec_, "carousel::train::digest"), frames_.size()),
-      known_step_(parts_.first_step - 1) {
+      epochs_(counts_.inputs) {
   for (const ActionKind kind : computing_kinds) {
     for (std::size_t j = 0; j < frames_.size(); ++j)
       regions_[kind].push_back(fmt::format("carousel::{} of stage {}", to_string(kind), j));
   }
-  pending_.reserve(parts_.schedule.program(parts_.device).actions.size() +
-                   parts_.schedule.devices());
 }
 
-void Executor::begin(const Segment& segment) {
-  training_ = true;
-  segment_ = segment;
-  paused_at_ = -1;
-  period_ = parts_.schedule.first_period(segment);
-  next_ = 0;
-  parts_.recorder.begin(parts_.schedule, parts_.device, segment);
+void Executor::begin(std::optional<std::int64_t> first_step) {
+  first_step_ = first_step;
+  executed_ = 0;
 }
 
-void Executor::begin(std::span<const Action> actions) {
-  training_ = false;
-  list_ = actions;
-  next_ = 0;
+void Executor::turn_to(const Action& action) {
+  parts_.activity.starts(action);
+  begun_ = parts_.seconds();
 }
 
-bool Executor::fetch() {
-  if (!training_) {
-    if (next_ == list_.size()) return false;
-    action_ = list_[next_++];
-    return true;
+void Executor::execute(const Action& action) {
+  turn_to(action);
+  perform(action);
+  end(action);
+}
+
+void Executor::prepare(const Action& start) {
+  turn_to(start);
+  if (start.payload == Payload::norms) leave_own_norms();
+}
+
+void Executor::end(const Action& action) {
+  if (first_step_ && parts_.recorder.profiles(action.step)) {
+    parts_.recorder.add({.kind = to_string(action.kind),
+                         .step = action.step,
+                         .micro_batch = action.micro_batch,
+                         .stage = action.stage,
+                         .version = action.version,
+                         .begin = begun_,
+                         .end = parts_.seconds()},
+                        parts_.memory.in_use());
   }
-  const Schedule& schedule = parts_.schedule;
-  const std::vector<ProgramAction>& period = schedule.program(parts_.device).actions;
-  for (; period_ < schedule.end_period(segment_); ++period_, next_ = 0) {
-    while (next_ < period.size()) {
-      const std::optional<Action> action =
-          schedule.instantiate(parts_.device, period[next_++], period_, segment_);
-      if (!action) continue;
-      action_ = *action;
-      return true;
-    }
-  }
-  return false;
+  parts_.activity.ends();
+  ++executed_;
 }
 
-Executor::State Executor::advance() {
-  bool moved = false;
-  bool passed = false;
-  while (true) {
-    if (!fetched_ && !fetch()) {
-      CAROUSEL_CHECK(pending_.empty(), "{} messages were never waited for", pending_.size());
-      return State::done;
-    }
-    if (!fetched_) parts_.activity.starts(action_);
-    fetched_ = true;
-    const bool passes = is_pass(action_);
-    if (passes && passed) return State::moved;
-    passed = passed || passes;
-    const double begin = blocked_since_ >= 0 ? blocked_since_ : parts_.seconds();
-    if (!execute(action_)) {
-      blocked_since_ = begin;
-      return moved ? State::moved : State::blocked;
-    }
-    if (training_) record(action_, begin);
-    parts_.activity.ends();
-    blocked_since_ = -1;
-    fetched_ = false;
-    moved = true;
-  }
-}
-
-bool Executor::execute(const Action& action) {
+void Executor::perform(const Action& action) {
   // What a device computes shows in the tools that Kokkos knows.
   std::optional<Kokkos::Profiling::ScopedRegion> region;
   if (computes(action)) region.emplace(regions_.at(action.kind)[std::max(action.stage, 0)]);
   switch (action.kind) {
     case ActionKind::load:
-      load(action);
-      return true;
+      return load(action);
     case ActionKind::forward:
-      forward(action);
-      return true;
+      return forward(action);
     case ActionKind::backward:
-      backward(action);
-      return true;
+      return backward(action);
     case ActionKind::accumulate:
-      accumulate(action);
-      return true;
+      return accumulate(action);
     case ActionKind::measure:
-      measure(action.stage, parts_.memory.gradient(action.source));
-      return true;
+      return measure(action.stage, parts_.memory.gradient(action.source));
     case ActionKind::update:
-      update(action);
-      return true;
+      return update(action);
     case ActionKind::release:
-      parts_.memory.release_frame(action.stage);
-      return true;
-    case ActionKind::post:
-    case ActionKind::send:
-    case ActionKind::all_reduce:
-    case ActionKind::reduce:
-    case ActionKind::broadcast:
-      start_message(action);
-      return true;
-    case ActionKind::exchange:
-      parts_.transport.exchange(action.round.number());
-      return true;
-    case ActionKind::wait:
-      return wait(action);
+      return parts_.memory.release_frame(action.stage);
+    default:
+      fail(ExitCode::internal, "not to be executed: {}", to_string(action));
   }
-  fail(ExitCode::internal, "no such action: {}", to_string(action));
-}
-
-void Executor::record(const Action& action, double begin) {
-  // Rounds are no action of a training step.
-  if (action.kind == ActionKind::exchange || !parts_.recorder.profiles(action.step)) return;
-  parts_.recorder.add({.kind = to_string(action.kind),
-                       .step = action.step,
-                       .micro_batch = action.micro_batch,
-                       .stage = action.stage,
-                       .version = action.version,
-                       .begin = begin,
-                       .end = parts_.seconds()},
-                      parts_.memory.in_use());
 }
 
 StageArguments Executor::arguments(const Action& pass) {
   const DeviceMemory& memory = parts_.memory;
   const int first = counts_.first_stage;
   const int j = pass.stage;
-  parts_.schedule.resolve(parts_.device, pass,
-                          training_ ? std::optional(segment_.first) : std::nullopt, buffers_);
+  parts_.schedule.resolve(parts_.device, pass, first_step_, buffers_);
+  const bool training = first_step_.has_value();
   StageArguments result;
-  result.samples = training_ ? parts_.micro_batch_size : samples_;
+  result.samples = training ? parts_.micro_batch_size : samples_;
   result.images = memory.images(buffers_.input);
   if (counts_.lands()) result.landing = memory.landing(buffers_.landing);
   for (int stage = first; stage <= j; ++stage)
@@ -168,12 +106,12 @@ StageArguments Executor::arguments(const Action& pass) {
   // What stays on the device, or the copy that passes by for this pass.
   result.parameters = buffers_.parameters < 0 ? memory.parameters(j, pass.version)
                                               : memory.travelling(buffers_.parameters);
-  result.training = training_;
+  result.training = training;
   result.draw = {parts_.seed, epochs_[buffers_.input], memory.samples(buffers_.input)};
   result.labels = memory.labels(buffers_.input);
-  if (!training_ && parts_.chosen != nullptr)
+  if (!training && parts_.chosen != nullptr)
     result.chosen = parts_.chosen + std::int64_t{pass.micro_batch} * parts_.micro_batch_size;
-  result.metrics = training_ ? memory.metrics(pass.micro_batch) : memory.evaluation(pass.source);
+  result.metrics = training ? memory.metrics(pass.micro_batch) : memory.evaluation(pass.source);
   return result;
 }
 
@@ -214,11 +152,10 @@ void Executor::forward(const Action& action) {
   const StageArguments arguments = this->arguments(action);
   const int j = action.stage;
   parts_.stages[j - counts_.first_stage].forward(exec_, arguments);
-  if (!training_ || j < counts_.last_stage || j + 1 == std::ssize(frames_)) return;
-  const std::int64_t message = parts_.schedule.spec().activation_bytes[j];
-  const auto age = [&](std::int64_t step) { return step < 0 ? -1 : action.step - step; };
-  write_ages(exec_, {.divergence = age(diverged_at_), .pause = age(paused_at_)},
-             rider_of(frames_[j] + stage(j).leaving_offset, message));
+  if (!first_step_ || j < counts_.last_stage || j + 1 == std::ssize(frames_)) return;
+  write_ages(
+      exec_, parts_.reports.decisions(), action.step,
+      rider_of(frames_[j] + stage(j).leaving_offset, parts_.schedule.spec().activation_bytes[j]));
 }
 
 void Executor::backward(const Action& action) {
@@ -283,6 +220,7 @@ void Executor::update(const Action& action) {
   const real* current = memory.parameters(j, action.step);
   const real* gradient = memory.gradient(action.source);
   real* next = memory.parameters(j, action.version);
+  std::uint64_t* const digest = parts_.reports.digest(action.step, j);
   const real scale = gradient_scale();
   carousel::update(exec_, {parts_.optimizer, parts_.learning_rate(action.step), action.step},
                    stage.parameter_ranges,
@@ -292,7 +230,7 @@ void Executor::update(const Action& action) {
                     .clip = clip_factor(j, gradient),
                     .states = memory.optimizer(j),
                     .next = next,
-                    .digest = digest_.data() + j});
+                    .digest = digest});
   const std::int64_t buffers = stage.parameter_size;
   update_statistics(exec_, {.size = stage.buffer_size,
                             .running = current + buffers,
@@ -300,41 +238,11 @@ void Executor::update(const Action& action) {
                             .scale = scale,
                             .next = next + buffers,
                             .parameters = buffers,
-                            .digest = digest_.data() + j});
+                            .digest = digest});
   const std::int64_t rider = stage.rider_offset();
   copy_rider(exec_, gradient + rider, next + rider);
-  std::uint64_t digest = 0;
-  copy_to_host(exec_, std::span(&digest, 1), digest_.data() + j);
-  parts_.recorder.add(Receipt{action.step, j, digest});
   parts_.on_update(action.step, j, next);
-  if (j == 0) learn(action.step, next + rider);
-}
-
-void Executor::learn(std::int64_t step, const real* rider) {
-  if (step <= known_step_) return;
-  known_step_ = step;
-  parts_.activity.completes(step + 1);
-  std::array<real, rider_size> numbers = {};
-  copy_to_host(exec_, numbers, rider);
-  const StepSums sums{numbers[0], numbers[1], numbers[2], numbers[3]};
-  if (sums.non_finite > 0) diverge_at(step);
-  if (sums.pause > 0) pause_at(step);
-  parts_.on_step(step, sums);
-}
-
-// No device has begun step + decision_lag when it learns of these; all end the segment before it.
-
-void Executor::diverge_at(std::int64_t step) {
-  if (diverged_at_ >= 0) return;
-  diverged_at_ = step;
-  segment_.last = std::min(segment_.last, step + decision_lag);
-}
-
-void Executor::pause_at(std::int64_t step) {
-  // A wish of the segment before was heard there.
-  if (paused_at_ >= 0 || step < segment_.first) return;
-  paused_at_ = step;
-  segment_.last = std::min(segment_.last, step + decision_lag);
+  if (j == 0) parts_.reports.learn(exec_, action.step, next + rider, *first_step_);
 }
 
 }  // namespace carousel

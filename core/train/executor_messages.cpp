@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-// The executor's half that speaks with other devices: where a message lies, its start, the wait for
-// it, and what it brings beside its numbers.
+// The executor's half that speaks with other devices: where a message lies, and what it brings
+// beside its numbers.
 #include <algorithm>
 
 #include "core/base/check.hpp"
@@ -11,19 +11,6 @@
 #include "core/train/rider.hpp"
 
 namespace carousel {
-namespace {
-
-Collective::Kind collective_kind(ActionKind kind) {
-  if (kind == ActionKind::broadcast) return Collective::Kind::broadcast;
-  return kind == ActionKind::reduce ? Collective::Kind::reduce : Collective::Kind::all_reduce;
-}
-
-/// Messages of one tag between two devices keep their order, which is that of the steps.
-int tag_of(const Action& action, int stages) {
-  return static_cast<int>(action.payload) * (stages + 1) + action.stage + 1;
-}
-
-}  // namespace
 
 std::byte* Executor::payload(const Action& action) const {
   const DeviceMemory& memory = parts_.memory;
@@ -71,79 +58,42 @@ void Executor::leave_own_norms() {
                             end);
 }
 
-void Executor::start_message(const Action& action) {
-  const double now = parts_.seconds();
-  if (is_collective(action)) {
-    if (action.payload == Payload::norms) leave_own_norms();
-    finish(exec_, "carousel::train::before_collective");
-    const Collective collective{.kind = collective_kind(action.kind),
-                                .group = action.group,
-                                .root = action.peer,
-                                .data = reinterpret_cast<real*>(payload(action)),
-                                .count = static_cast<std::size_t>(action.bytes) / sizeof(real),
-                                .round = action.round.number()};
-    pending_.push_back({action, parts_.transport.join(collective), now});
-    return;
+void Executor::arrive(const Action& wait, Request request) {
+  if (first_step_ && parts_.recorder.profiles(wait.step)) {
+    const OperationTimes times = parts_.communication.times(request);
+    parts_.recorder.add({.kind = to_string(wait.payload),
+                         .direction = wait.direction == Direction::send ? "send" : "receive",
+                         .step = wait.step,
+                         .stage = wait.stage,
+                         .micro_batch = wait.micro_batch,
+                         .peer = wait.peer,
+                         .bytes = wait.bytes,
+                         .posted = times.started,
+                         .completed = times.completed,
+                         .waited = times.completed > begun_ ? parts_.seconds() - begun_ : 0});
   }
-  const Message message{action.peer, tag_of(action, parts_.schedule.rule().stages()),
-                        payload(action), static_cast<std::size_t>(action.bytes),
-                        action.round.number()};
-  if (action.kind == ActionKind::post) {
-    pending_.push_back({action, parts_.transport.post(message), now});
-    return;
-  }
-  finish(exec_, "carousel::train::before_send");
-  pending_.push_back({action, parts_.transport.send(message), now});
-  if (!training_) return;
-  ++sent_.messages;
-  sent_.bytes += action.bytes;
-}
-
-bool Executor::wait(const Action& action) {
-  const auto pending = std::ranges::find_if(
-      pending_, [&](const Pending& candidate) { return same_message(candidate.action, action); });
-  CAROUSEL_CHECK(pending != pending_.end(), "nothing was started for: {}", to_string(action));
-  const double now = parts_.seconds();
-  const std::optional<double> completed = parts_.transport.test(pending->request);
-  if (!completed) return false;
-  if (training_ && parts_.recorder.profiles(action.step)) {
-    parts_.recorder.add({.kind = to_string(action.payload),
-                         .direction = action.direction == Direction::send ? "send" : "receive",
-                         .step = action.step,
-                         .stage = action.stage,
-                         .micro_batch = action.micro_batch,
-                         .peer = action.peer,
-                         .bytes = action.bytes,
-                         .posted = pending->posted,
-                         .completed = *completed,
-                         .waited = blocked_since_ < 0 ? 0 : now - blocked_since_});
-  }
-  *pending = pending_.back();
-  pending_.pop_back();
-  if (action.direction != Direction::send) arrive(action);
-  return true;
+  if (wait.direction != Direction::send) look_at(wait);
+  end(wait);
 }
 
 /// Looks at what rides with a message that is complete.
-void Executor::arrive(const Action& action) {
-  const auto behind = [&](std::byte* data) {
-    return reinterpret_cast<real*>(data) + stage(0).rider_offset();
-  };
-  switch (action.payload) {
+void Executor::look_at(const Action& arrived) {
+  const Reports& reports = parts_.reports;
+  const auto numbers = [](std::byte* data) { return reinterpret_cast<const real*>(data); };
+  switch (arrived.payload) {
     case Payload::sums:
-      return learn(action.version - 1, reinterpret_cast<real*>(payload(action)));
+      return reports.learn(exec_, arrived.version - 1, numbers(payload(arrived)),
+                           first_step_.value_or(arrived.version));
     case Payload::parameters:
     case Payload::forward_copy:
     case Payload::backward_copy:
-      if (training_ && action.stage == 0) learn(action.version - 1, behind(payload(action)));
-      return;
-    case Payload::activations: {
-      if (!training_) return;
-      const Ages ages = read_ages(exec_, rider_of(payload(action), action.bytes));
-      if (ages.divergence >= 0) diverge_at(action.step - ages.divergence);
-      if (ages.pause >= 0) pause_at(action.step - ages.pause);
-      return;
-    }
+      if (!first_step_ || arrived.stage != 0) return;
+      return reports.learn(exec_, arrived.version - 1,
+                           numbers(payload(arrived)) + stage(0).rider_offset(), *first_step_);
+    case Payload::activations:
+      if (!first_step_) return;
+      return read_ages(exec_, rider_of(payload(arrived), arrived.bytes), arrived.step, *first_step_,
+                       reports.decisions());
     default:
       return;
   }

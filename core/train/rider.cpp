@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/rider.hpp"
 
-#include <array>
-
 #include "core/base/copy.hpp"
 #include "core/base/range.hpp"
 #include "core/plan/stage_memory.hpp"
@@ -42,19 +40,27 @@ void ask_for_pause(const ExecutionSpace& exec, real* rider) {
       label, range(exec, 1), KOKKOS_LAMBDA(int) { rider[3] = 1; });
 }
 
-void write_ages(const ExecutionSpace& exec, const Ages& ages, real* rider) {
+void write_ages(const ExecutionSpace& exec, const Decisions* known, std::int64_t step,
+                real* rider) {
   static const std::string label = "carousel::train::write_ages";
   Kokkos::parallel_for(
       label, range(exec, 1), KOKKOS_LAMBDA(int) {
-        rider[0] = static_cast<real>(ages.divergence);
-        rider[1] = static_cast<real>(ages.pause);
+        rider[0] = static_cast<real>(known->diverged_at < 0 ? -1 : step - known->diverged_at);
+        rider[1] = static_cast<real>(known->paused_at < 0 ? -1 : step - known->paused_at);
       });
 }
 
-Ages read_ages(const ExecutionSpace& exec, const real* rider) {
-  std::array<real, 2> numbers = {};
-  copy_to_host(exec, numbers, rider);
-  return {static_cast<std::int64_t>(numbers[0]), static_cast<std::int64_t>(numbers[1])};
+void read_ages(const ExecutionSpace& exec, const real* rider, std::int64_t step,
+               std::int64_t segment_first, Decisions* known) {
+  static const std::string label = "carousel::train::read_ages";
+  Kokkos::parallel_for(
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
+        const auto diverged_at = step - static_cast<std::int64_t>(rider[0]);
+        const auto paused_at = step - static_cast<std::int64_t>(rider[1]);
+        if (rider[0] >= 0 && known->diverged_at < 0) known->diverged_at = diverged_at;
+        if (rider[1] >= 0 && known->paused_at < 0 && paused_at >= segment_first)
+          known->paused_at = paused_at;
+      });
 }
 
 real* rider_of(std::byte* message, std::int64_t bytes) {
@@ -71,11 +77,6 @@ void copy_to_host(const ExecutionSpace& exec, std::span<real> to, const real* fr
 }
 
 void copy_to_host(const ExecutionSpace& exec, std::span<Metrics> to, const Metrics* from) {
-  to_host(exec, to, from);
-}
-
-void copy_to_host(const ExecutionSpace& exec, std::span<std::uint64_t> to,
-                  const std::uint64_t* from) {
   to_host(exec, to, from);
 }
 

@@ -20,14 +20,17 @@ void copy_rider(const ExecutionSpace& exec, const real* from, real* to);
 /// Behind a gradient: this device wants a pause.
 void ask_for_pause(const ExecutionSpace& exec, real* rider);
 
-/// How many steps ago something was decided that ends a segment; -1: it was not.
-struct Ages {
-  std::int64_t divergence = -1;  // the loss was first not finite
-  std::int64_t pause = -1;       // somebody wanted a pause
+/// What has ended a segment: the first step whose loss was not finite, and the first one of the
+/// segment in which somebody wanted a pause; -1: none.
+struct Decisions {
+  std::int64_t diverged_at = -1;
+  std::int64_t paused_at = -1;
 };
-/// Behind activations.
-void write_ages(const ExecutionSpace& exec, const Ages& ages, real* rider);
-[[nodiscard]] Ages read_ages(const ExecutionSpace& exec, const real* rider);
+/// Behind activations of a step: how many steps ago was decided what is known.
+void write_ages(const ExecutionSpace& exec, const Decisions* known, std::int64_t step, real* rider);
+/// Learns from such a rider; of pauses, what is of the segment.
+void read_ages(const ExecutionSpace& exec, const real* rider, std::int64_t step,
+               std::int64_t segment_first, Decisions* known);
 
 /// The rider of a message that crosses a cut, in its last bytes.
 [[nodiscard]] real* rider_of(std::byte* message, std::int64_t bytes);
@@ -37,7 +40,5 @@ void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> 
 /// Device to host; returns when the numbers are there.
 void copy_to_host(const ExecutionSpace& exec, std::span<real> to, const real* from);
 void copy_to_host(const ExecutionSpace& exec, std::span<Metrics> to, const Metrics* from);
-void copy_to_host(const ExecutionSpace& exec, std::span<std::uint64_t> to,
-                  const std::uint64_t* from);
 
 }  // namespace carousel

@@ -45,6 +45,7 @@ struct TrainerSpec {
   LayerFactory layers;
   std::function<std::unique_ptr<Transport>(int device)> transport;
   Clock seconds;
+  Helping helping = Helping::helped;
   /// Whether evaluations keep what each sample is taken for; on one device.
   bool keeps_chosen = false;
 };
@@ -128,6 +129,7 @@ class Trainer {
   std::array<double, 8> recent_ = {};  // when each of its last ones was, in turn, or it began
   double first_step_seconds_ = -1;
   std::vector<StepRecord> completed_;  // not yet told
+  HostCommunication communication_;
   std::vector<std::unique_ptr<Device>> devices_;
 };
 

@@ -19,7 +19,7 @@ class MpiTransport : public ::testing::Test {
     ends_.devices = session().size();
     ends_.here[session().rank()] =
         session().transport(session().groups(groups_of(session().size())), room,
-                            std::size_t{4} << 20, [this]() -> double { return ends_.now; });
+                            [this]() -> double { return ends_.now; });
   }
 
   Ends ends_;

@@ -59,7 +59,7 @@ TEST_P(Allocations, NoActionTakesFromTheHeap) {
     // A device without stage 0 hears of the last steps when the segment is over.
     const bool hears = !run.schedule().buffers(0).owns(0);
     run.after_step = [&](const StepRecord& step) {
-      const std::int64_t last = run.trainer().device(0).executor().segment().last;
+      const std::int64_t last = run.trainer().device(0).issuer().segment().last;
       if (before >= 0 && step.step > 1 && (!hears || step.step + 2 < last)) {
         taken += heap.allocations() - before;
         ++steps;

@@ -4,12 +4,10 @@
 // All placements over MPI, one device per rank: the bits of one process, the messages of the plan
 // and no others, optimizer state where it belongs, no allocation.
 
-#include <random>
-#include <thread>
-
 #include "core/plan/account.hpp"
 #include "core/plan/evaluation.hpp"
 #include "tests/comm/message_counter.hpp"
+#include "tests/core/train/hesitant.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/device.hpp"
 #include "tests/layers/kokkos_watch.hpp"
@@ -42,12 +40,11 @@ class Ranks : public ::testing::Test {
   const RandomDataset file_;
   const Dataset dataset_{file_.path()};
   const ExecutionSpace exec_;
-  const Process process_{.device = session().rank(),
-                         .connect = [](const Schedule& schedule, std::size_t bytes, Clock clock) {
-                           return session().transport(session().groups(schedule.groups()),
-                                                      schedule.buffers(session().rank()).requests,
-                                                      bytes, std::move(clock));
-                         }};
+  const Process process_{
+      .device = session().rank(), .connect = [](const Schedule& schedule, Clock clock) {
+        return session().transport(session().groups(schedule.groups()),
+                                   schedule.buffers(session().rank()).requests, std::move(clock));
+      }};
 };
 
 /// Adds the sends and posts of a list of actions, as MPI would see them.
@@ -211,13 +208,18 @@ TEST_F(Ranks, KeepsOptimizerStateOncePerStage) {
   }
 }
 
-TEST_F(Ranks, UsesTheMemoryOfThePlan) {
-  for (const SmallDeck& deck : decks()) {
+TEST_F(Ranks, UsesTheMemoryOfThePlanAlsoForStaging) {
+  for (SmallDeck deck : decks()) {
+    deck.staged = true;
     SCOPED_TRACE(name_of(deck));
     SmallRun run(exec_, dataset_, deck, &process_);
     (void)run.trainer().run();
     const int rank = session().rank();
-    EXPECT_EQ(run.trainer().measured(rank).peak_bytes, run.memory().devices[rank].peak);
+    const CategoryBytes& planned = run.memory().devices[rank].peak;
+    EXPECT_EQ(run.trainer().measured(rank).peak_bytes, planned);
+    if (session().size() > 1) {
+      EXPECT_GT(planned[static_cast<std::size_t>(Category::communication)], 0);
+    }
   }
 }
 
@@ -254,63 +256,6 @@ TEST_F(Ranks, DivergesEverywhereAfterTheSameStep) {
   }
 }
 
-/// Sleeps now and then.
-void hesitate(std::mt19937& random) {
-  if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
-}
-
-/// While it lives, the executor hesitates at random before it computes: it opens a region of Kokkos
-/// Tools for every such action. One at a time, since their callbacks have no room for an argument.
-class HesitantExecutor {
- public:
-  explicit HesitantExecutor(unsigned seed) {
-    random_.seed(seed);
-    actions_ = 0;
-    Kokkos::Tools::Experimental::set_push_region_callback([](const char*) {
-      ++actions_;
-      hesitate(random_);
-    });
-  }
-  HesitantExecutor(const HesitantExecutor&) = delete;
-  HesitantExecutor& operator=(const HesitantExecutor&) = delete;
-  ~HesitantExecutor() { Kokkos::Tools::Experimental::set_push_region_callback(nullptr); }
-
-  [[nodiscard]] int actions() const { return actions_; }
-
- private:
-  static inline std::mt19937 random_;
-  static inline int actions_ = 0;
-};
-
-/// A transport that hesitates at random before every call, and to say that something is complete.
-class Hesitant final : public Transport {
- public:
-  Hesitant(std::unique_ptr<Transport> inner, unsigned seed)
-      : inner_(std::move(inner)), random_(seed) {}
-
-  Request post(const Message& message) override {
-    hesitate(random_);
-    return inner_->post(message);
-  }
-  Request send(const Message& message) override {
-    hesitate(random_);
-    return inner_->send(message);
-  }
-  Request join(const Collective& collective) override {
-    hesitate(random_);
-    return inner_->join(collective);
-  }
-  std::optional<double> test(Request request) override {
-    if (random_() % 4 == 0) return std::nullopt;
-    return inner_->test(request);
-  }
-  [[nodiscard]] std::int64_t staging_bytes() const override { return inner_->staging_bytes(); }
-
- private:
-  std::unique_ptr<Transport> inner_;
-  std::mt19937 random_;
-};
-
 TEST_F(Ranks, GiveTheSameBitsWhateverIsLate) {
   const int many = session().size() == 4 ? 1000 : 100;
   const std::size_t runs = full_matrix() ? many : 30;
@@ -330,13 +275,11 @@ TEST_F(Ranks, GiveTheSameBitsWhateverIsLate) {
       expected[at] = run.story().receipts[rank];
     }
     deck.rounds = k % 2 == 1;
-    Process late = process_;
-    const auto seed = static_cast<unsigned>(100 * k) + static_cast<unsigned>(rank);
-    late.connect = [&](const Schedule& schedule, std::size_t bytes, Clock clock) {
-      return std::make_unique<Hesitant>(process_.connect(schedule, bytes, std::move(clock)), seed);
-    };
-    SmallRun run(exec_, dataset_, deck, &late);
-    const HesitantExecutor executor(seed);
+    deck.helping = k % 4 < 2 ? Helping::alone : Helping::helped;
+    deck.staged = k % 3 == 0;
+    deck.late = static_cast<unsigned>(100 * k) + static_cast<unsigned>(rank);
+    SmallRun run(exec_, dataset_, deck, &process_);
+    const HesitantExecutor executor(*deck.late);
     (void)run.trainer().run();
     EXPECT_GT(executor.actions(), 0);
     EXPECT_EQ(run.story().receipts[rank], expected[at]);

@@ -16,6 +16,7 @@
 #include "core/proof/checker.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
+#include "tests/core/train/hesitant.hpp"
 
 namespace carousel::test {
 
@@ -31,6 +32,9 @@ struct SmallDeck {
   AugmentConfig augment = {};
   int workers = 1;
   bool rounds = false;  // messages are exchanged in rounds
+  Helping helping = Helping::helped;
+  bool staged = false;                // messages under way lie in host memory
+  std::optional<unsigned> late = {};  // messages are late at random, with this seed
 };
 
 /// A named copy of a tensor.
@@ -85,9 +89,7 @@ struct Snapshot {
 /// One device of the plan in this process, and how it reaches the others.
 struct Process {
   int device = 0;
-  std::function<std::unique_ptr<Transport>(const Schedule& schedule, std::size_t bytes,
-                                           Clock clock)>
-      connect;
+  std::function<std::unique_ptr<Transport>(const Schedule& schedule, Clock clock)> connect;
 };
 
 /// Everything the trainer told; a number for every step.
@@ -159,7 +161,7 @@ class SmallRun final : public TrainingObserver {
     for (const Receipt& receipt : recorder.receipts())
       story_.receipts[device][receipt.stage].push_back(receipt.digest);
     if (device == first_here_)
-      story_.segments.push_back(trainer_.device(device).executor().segment());
+      story_.segments.push_back(trainer_.device(device).issuer().segment());
     after_segment(device, recorder);
   }
 
@@ -192,7 +194,7 @@ class SmallRun final : public TrainingObserver {
             .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
             .staging_bytes = staging(input),
             .label_staging_bytes = staging({}),
-            .staged_messages = process != nullptr && !runs_on_host};
+            .staged_messages = deck_.staged || (process != nullptr && !runs_on_host)};
   }
 
   [[nodiscard]] TrainerSpec trainer_spec(const Dataset& dataset, const Process* process,
@@ -201,10 +203,11 @@ class SmallRun final : public TrainingObserver {
     std::iota(devices.begin(), devices.end(), first_here_);
     const auto connect = [this, process](int device) {
       std::unique_ptr<Transport> transport =
-          process == nullptr
-              ? hub_.transport(device)
-              : process->connect(schedule_, static_cast<std::size_t>(memory_.largest_message),
-                                 [this] { return seconds(); });
+          process == nullptr ? hub_.transport(device)
+                             : process->connect(schedule_, [this] { return seconds(); });
+      if (deck_.late)
+        transport = std::make_unique<Hesitant>(std::move(transport),
+                                               *deck_.late + static_cast<unsigned>(device));
       if (!deck_.rounds) return transport;
       return rounds_.transport(std::move(transport), schedule_.buffers(device).requests);
     };
@@ -224,7 +227,8 @@ class SmallRun final : public TrainingObserver {
             .wants_pause = [this] { return wants_pause(); },
             .layers = make_layer,
             .transport = connect,
-            .seconds = [this] { return seconds(); }};
+            .seconds = [this] { return seconds(); },
+            .helping = deck_.helping};
   }
 
   std::atomic<std::int64_t> ticks_ = 0;  // transports ask from threads of their own

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A compute queue whose tasks the thread that owns it runs, one by one, when it is told to: the
+// queues of a process take turns on the one thread that Kokkos has.
+
+#include <vector>
+
+#include "core/base/view.hpp"
+#include "core/engine/queue.hpp"
+
+namespace carousel {
+
+class HostQueue final : public Queue {
+ public:
+  /// Full with so many tasks, which launch work on `exec`.
+  HostQueue(const ExecutionSpace& exec, int room);
+
+  [[nodiscard]] bool full() const override { return submitted_ - run_ + 1 >= entries_.size(); }
+  [[nodiscard]] bool empty() const { return submitted_ == run_; }
+  void submit(const Task& task, bool yields = false) override;
+  void wait(const Event& event) override;
+  [[nodiscard]] Event record() override;
+
+  /// Whether the next task is one that yields.
+  [[nodiscard]] bool yields() const { return next().yields; }
+  /// Whether the next task waits for an event that is not reached.
+  [[nodiscard]] bool blocked() const { return !next().after.reached(); }
+  /// Runs the next task; returns whether that reached an event.
+  bool run_next();
+
+ private:
+  struct Entry {
+    Task task;
+    Event after = {};  // of another queue
+    bool yields = false;
+    bool recorded = false;  // somebody asked for the event behind it
+  };
+  [[nodiscard]] const Entry& next() const { return entries_[run_ % entries_.size()]; }
+
+  ExecutionSpace exec_;
+  std::vector<Entry> entries_;  // task k in k % room
+  std::size_t submitted_ = 0;
+  std::size_t run_ = 0;
+  Event after_ = {};   // of the next one to be submitted
+  Timeline timeline_;  // tasks run
+};
+
+}  // namespace carousel

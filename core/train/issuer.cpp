@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/issuer.hpp"
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+Collective::Kind collective_kind(ActionKind kind) {
+  if (kind == ActionKind::broadcast) return Collective::Kind::broadcast;
+  return kind == ActionKind::reduce ? Collective::Kind::reduce : Collective::Kind::all_reduce;
+}
+
+/// Messages of one tag between two devices keep their order, which is that of the steps.
+int tag_of(const Action& action, int stages) {
+  return static_cast<int>(action.payload) * (stages + 1) + action.stage + 1;
+}
+
+}  // namespace
+
+Issuer::Issuer(IssuerParts parts)
+    : parts_(std::move(parts)), begun_(parts_.first_step - 1), told_(parts_.first_step - 1) {
+  pending_.reserve(parts_.schedule.buffers(parts_.device).requests);
+  updates_.reserve(2 * decision_lag * parts_.schedule.rule().stages());
+}
+
+void Issuer::begin(const Segment& segment) {
+  training_ = true;
+  segment_ = segment;
+  period_ = parts_.schedule.first_period(segment);
+  next_ = 0;
+  begun_ = segment.first - 1;
+  parts_.reports.forget_pause();
+  parts_.recorder.begin(parts_.schedule, parts_.device, segment);
+  parts_.executor.begin(segment.first);
+}
+
+void Issuer::begin(std::span<const Action> actions) {
+  training_ = false;
+  list_ = actions;
+  next_ = 0;
+  parts_.executor.begin(std::nullopt);
+}
+
+/// Finds the next action, unless it is there; false where nothing is left.
+bool Issuer::fetch() {
+  if (action_) return true;
+  if (!training_) {
+    if (next_ == list_.size()) return false;
+    action_ = list_[next_++];
+    return true;
+  }
+  const Schedule& schedule = parts_.schedule;
+  const std::vector<ProgramAction>& period = schedule.program(parts_.device).actions;
+  for (; period_ < schedule.end_period(segment_); ++period_, next_ = 0) {
+    while (next_ < period.size()) {
+      action_ = schedule.instantiate(parts_.device, period[next_++], period_, segment_);
+      if (action_) return true;
+    }
+  }
+  return false;
+}
+
+bool Issuer::is_done() {
+  if (fetch()) return false;
+  CAROUSEL_CHECK(pending_.empty(), "{} messages were never waited for", pending_.size());
+  return true;
+}
+
+void Issuer::issue() {
+  while (fetch()) {
+    // A wait takes two tasks, and so may a start.
+    if (parts_.compute.full() || parts_.communication.full()) return;
+    const bool of_step = training_ && action_->kind != ActionKind::exchange;
+    if (of_step && action_->step > begun_) {
+      if (!may_begin(action_->step)) return;
+      if (action_->step >= segment_.last) {
+        action_.reset();
+        continue;
+      }
+    }
+    hand_over(*action_);
+    action_.reset();
+  }
+}
+
+/// Whether an action of a step that none was of before may be handed over. The device has then
+/// begun step - host_lead, before which it knew what was decided at step - decision_lag.
+bool Issuer::may_begin(std::int64_t step) {
+  if (!beginnings_[step % host_lead].reached()) return false;
+  listen();
+  collect(step - decision_lag);
+  obey();
+  if (step >= segment_.last) return true;
+  const Event now = parts_.compute.record();
+  while (begun_ < step) beginnings_[++begun_ % host_lead] = now;
+  return true;
+}
+
+/// Ends the segment where what is known says so. May be some decision is known early: it ends no
+/// step of which an action is handed over.
+void Issuer::obey() {
+  const Decisions& known = *parts_.reports.decisions();
+  diverged_at_ = known.diverged_at;
+  for (const std::int64_t step : {known.diverged_at, known.paused_at}) {
+    if (step >= 0) segment_.last = std::min(segment_.last, step + decision_lag);
+  }
+  CAROUSEL_CHECK(begun_ < segment_.last, "step {} has begun, and step {} is the last one", begun_,
+                 segment_.last - 1);
+}
+
+/// Reads the digests of steps up to `last`, which the device has made: updates of step t write what
+/// every forward of step t + 2 may read, and so come before all of step t + device_lag.
+void Issuer::collect(std::int64_t last) {
+  std::erase_if(updates_, [&](Receipt& update) {
+    if (update.step > last) return false;
+    update.digest = *parts_.reports.digest(update.step, update.stage);
+    parts_.recorder.add(update);
+    return true;
+  });
+}
+
+void Issuer::listen() {
+  const std::int64_t known = parts_.reports.known_step();
+  if (known == told_) return;
+  parts_.activity.completes(known + 1);
+  while (told_ < known) {
+    ++told_;
+    parts_.on_step(told_, parts_.reports.sums(told_));
+  }
+}
+
+void Issuer::end() {
+  listen();
+  obey();
+  collect(segment_.last - 1);
+}
+
+void Issuer::hand_over(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::update:
+      updates_.push_back({action.step, action.stage, 0});
+      return compute(action);
+    case ActionKind::load:
+    case ActionKind::forward:
+    case ActionKind::backward:
+    case ActionKind::accumulate:
+    case ActionKind::measure:
+    case ActionKind::release:
+      return compute(action);
+    case ActionKind::post:
+    case ActionKind::send:
+    case ActionKind::all_reduce:
+    case ActionKind::reduce:
+    case ActionKind::broadcast:
+      return start(action);
+    case ActionKind::exchange:
+      return parts_.communication.exchange(action.round.number());
+    case ActionKind::wait:
+      return wait(action);
+  }
+  fail(ExitCode::internal, "no such action: {}", to_string(action));
+}
+
+void Issuer::compute(const Action& action) {
+  parts_.compute.submit([executor = &parts_.executor, action] { executor->execute(action); },
+                        is_pass(action));
+}
+
+void Issuer::start(const Action& action) {
+  Executor* const executor = &parts_.executor;
+  parts_.compute.submit([executor, action] { executor->prepare(action); });
+  const Event after = parts_.compute.record();
+  parts_.compute.submit([executor, action] { executor->end(action); });
+  std::byte* const data = parts_.executor.payload(action);
+  CommunicationQueue& queue = parts_.communication;
+  if (is_collective(action)) {
+    const Collective collective{.kind = collective_kind(action.kind),
+                                .group = action.group,
+                                .root = action.peer,
+                                .data = reinterpret_cast<real*>(data),
+                                .count = static_cast<std::size_t>(action.bytes) / sizeof(real),
+                                .round = action.round.number()};
+    pending_.push_back({action, queue.join(collective, after)});
+    return;
+  }
+  const Message message{action.peer, tag_of(action, parts_.schedule.rule().stages()), data,
+                        static_cast<std::size_t>(action.bytes), action.round.number()};
+  if (action.kind == ActionKind::post) {
+    pending_.push_back({action, queue.post(message, after)});
+    return;
+  }
+  pending_.push_back({action, queue.send(message, after)});
+  if (!training_) return;
+  ++sent_.messages;
+  sent_.bytes += action.bytes;
+}
+
+void Issuer::wait(const Action& action) {
+  const auto pending = std::ranges::find_if(
+      pending_, [&](const Pending& candidate) { return same_message(candidate.action, action); });
+  CAROUSEL_CHECK(pending != pending_.end(), "nothing was started for: {}", to_string(action));
+  const Request request = pending->request;
+  *pending = pending_.back();
+  pending_.pop_back();
+  Executor* const executor = &parts_.executor;
+  parts_.compute.submit([executor, action] { executor->turn_to(action); });
+  parts_.compute.wait(parts_.communication.done(request));
+  parts_.compute.submit([executor, action, request] { executor->arrive(action, request); });
+  parts_.communication.release(request);
+}
+
+}  // namespace carousel

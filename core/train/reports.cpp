@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/reports.hpp"
+
+#include <atomic>
+
+#include "core/base/range.hpp"
+#include "core/plan/rule.hpp"
+
+namespace carousel {
+
+Reports::Reports(const ExecutionSpace& exec, int stages, std::int64_t first_step)
+    : shared_("carousel::train::reports"),
+      digests_(Kokkos::view_alloc(exec, "carousel::train::digests"), rows, stages) {
+  static_assert(rows > decision_lag + 1);
+  shared_().decisions = {};
+  shared_().known_step = first_step - 1;
+}
+
+void Reports::learn(const ExecutionSpace& exec, std::int64_t step, const real* rider,
+                    std::int64_t segment_first) const {
+  static const std::string label = "carousel::train::learn";
+  Shared* const shared = shared_.data();
+  real* const sums = shared->sums[row(step)];
+  Kokkos::parallel_for(
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
+        if (step <= shared->known_step) return;
+        for (int k = 0; k < rider_size; ++k) sums[k] = rider[k];
+        Decisions& known = shared->decisions;
+        if (rider[2] > 0 && known.diverged_at < 0) known.diverged_at = step;
+        if (rider[3] > 0 && known.paused_at < 0 && step >= segment_first) known.paused_at = step;
+        Kokkos::memory_fence();
+        Kokkos::atomic_store(&shared->known_step, step);
+      });
+}
+
+std::int64_t Reports::known_step() const {
+  return std::atomic_ref(shared_().known_step).load(std::memory_order_acquire);
+}
+
+StepSums Reports::sums(std::int64_t step) const {
+  const real* numbers = shared_().sums[row(step)];
+  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+}  // namespace carousel

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Devices that are queues: whatever is late, the bits are the same; the host is ahead, but not too
+// far; and nothing waits inside of a step.
+
+#include "core/plan/account.hpp"
+#include "tests/core/train/matrix.hpp"
+#include "tests/layers/kokkos_watch.hpp"
+
+namespace carousel::test {
+namespace {
+
+class Queues : public ::testing::TestWithParam<int> {
+ protected:
+  const RandomDataset file_;
+  const Dataset dataset_{file_.path()};
+  const ExecutionSpace exec_;
+};
+
+TEST_P(Queues, GiveTheSameBitsWhateverIsLate) {
+  const std::size_t runs = full_matrix() ? 170 : 8;  // six times
+  std::vector<SmallDeck> decks;
+  for (const SmallDeck& deck : all_decks_for(GetParam())) {
+    for (SmallDeck& other : exact_placements(deck)) decks.push_back(std::move(other));
+  }
+  for (std::size_t k = 0; k < runs; ++k) {
+    SmallDeck deck = decks[k * std::max<std::size_t>(1, decks.size() / runs) % decks.size()];
+    deck.train.steps = std::min<std::int64_t>(deck.train.steps, 8);
+    SmallRun single(exec_, dataset_, placed(deck, Placement::single));
+    (void)single.trainer().run();
+    deck.rounds = k % 2 == 1 && devices_of(deck.parallel) > 1;
+    deck.helping = k % 4 < 2 ? Helping::alone : Helping::helped;
+    deck.staged = k % 3 == 0;
+    deck.late = static_cast<unsigned>(100 * k);
+    SCOPED_TRACE(name_of(deck));
+    SmallRun run(exec_, dataset_, deck);
+    const HesitantExecutor executor(*deck.late);
+    (void)run.trainer().run();
+    EXPECT_GT(executor.actions(), 0);
+    expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
+    expect_same_receipts(run, single);
+  }
+  fmt::print("matrix: {} late runs in one process, N = {}\n", runs, GetParam());
+}
+
+/// A device that stands at the beginning of a step is handed that and two more, whole, and no
+/// action of what follows.
+TEST_P(Queues, AreHandedTwoStepsAheadByAHostThatNeverWaits) {
+  for (const SmallDeck& deck : decks_for(GetParam())) {
+    for (const SmallDeck& other : exact_placements(deck)) {
+      SCOPED_TRACE(name_of(other));
+      SmallRun run(exec_, dataset_, other);
+      for (int d = 0; d < run.schedule().devices(); ++d) {
+        Issuer& issuer = run.trainer().device(d).issuer();
+        issuer.begin({0, 10});
+        issuer.issue();
+        issuer.issue();
+        EXPECT_EQ(run.trainer().device(d).executor().executed(), 0);
+        EXPECT_EQ(issuer.newest_step(), host_lead);
+        std::int64_t sends = 0;  // before the first action of the step after
+        bool before = true;
+        run.schedule().for_each(d, {0, 10}, [&](const Action& action) {
+          before = before && action.step <= host_lead;
+          sends += before && action.kind == ActionKind::send ? 1 : 0;
+        });
+        EXPECT_EQ(issuer.sent().messages, sends);
+      }
+    }
+  }
+}
+
+TEST_P(Queues, HaveNoFenceInAStep) {
+  for (const SmallDeck& deck : all_decks_for(GetParam())) {
+    for (const SmallDeck& other : with_rounds(exact_placements(deck))) {
+      SCOPED_TRACE(name_of(other));
+      SmallRun run(exec_, dataset_, other);
+      const KokkosWatch watch(KokkosWatch::fence);
+      (void)run.trainer().run();
+      EXPECT_EQ(watch.fences(), std::vector<std::string>());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(N, Queues, ::testing::Values(1, 2, 3, 4, 6, 8));
+
+}  // namespace
+}  // namespace carousel::test
