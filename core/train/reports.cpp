@@ -20,7 +20,7 @@ Reports::Reports(const ExecutionSpace& exec, int stages, std::int64_t first_step
 void Reports::learn(const ExecutionSpace& exec, std::int64_t step, const real* rider,
                     std::int64_t segment_first) const {
   static const std::string label = "carousel::train::learn";
-  Shared* const shared = shared_.data();
+  ReportMemory* const shared = shared_.data();
   real* const sums = shared->sums[row(step)];
   Kokkos::parallel_for(
       label, range(exec, 1), KOKKOS_LAMBDA(int) {

@@ -21,6 +21,17 @@ struct StepSums {
   double pause = 0;  // not 0: somebody wants one
 };
 
+/// What device and host share.
+struct ReportMemory {
+  /// A row is written again so many steps later, when the host has long read it: it is never more
+  /// than decision_lag steps behind what it hands over.
+  static constexpr std::int64_t rows = 8;
+
+  Decisions decisions;
+  std::int64_t known_step = 0;
+  real sums[rows][rider_size] = {};  // NOLINT(modernize-avoid-c-arrays): kernels write it
+};
+
 class Reports {
  public:
   /// Steps before `first_step` are known.
@@ -45,17 +56,10 @@ class Reports {
   void forget_pause() const { shared_().decisions.paused_at = -1; }
 
  private:
-  /// A row is written again so many steps later, when the host has long read it: it is never more
-  /// than decision_lag steps behind what it hands over.
-  static constexpr std::int64_t rows = 8;
-  struct Shared {
-    Decisions decisions;
-    std::int64_t known_step;
-    real sums[rows][rider_size];  // NOLINT(modernize-avoid-c-arrays): kernels write it
-  };
+  static constexpr std::int64_t rows = ReportMemory::rows;
   [[nodiscard]] static std::int64_t row(std::int64_t step) { return (step % rows + rows) % rows; }
 
-  Kokkos::View<Shared, Kokkos::SharedHostPinnedSpace> shared_;
+  Kokkos::View<ReportMemory, Kokkos::SharedHostPinnedSpace> shared_;
   Kokkos::View<std::uint64_t**, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace> digests_;
 };
 
