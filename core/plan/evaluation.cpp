@@ -122,7 +122,7 @@ class Evaluation {
                 .stage = j,
                 .version = version_,
                 .peer = from,
-                .bytes = schedule_.message_bytes(j),
+                .bytes = schedule_.parameter_bytes(j),
                 .buffer = schedule_.travelling(to, 0, Payload::forward_copy, j)};
       Action out = opposite(in, to);
       const bool owns = schedule_.buffers(from).owns(j);

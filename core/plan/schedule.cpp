@@ -80,8 +80,10 @@ Schedule::Schedule(const ScheduleSpec& spec)
   const auto stages = static_cast<std::size_t>(rule_.stages());
   spec_.activation_bytes.resize(stages);
   spec_.d_activation_bytes.resize(stages);
-  CAROUSEL_CHECK(spec.message_bytes.size() == stages, "{} message sizes, S = {}",
-                 spec.message_bytes.size(), stages);
+  if (spec_.parameter_bytes.empty()) spec_.parameter_bytes = spec_.message_bytes;
+  CAROUSEL_CHECK(spec_.message_bytes.size() == stages && spec_.parameter_bytes.size() == stages,
+                 "{} and {} message sizes, S = {}", spec_.message_bytes.size(),
+                 spec_.parameter_bytes.size(), stages);
   layout_ = placements::layout_of(rule_, spec_);
   adopt_programs();
   if (spec_.rounds) make_rounds();

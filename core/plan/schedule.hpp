@@ -41,7 +41,11 @@ class Schedule {
   /// Time steps of a training step.
   [[nodiscard]] std::int64_t period_time() const { return layout_.period_time; }
   [[nodiscard]] const ScheduleSpec& spec() const { return spec_; }
+  /// Of a gradient and of parameters, with what rides behind them.
   [[nodiscard]] std::int64_t message_bytes(int stage) const { return spec_.message_bytes[stage]; }
+  [[nodiscard]] std::int64_t parameter_bytes(int stage) const {
+    return spec_.parameter_bytes[stage];
+  }
   [[nodiscard]] const BufferCounts& buffers(int device) const { return program(device).buffers; }
   /// The device that completes theta of a stage first and reports on it. For cyclic rules it alone
   /// holds the optimizer state, except in `model`: the first micro-batch that v2 lets read fresh

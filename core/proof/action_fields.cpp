@@ -104,7 +104,7 @@ class Fields {
         break;
       case Payload::parameters:
         version();
-        if (any_stage()) bare_.bytes = spec.message_bytes[action_.stage];
+        if (any_stage()) bare_.bytes = spec.parameter_bytes[action_.stage];
         break;
       case Payload::forward_copy:
       case Payload::backward_copy:
@@ -230,7 +230,7 @@ class Fields {
   void copy() {
     version();
     if (!any_stage()) return;
-    bare_.bytes = schedule_.message_bytes(action_.stage);
+    bare_.bytes = schedule_.parameter_bytes(action_.stage);
     const bool owns = counts_.owns(action_.stage);
     if (!demand(owns || counts_.travelling > 0, "hands on what every device has")) return;
     if (!owns)

@@ -17,7 +17,8 @@ namespace carousel {
 /// What a schedule is a function of, beside the rule. Bytes are those of one message.
 struct ScheduleSpec {
   ParallelConfig parallel;
-  std::vector<std::int64_t> message_bytes = {};       // [S] a stage's gradient or parameters
+  std::vector<std::int64_t> message_bytes = {};       // [S] a stage's gradient
+  std::vector<std::int64_t> parameter_bytes = {};     // [S] its parameters; empty: the same
   std::vector<std::int64_t> activation_bytes = {};    // [S] what crosses the cut behind a stage
   std::vector<std::int64_t> d_activation_bytes = {};  // [S] its gradients
   // The norms of all stages, where no update may begin before they are known; dp only. 0: none.

@@ -61,7 +61,7 @@ void add_hand_on(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& 
   const std::int64_t cycle = 2LL * rule.stages();
   const int next = (device + 1) % devices;
   const int before = (device + devices - 1) % devices;
-  const std::int64_t bytes = spec.message_bytes[stage];
+  const std::int64_t bytes = spec.parameter_bytes[stage];
   const MessageEnd in{.payload = Payload::parameters,
                       .direction = Direction::receive,
                       .peer = before,

@@ -100,7 +100,7 @@ class CyclicDevice {
             .stage = stage,
             .micro_batch = device_of(reader),
             .version = fresh(reader, stage) ? 0 : -1,
-            .bytes = spec_.message_bytes[stage]};
+            .bytes = spec_.parameter_bytes[stage]};
   }
 
   /// The total comes to the owner in replica 0 and goes on from replica to replica.
@@ -192,7 +192,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
                                   .payload = payload,
                                   .root = owner[j],
                                   .stage = j,
-                                  .bytes = spec.message_bytes[j]};
+                                  .bytes = spec.parameter_bytes[j]};
         builder.add(std::max(0, pass - 1), Phase::post, copy.start());
         builder.add(pass, Phase::arrive, copy.wait());
       }

@@ -83,8 +83,12 @@ TEST(Messages, OfARingAreAsManyAsOfARingAllReduce) {
         const std::vector<Travel> messages = messages_of(schedule, 3);
         EXPECT_EQ(counts_of(messages), expected) << describe(config);
         std::int64_t bytes = 0;
-        for (const auto& [kind, count] : expected)
-          if (kind.second >= 0) bytes += count * schedule.message_bytes(kind.second);
+        for (const auto& [kind, count] : expected) {
+          const auto& [payload, stage] = kind;
+          if (stage < 0) continue;
+          bytes += count * (payload == Payload::parameters ? schedule.parameter_bytes(stage)
+                                                           : schedule.message_bytes(stage));
+        }
         Traffic sent;
         for (int d = 0; d < schedule.devices(); ++d) {
           sent.messages += traffic(schedule, d).messages;
@@ -95,6 +99,32 @@ TEST(Messages, OfARingAreAsManyAsOfARingAllReduce) {
       }
     }
   }
+}
+
+/// Bytes that all devices send in a step, of equal stages.
+double volume(RuleKind rule, Placement placement, int n, std::int64_t parameter_bytes) {
+  const auto stages = static_cast<std::size_t>(n);
+  ScheduleSpec spec{.parallel = parallel(rule, placement, n, n),
+                    .message_bytes = std::vector<std::int64_t>(stages, 4096),
+                    .parameter_bytes = std::vector<std::int64_t>(stages, parameter_bytes)};
+  const Schedule schedule(spec);
+  std::int64_t bytes = 0;
+  for (int d = 0; d < n; ++d) bytes += traffic(schedule, d).bytes;
+  return static_cast<double>(bytes);
+}
+
+/// With parameters of half the size: of a gradient, or total, and parameters per hop three quarters
+/// are left; of a gradient and two copies two thirds.
+TEST(Messages, AreFewerBytesWhereParametersAreSmaller) {
+  constexpr int n = 16;
+  const auto ratio = [](RuleKind rule, Placement placement) {
+    return volume(rule, placement, n, 2048) / volume(rule, placement, n, 4096);
+  };
+  // N - 1 hops of gradients, at most one of a total, and N - 1 of parameters.
+  EXPECT_NEAR(ratio(RuleKind::cdp_v1, Placement::replicated), 0.75, 0.25 / n);
+  EXPECT_NEAR(ratio(RuleKind::cdp_v2, Placement::replicated), 0.75, 0.25 / n);
+  EXPECT_EQ(ratio(RuleKind::dp, Placement::replicated), 1) << "every device updates";
+  EXPECT_NEAR(ratio(RuleKind::cdp_v2, Placement::sharded), 2.0 / 3, 1.0 / n);
 }
 
 TEST(Messages, GoToTheNextDeviceExceptTheDiagonal) {

@@ -37,6 +37,8 @@ inline ParallelConfig parallel(RuleKind rule, Placement placement, int n, int st
 /// `norms`: updates wait for the norms of all stages, which only dp can do.
 inline Schedule schedule_of(const ParallelConfig& config, bool norms = false, bool rounds = false) {
   ScheduleSpec spec{config, message_bytes(config.stages)};
+  // Parameters may be smaller than their gradients.
+  for (const std::int64_t bytes : spec.message_bytes) spec.parameter_bytes.push_back(bytes / 2);
   spec.rounds = rounds;
   if (norms) spec.norm_bytes = 64;
   for (int j = 0; j < config.stages; ++j) {

@@ -541,6 +541,7 @@ TEST(Checker, LetsWhoeverUpdatesTakeNoParameters) {
       action.micro_batch = -1;
       action.version = 1;
       action.buffer = -1;
+      action.bytes = schedule.parameter_bytes(action.stage);
     }
   }
   lists[0].erase(find(lists[0], ActionKind::update));
@@ -655,7 +656,9 @@ Action message(const Schedule& schedule, std::int64_t step, Payload payload, int
                 .peer = peer,
                 .bytes = schedule.message_bytes(1),
                 .buffer = buffer};
-  if (payload != Payload::total) action.version = step;
+  if (payload == Payload::total) return action;
+  action.version = step;
+  action.bytes = schedule.parameter_bytes(1);
   return action;
 }
 
