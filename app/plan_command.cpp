@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <numeric>
 #include <span>
 
 #include "app/commands.hpp"
@@ -98,17 +99,22 @@ class Estimator {
 void print_comparison(const RunConfig& config, const Estimator& estimate_of) {
   const PreparedRun own = prepare_run(config, Dataset(config.data.file), config.transport);
   std::vector<Estimate> estimates;
+  ComparisonBasis basis;
   for (const ParallelConfig& parallel : alternatives(config.parallel)) {
     RunConfig other = config;
     other.parallel = parallel;
     estimates.push_back(estimate_of(other, prepare_run(other, own.basis)));
+    if (config.engine.precision == DataType::full) continue;
+    other.engine.precision = DataType::full;
+    basis.in_fp32.push_back(estimate_of(other, prepare_run(other, own.basis)));
   }
-  std::int64_t model_bytes = 0;
-  for (int j = 0; j < own.schedule.rule().stages(); ++j)
-    model_bytes += own.schedule.message_bytes(j);
-  const Baselines baselines =
-      activation_baselines(own.memory.stages, own.schedule.rule().micro_batches());
-  fmt::print("{}", compare(estimates, model_bytes, baselines.accumulate));
+  for (int j = 0; j < own.schedule.rule().stages(); ++j) {
+    basis.model_bytes += own.schedule.message_bytes(j);
+    basis.parameter_bytes += own.schedule.parameter_bytes(j);
+  }
+  basis.micro_batch_bytes =
+      activation_baselines(own.memory.stages, own.schedule.rule().micro_batches()).accumulate;
+  fmt::print("{}", compare(estimates, basis));
 }
 
 void print_sweep(const PlanArguments& arguments, const Estimator& estimate_of) {
@@ -201,6 +207,19 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of, bool laye
   const Estimate costs = estimate_of(config, run);
   const std::int64_t checkpoint = checkpoint_layout(config, run).file_bytes(provenance(config), {});
   fmt::print("{}", describe(run, checkpoint, layers));
+  if (config.engine.precision != DataType::full) {
+    RunConfig full = config;
+    full.engine.precision = DataType::full;
+    const Estimate in_fp32 = estimate_of(full, prepare_run(full, run.basis));
+    const auto part = [](std::int64_t bytes, std::int64_t of) {
+      return of == 0 ? 100.0 : 100 * static_cast<double>(bytes) / static_cast<double>(of);
+    };
+    const auto total = [](const Estimate& e) {
+      return std::accumulate(e.all.begin(), e.all.end(), std::int64_t{0});
+    };
+    fmt::print("precision           bf16: sends {:.1f}% and holds {:.1f}% of the bytes of fp32\n",
+               part(costs.sent.bytes, in_fp32.sent.bytes), part(total(costs), total(in_fp32)));
+  }
   if (!costs.seconds) return;
   fmt::print("simulated           {:.4g} s per step, of which {:.4g} s is communication\n",
              costs.seconds->step, costs.seconds->exposed());

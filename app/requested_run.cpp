@@ -19,6 +19,7 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
           .clipping = clipping_of(config.train.optimizer),
           .winograd = config.engine.winograd,
           .recompute = config.engine.recompute,
+          .precision = config.engine.precision,
           .rounds = config.transport == TransportKind::rounds,
           .largest_message = transport == TransportKind::local ? 0 : INT_MAX,  // counts of MPI
           .machine = config.machine};

@@ -47,6 +47,7 @@ struct EngineConfig {
   int threads = 0;       // 0: what the environment gives
   bool winograd = true;  // where it is faster
   Recompute recompute = Recompute::cheap;
+  DataType precision = DataType::full;
   int device = -1;  // GPU of a process without a launcher; -1: whatever fits
 };
 

@@ -68,7 +68,7 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, cons
       audit.values[p].reserve(
           static_cast<std::size_t>(audit.parameters[p]->size() * (longest + 1)));
     const DeviceMemory& memory = trainer.device(run_.schedule.owner(stage)).memory();
-    this->audit(stage, memory.parameters(stage, trainer.steps()),
+    this->audit(stage, memory.full_parameters(stage, trainer.steps()),
                 run_.memory.stages[stage].parameter_size);
   }
   if (audits_ && start_.step > 0)

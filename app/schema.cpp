@@ -356,6 +356,12 @@ std::vector<KeySpec> engine_keys() {
           "functions in front of convolutions, poolings and the linear layers of tokens. stage: "
           "also the whole forward of each stage, so that only what leaves the stage is kept. No "
           "choice changes bits."),
+      key("precision", engine, &EngineConfig::precision,
+          one_of({DataType::full, DataType::bfloat16}),
+          "Type of activations and weights where they are kept and sent. bf16: both take half the "
+          "memory, and so do messages that carry them; sums, gradients, biases, norms and what the "
+          "optimizer updates stay fp32. CPUs compute it in fp32 and round, so that there it is "
+          "slower."),
   };
 }
 

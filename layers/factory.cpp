@@ -10,6 +10,7 @@
 #include "layers/attention.hpp"
 #include "layers/batch_norm.hpp"
 #include "layers/blocked/factory.hpp"
+#include "layers/converted.hpp"
 #include "layers/convolution.hpp"
 #include "layers/dropout.hpp"
 #include "layers/first_token.hpp"
@@ -76,10 +77,10 @@ bool takes_blocks(const LayerSpec& spec) {
 std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engine& engine) {
   CAROUSEL_CHECK(std::ssize(engine.workspace) >= spec.workspace_bytes(samples),
                  "{}: a workspace of {} bytes", spec.label(), engine.workspace.size());
+  if (spec.is_converted()) return make_converted(spec, samples, engine, make_layer);
   const auto check = [&](const TensorFormat& format) {
     const bool known = format.block == 1 || format.block == vector_block;
-    CAROUSEL_CHECK(format.type == DataType::full && known, "{}: no kernels for {}", spec.label(),
-                   to_string(format));
+    CAROUSEL_CHECK(known, "{}: no kernels for {}", spec.label(), to_string(format));
   };
   for (const LayerInput& input : spec.inputs) check(input.format);
   check(spec.output_format);

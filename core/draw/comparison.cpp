@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <numeric>
 
 #include "core/base/text.hpp"
 
@@ -28,6 +29,7 @@ struct Quantity {
   const char* name;
   std::function<std::string(const Estimate&)> number;
   std::array<Formulas, 5> formulas = {};  // in the order above
+  bool same_types = false;  // formulas take parameters for as large as their gradients
 };
 
 std::string seconds_of(const std::optional<Exposure>& seconds, double Exposure::*member) {
@@ -38,11 +40,23 @@ std::string bytes_of(const CategoryBytes& bytes, Category category) {
   return human_bytes(bytes[index_of(category)]);
 }
 
-std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
-  const auto copies = [model_bytes](const Estimate& e) {
+/// What a quantity of an estimate is of that in fp32.
+std::string part_of(const Estimate& e, std::span<const Estimate> estimates,
+                    const ComparisonBasis& basis,
+                    const std::function<std::int64_t(const Estimate&)>& bytes) {
+  const Estimate& full = basis.in_fp32[static_cast<std::size_t>(&e - estimates.data())];
+  if (bytes(full) == 0) return "-";
+  return fmt::format("{:.1f}%",
+                     100 * static_cast<double>(bytes(e)) / static_cast<double>(bytes(full)));
+}
+
+std::vector<Quantity> quantities(std::span<const Estimate> estimates,
+                                 const ComparisonBasis& basis) {
+  const bool seconds = estimates.front().seconds.has_value();
+  const auto copies = [parameter_bytes = basis.parameter_bytes](const Estimate& e) {
     const std::int64_t bytes =
         e.all[index_of(Category::parameters)] + e.all[index_of(Category::previous_parameters)];
-    return fmt::format("{:.2f}", static_cast<double>(bytes) / static_cast<double>(model_bytes));
+    return fmt::format("{:.2f}", static_cast<double>(bytes) / static_cast<double>(parameter_bytes));
   };
   std::vector<Quantity> all = {
       {"devices",
@@ -74,14 +88,16 @@ std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
          {"1 + 2 N max p_j/P", "2 R + 3 N max p_j/P"}}}},
       {"optimizer state on all devices (P without what rides along)",
        [](const Estimate& e) { return bytes_of(e.all, Category::optimizer); },
-       {{{"P", "P"}, {"N P", "P"}, {"N P", "sum R (S - j) p_j"}, {"P", "P"}, {"P", "R P"}}}},
+       {{{"P", "P"}, {"N P", "P"}, {"N P", "sum R (S - j) p_j"}, {"P", "P"}, {"P", "R P"}}},
+       true},
       {"sent per training step by all devices",
        [](const Estimate& e) { return human_bytes(e.sent.bytes); },
        {{{"0", "0"},
          {"2 (N - 1) P", "(2 N - 1) P - L"},
          {"2 (N-1) P + N C", "sums, totals, N C"},
          {"N C", "N C"},
-         {"3 (N - 1) P", "(3 N - R - 1) P - L"}}}},
+         {"3 (N - 1) P", "(3 N - R - 1) P - L"}}},
+       true},
       {"messages one after the other between two computing time steps, at most",
        [](const Estimate& e) { return fmt::format("{}", e.longest); },
        {{{"0", "0"},
@@ -92,6 +108,17 @@ std::vector<Quantity> quantities(std::int64_t model_bytes, bool seconds) {
       {"bytes on their way in a time step, largest over mean",
        [](const Estimate& e) { return fmt::format("{:.2f}", e.unevenness); }},
   };
+  if (!basis.in_fp32.empty()) {
+    all.push_back({"sent in bf16, of what fp32 sends", [&](const Estimate& e) {
+                     return part_of(e, estimates, basis,
+                                    [](const Estimate& one) { return one.sent.bytes; });
+                   }});
+    all.push_back({"memory of all devices in bf16, of that in fp32", [&](const Estimate& e) {
+                     return part_of(e, estimates, basis, [](const Estimate& one) {
+                       return std::accumulate(one.all.begin(), one.all.end(), std::int64_t{0});
+                     });
+                   }});
+  }
   if (!seconds) return all;
   all.push_back({"seconds per training step, simulated",
                  [](const Estimate& e) { return seconds_of(e.seconds, &Exposure::step); }});
@@ -124,8 +151,7 @@ std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
   return all;
 }
 
-std::string compare(std::span<const Estimate> estimates, std::int64_t model_bytes,
-                    std::int64_t micro_batch_bytes) {
+std::string compare(std::span<const Estimate> estimates, const ComparisonBasis& basis) {
   const auto find = [&](Placement placement, bool cyclic) -> const Estimate* {
     const auto found = std::ranges::find_if(estimates, [&](const Estimate& e) {
       return e.parallel.placement == placement && (e.parallel.rule != RuleKind::dp) == cyclic;
@@ -141,29 +167,33 @@ std::string compare(std::span<const Estimate> estimates, std::int64_t model_byte
   if (parallel.micro_batches % parallel.stages == 0)
     text += fmt::format(", R = N / S = {}", parallel.micro_batches / parallel.stages);
   text += fmt::format(
-      "\nP = {} of parameters, p_j of stage j\n"
+      "\nP = {} of parameters, p_j of stage j{}\n"
       "A = {} of activations of a micro-batch, a_j of stage j, and\n"
       "    a few more where the next stage is on another device\n"
       "C   bytes of a micro-batch that cross all cuts, both ways\n"
       "L   bytes of the stages that the last device updates\n",
-      human_bytes(model_bytes), human_bytes(micro_batch_bytes));
+      human_bytes(basis.model_bytes),
+      basis.in_fp32.empty()
+          ? std::string()
+          : fmt::format("; {} as kernels read them", human_bytes(basis.parameter_bytes)),
+      human_bytes(basis.micro_batch_bytes));
   // Formulas hold if there is something to divide; those of cyclic rules need whole slots.
   const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
   const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
   const auto row = [&](const Quantity& quantity, std::size_t k) {
     const Estimate* dp = find(all_placements[k], false);
     const Estimate* other = find(all_placements[k], true);
+    const bool holds = parted && (basis.in_fp32.empty() || !quantity.same_types);
     text += fmt::format("  {:<11}", to_string(all_placements[k]));
     text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",
-                        parted ? quantity.formulas[k].dp : "");
-    const char* formula = other == nullptr        ? "needs N = R S"
-                          : parted && whole_slots ? quantity.formulas[k].cyclic
-                                                  : "";
+                        holds ? quantity.formulas[k].dp : "");
+    const char* formula = other == nullptr       ? "needs N = R S"
+                          : holds && whole_slots ? quantity.formulas[k].cyclic
+                                                 : "";
     text += fmt::format("{:>13}{}{}\n", other != nullptr ? quantity.number(*other) : "-",
                         *formula != '\0' ? "  " : "", formula);
   };
-  const bool seconds = estimates.front().seconds.has_value();
-  for (const Quantity& quantity : quantities(model_bytes, seconds)) {
+  for (const Quantity& quantity : quantities(estimates, basis)) {
     text += fmt::format("\n{}\n{:>26}{:>33}\n", quantity.name, "dp", rule);
     for (std::size_t k = 0; k < all_placements.size(); ++k) row(quantity, k);
   }

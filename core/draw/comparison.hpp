@@ -18,10 +18,18 @@ namespace carousel {
 /// or cdp-v2 where that is dp. Cyclic rules are left out where N and S forbid them.
 [[nodiscard]] std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel);
 
-/// Estimates of such configurations, at 80 columns. `model_bytes` is P, one copy of all parameters
-/// as they travel; `micro_batch_bytes` is A, the activations of one micro-batch.
-[[nodiscard]] std::string compare(std::span<const Estimate> estimates, std::int64_t model_bytes,
-                                  std::int64_t micro_batch_bytes);
+/// What estimates are compared with.
+struct ComparisonBasis {
+  std::int64_t model_bytes = 0;        // P, a gradient of all parameters as it travels
+  std::int64_t parameter_bytes = 0;    // all parameters as they are stored and travel
+  std::int64_t micro_batch_bytes = 0;  // A, the activations of one micro-batch
+  // The same configurations in fp32, in the same order; none where they are that themselves.
+  std::vector<Estimate> in_fp32 = {};
+};
+
+/// Estimates of such configurations, at 80 columns.
+[[nodiscard]] std::string compare(std::span<const Estimate> estimates,
+                                  const ComparisonBasis& basis);
 
 /// One line per estimate, each with its label, such as the values of a sweep.
 struct LabelledEstimate {

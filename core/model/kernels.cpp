@@ -118,7 +118,21 @@ LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice) {
   return layer;
 }
 
-Model choose_kernels(Model model, const KernelChoice& choice) {
+namespace {
+
+/// Images are full numbers, also where a layer works in place on them.
+void choose_types(Model& model, DataType type) {
+  for (LayerSpec& layer : model.layers) {
+    for (LayerInput& input : layer.inputs)
+      input.format.type =
+          input.layer < 0 ? DataType::full : model.layers[input.layer].output_format.type;
+    layer.output_format.type = layer.in_place ? layer.inputs[0].format.type : type;
+    for (ParameterSpec& parameter : layer.parameters)
+      parameter.type = parameter.is_per_feature() ? DataType::full : type;
+  }
+}
+
+Model choose_layers(Model model, const KernelChoice& choice) {
   model.makes_outputs_again = choice.recompute != Recompute::none;
   model.recomputes_stages = choice.recompute == Recompute::stage;
   if (choice.block == 1 || std::ranges::none_of(model.layers, begins_blocks)) return model;
@@ -135,6 +149,14 @@ Model choose_kernels(Model model, const KernelChoice& choice) {
     }
     layer = with_blocks(std::move(layer), choice);
   }
+  return result;
+}
+
+}  // namespace
+
+Model choose_kernels(Model model, const KernelChoice& choice) {
+  Model result = choose_layers(std::move(model), choice);
+  choose_types(result, choice.type);
   return result;
 }
 

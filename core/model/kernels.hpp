@@ -22,6 +22,9 @@ struct KernelChoice {
   int block = 1;         // channels side by side in images; 1: portable kernels alone
   bool winograd = true;  // where it is faster than direct sums
   Recompute recompute = Recompute::cheap;
+  // Of activations between layers, and of weights as kernels read them; biases, norms and all sums
+  // are always full.
+  DataType type = DataType::full;
 };
 
 /// A layer of images in blocks of channels, with what its kernels save and work with. Formats of
@@ -29,7 +32,7 @@ struct KernelChoice {
 [[nodiscard]] LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice);
 
 /// The model in blocks of channels, its batch norms fused with their neighbours; as it is where
-/// channels do not fill blocks or a layer has no such kernels.
+/// channels do not fill blocks or a layer has no such kernels. Its tensors are of the type chosen.
 [[nodiscard]] Model choose_kernels(Model model, const KernelChoice& choice);
 
 }  // namespace carousel

@@ -64,9 +64,43 @@ std::int64_t LayerSpec::saved_offset(std::size_t index, int n) const {
   return bytes;
 }
 
+const char* to_string(DataType type) {
+  return type == DataType::full ? "fp32" : "bf16";
+}
+
 std::int64_t LayerSpec::workspace_bytes(int n) const {
   std::int64_t bytes = 0;
   for (const SampleBytes& part : workspace) bytes = std::max(bytes, part.of(n));
+  return conversion_bytes(n) + bytes;
+}
+
+std::int64_t ParameterSpec::stored_bytes() const {
+  constexpr std::int64_t unit = sizeof(real);
+  return (size() * carousel::size_of(type) + unit - 1) / unit * unit;
+}
+
+std::int64_t LayerSpec::stored_bytes() const {
+  std::int64_t bytes = 0;
+  for (const ParameterSpec& parameter : parameters) bytes += parameter.stored_bytes();
+  return bytes;
+}
+
+bool LayerSpec::is_converted() const {
+  const auto tensor = [](const LayerInput& input) { return input.format.type != DataType::full; };
+  const auto parameter = [](const ParameterSpec& spec) { return spec.type != DataType::full; };
+  return output_format.type != DataType::full || std::ranges::any_of(inputs, tensor) ||
+         std::ranges::any_of(parameters, parameter);
+}
+
+std::int64_t LayerSpec::conversion_bytes(int n) const {
+  if (!is_converted()) return 0;
+  // Tensors and their gradients.
+  const auto full = [&](const SampleShape& shape, const TensorFormat& format) {
+    return 2 * align_up(tensor_bytes(shape, {DataType::full, format.block}, n));
+  };
+  std::int64_t bytes = align_up(parameter_size() * std::int64_t{sizeof(real)});
+  bytes += full(output, output_format);
+  for (const LayerInput& input : inputs) bytes += full(input.shape, input.format);
   return bytes;
 }
 

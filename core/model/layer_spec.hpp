@@ -46,9 +46,12 @@ struct ParameterSpec {
   std::string name;                 // "0.weight"
   std::vector<std::int64_t> shape;  // [out, in] for a linear layer, [out, in, h, w] for convolution
   Initial initial = {};
-  bool learned = true;  // not so batch norm's running statistics
+  bool learned = true;             // not so batch norm's running statistics
+  DataType type = DataType::full;  // of what kernels read; its owner keeps and updates full numbers
 
   [[nodiscard]] std::int64_t size() const;
+  /// Bytes of what kernels read, filled up so that full numbers may follow.
+  [[nodiscard]] std::int64_t stored_bytes() const;
   /// Whether it scales or shifts features one by one, as biases and batch norm do: such parameters
   /// may be left out of weight decay.
   [[nodiscard]] bool is_per_feature() const { return shape.size() == 1; }
@@ -175,8 +178,14 @@ struct LayerSpec {
   [[nodiscard]] std::int64_t buffer_size() const;
   /// Bytes of everything in `saved` for micro-batches of n samples; each tensor is aligned.
   [[nodiscard]] std::int64_t saved_bytes(int n) const;
-  /// Bytes of the largest `workspace` for micro-batches of n samples.
+  /// Bytes of the largest `workspace` for micro-batches of n samples, behind what is converted.
   [[nodiscard]] std::int64_t workspace_bytes(int n) const;
+  /// Bytes of the parameters as kernels read them, one after the other.
+  [[nodiscard]] std::int64_t stored_bytes() const;
+  /// Whether something that kernels read or write is not of full numbers.
+  [[nodiscard]] bool is_converted() const;
+  /// Where kernels compute with full numbers only: bytes of all of them for n samples.
+  [[nodiscard]] std::int64_t conversion_bytes(int n) const;
   /// Where tensor `index` of `saved` begins among them.
   [[nodiscard]] std::int64_t saved_offset(std::size_t index, int n) const;
   /// Kind and name, for people, in at most `columns`: of a long name the end.

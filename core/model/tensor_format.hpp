@@ -28,6 +28,7 @@ struct SampleShape {
 
 enum class DataType : std::uint8_t { full, bfloat16 };  // full: `real` of the build
 
+[[nodiscard]] const char* to_string(DataType type);
 [[nodiscard]] constexpr std::int64_t size_of(DataType type) {
   return type == DataType::full ? std::int64_t{sizeof(real)} : 2;
 }

@@ -48,6 +48,7 @@ std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
   for (int j = 0; j < schedule.rule().stages(); ++j) {
     sum += schedule.message_bytes(j);
     largest = std::max(largest, sums ? sum : schedule.message_bytes(j));
+    largest = std::max(largest, schedule.parameter_bytes(j));
     if (!cuts) continue;
     largest = std::max(largest, schedule.spec().activation_bytes[j]);
     largest = std::max(largest, schedule.spec().d_activation_bytes[j]);
@@ -63,12 +64,12 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   const int count = static_cast<int>(stages.size());
   std::int64_t largest_stage = 0;
   for (const StageMemory& stage : stages)
-    largest_stage = std::max(largest_stage, message_bytes(stage));
+    largest_stage = std::max(largest_stage, stage.stored_bytes);
   for (int copy = 0; copy < counts.parameter_copies; ++copy) {
     const Category category = copy == 0 ? Category::parameters : Category::previous_parameters;
     plan.parameters.emplace_back(count, -1);
     for (const int j : counts.owned)
-      plan.parameters.back()[j] = offsets.take(category, message_bytes(stages[j]));
+      plan.parameters.back()[j] = offsets.take(category, stages[j].stored_bytes);
   }
   for (int k = 0; k < counts.travelling; ++k)
     plan.travelling.push_back(offsets.take(Category::parameters, largest_stage));
@@ -82,10 +83,12 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   std::int64_t scratch = 0;
   plan.frame_bytes = frame_bytes(schedule, stages, device);
   for (int j = 0; j < count; ++j) {
+    const std::int64_t full_bytes = stages[j].parameter_size * std::int64_t{sizeof(real)};
     const bool state = counts.optimizer[j] && spec.optimizer_states > 0;
-    const std::int64_t state_bytes =
-        spec.optimizer_states * stages[j].parameter_size * std::int64_t{sizeof(real)};
-    plan.optimizer.push_back(state ? offsets.take(Category::optimizer, state_bytes) : -1);
+    plan.optimizer.push_back(
+        state ? offsets.take(Category::optimizer, spec.optimizer_states * full_bytes) : -1);
+    const bool full = counts.optimizer[j] && stages[j].keeps_full;
+    plan.full.push_back(full ? offsets.take(Category::optimizer, full_bytes) : -1);
     plan.frames.emplace_back();
     for (int k = 0; k < counts.frames[j]; ++k)
       plan.frames[j].push_back(offsets.take(Category::activations, plan.frame_bytes[j]));
@@ -157,6 +160,7 @@ ScheduleSpec schedule_spec(const ParallelConfig& parallel, const std::vector<Sta
   for (std::size_t j = 0; j < stages.size(); ++j) {
     const bool last = j + 1 == stages.size();
     spec.message_bytes.push_back(message_bytes(stages[j]));
+    spec.parameter_bytes.push_back(stages[j].stored_bytes);
     spec.activation_bytes.push_back(last ? 0 : stages[j + 1].input_bytes + rider_bytes);
     spec.d_activation_bytes.push_back(last ? 0 : stages[j].output_bytes + rider_bytes);
   }

@@ -215,20 +215,33 @@ void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors&
 /// The flat vector of parameters, buffers and rider.
 void place_parameters(StageMemory& stage, const Model& model) {
   std::vector<ParameterRange>& ranges = stage.parameter_ranges;
+  std::int64_t stored = 0;
+  const auto continues = [&](const ParameterSpec& parameter) {
+    if (ranges.empty()) return false;
+    const ParameterRange& last = ranges.back();
+    return last.per_feature == parameter.is_per_feature() && last.type == parameter.type &&
+           last.stored_begin + (last.end - last.begin) * size_of(last.type) == stored;
+  };
   for (int k = 0; k < stage.layers; ++k) {
     stage.parameter_offset.push_back(stage.parameter_size);
+    stage.stored_offset.push_back(stored);
     for (const ParameterSpec& parameter : model.layers[stage.first + k].parameters) {
       const std::int64_t begin = stage.parameter_size;
+      if (!continues(parameter))
+        ranges.push_back({begin, begin, parameter.is_per_feature(), parameter.type, stored});
       stage.parameter_size += parameter.size();
-      if (ranges.empty() || ranges.back().per_feature != parameter.is_per_feature())
-        ranges.push_back({begin, begin, parameter.is_per_feature()});
+      stored += parameter.stored_bytes();
       ranges.back().end = stage.parameter_size;
+      stage.keeps_full = stage.keeps_full || parameter.type != DataType::full;
     }
   }
   for (int k = 0; k < stage.layers; ++k) {
     stage.buffer_offset.push_back(stage.rider_offset());
+    stage.stored_buffer_offset.push_back(stored + stage.buffer_size * real_bytes);
     stage.buffer_size += model.layers[stage.first + k].buffer_size();
   }
+  stage.stored_rider_offset = stored + stage.buffer_size * real_bytes;
+  stage.stored_bytes = align_up(stage.stored_rider_offset + rider_size * real_bytes);
   stage.message_size = align_up((stage.rider_offset() + rider_size) * real_bytes) / real_bytes;
 }
 

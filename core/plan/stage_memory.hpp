@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/align.hpp"
+#include "core/base/real.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/partition.hpp"
 
@@ -68,6 +69,8 @@ struct ParameterRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool per_feature = false;
+  DataType type = DataType::full;  // as they are stored, and from which byte on
+  std::int64_t stored_begin = 0;
   bool operator==(const ParameterRange&) const = default;
 };
 
@@ -84,7 +87,13 @@ struct StageMemory {
   std::vector<ParameterRange> parameter_ranges;
   std::int64_t parameter_size = 0;
   std::int64_t buffer_size = 0;
-  std::int64_t message_size = 0;     // of all, padded to the alignment
+  std::int64_t message_size = 0;  // of all, padded to the alignment
+  // The same as kernels read it, parameters in the types that they are stored in. In bytes.
+  std::vector<std::int64_t> stored_offset;         // [layers]
+  std::vector<std::int64_t> stored_buffer_offset;  // [layers]
+  std::int64_t stored_rider_offset = 0;
+  std::int64_t stored_bytes = 0;     // of all, padded to the alignment
+  bool keeps_full = false;           // who updates the stage keeps full numbers besides
   std::int64_t frame_bytes = 0;      // a_j
   std::int64_t leaving_offset = 0;   // in the frame: behind it lies what was made here and crosses
                                      // the cut behind the stage, as its message has it
@@ -95,6 +104,9 @@ struct StageMemory {
   bool recomputes = false;           // backward makes again what is not kept in the frame
 
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
+  [[nodiscard]] std::int64_t stored_buffers() const {
+    return stored_rider_offset - buffer_size * std::int64_t{sizeof(real)};
+  }
 };
 
 /// Lifetime analysis of the stages of a partition for micro-batches of `batch` samples. Outputs

@@ -41,6 +41,7 @@ struct PlanRequest {
   Clipping clipping = Clipping::none;
   bool winograd = true;  // where it is faster
   Recompute recompute = Recompute::cheap;
+  DataType precision = DataType::full;
   bool rounds = false;               // messages are exchanged in rounds
   std::int64_t largest_message = 0;  // bytes that one message may have; 0: any number
   std::optional<Machine> machine = {};

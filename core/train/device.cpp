@@ -7,6 +7,7 @@
 
 #include "core/base/copy.hpp"
 #include "core/train/initialise.hpp"
+#include "core/train/kernels.hpp"
 #include "core/train/rider.hpp"
 #include "core/train/shown_images.hpp"
 #include "core/train/trainer.hpp"
@@ -27,49 +28,65 @@ std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& coun
 /// Tasks that a device is ahead by, at most; fewer than two steps of a large plan.
 constexpr int queued_tasks = 1024;
 
-/// Calls visit(tensor, flat) with each tensor of a stage's layers, one after the other in a flat
-/// vector; returns what lies behind them.
-template <class T, class Visit>
-T* for_each_tensor(const Model& model, const StageMemory& stage, StatePart part, T* flat,
-                   Visit&& visit) {
+/// Calls visit(tensor, at) with each tensor of a stage's layers, one after the other at `at`, as
+/// they are `stored` or in full numbers; returns what lies behind them.
+template <class Visit>
+std::byte* for_each_tensor(const Model& model, const StageMemory& stage, StatePart part,
+                           std::byte* at, bool stored, Visit&& visit) {
   const auto tensors = part == StatePart::buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
   for (int k = 0; k < stage.layers; ++k) {
     for (const ParameterSpec& tensor : model.layers[stage.first + k].*tensors) {
-      visit(tensor, flat);
-      flat += tensor.size();
+      visit(tensor, at);
+      at += stored ? tensor.stored_bytes() : tensor.size() * std::int64_t{sizeof(real)};
     }
   }
-  return flat;
+  return at;
 }
 
-/// Puts a tensor where it lies on the device.
-void fill_tensor([[maybe_unused]] const ExecutionSpace& exec, StatePart part, int state,
-                 const ParameterSpec& tensor, real* flat, const StateSource& source) {
-  const auto size = static_cast<std::size_t>(tensor.size());
+/// Puts numbers that are on the host where a tensor lies on the device.
+void fill_tensor([[maybe_unused]] const ExecutionSpace& exec, DataType type,
+                 std::span<const real> values, std::byte* at) {
   if constexpr (runs_on_host) {
-    source(part, state, tensor, {flat, size});
+    store_numbers(type, values, at);
   } else {
-    std::vector<real> copied(size);
-    source(part, state, tensor, copied);
-    copy_to_device(exec, flat, copied);
+    std::vector<std::byte> stored(values.size() * static_cast<std::size_t>(size_of(type)));
+    store_numbers(type, values, stored.data());
+    copy<MemorySpace, HostSpace>(exec, at, stored.data(), stored.size());
+    finish(exec, "carousel::train::fill");
   }
 }
 
 /// Shows a tensor that lies on the device, piece by piece; `piece` has all but the numbers.
-void show_tensor([[maybe_unused]] const ExecutionSpace& exec, StatePiece piece, const real* flat,
-                 const StateVisitor& visit) {
-  [[maybe_unused]] std::vector<real> copied;  // from an accelerator
+void show_tensor([[maybe_unused]] const ExecutionSpace& exec, StatePiece piece, DataType type,
+                 const std::byte* at, const StateVisitor& visit) {
   const std::int64_t all = piece.spec.size();
+  std::vector<real> full;  // what is not there as it is shown
   for (; piece.first < all; piece.first += StatePiece::most) {
     const auto size = static_cast<std::size_t>(std::min(StatePiece::most, all - piece.first));
-    piece.values = {flat + piece.first, size};
-    if constexpr (!runs_on_host) {
-      copied.resize(size);
-      copy_to_host(exec, copied, flat + piece.first);
-      piece.values = copied;
+    const std::byte* from = at + piece.first * size_of(type);
+    if constexpr (runs_on_host) {
+      if (type == DataType::full) {
+        piece.values = {reinterpret_cast<const real*>(from), size};
+        visit(piece);
+        continue;
+      }
     }
+    full.resize(size);
+    if constexpr (runs_on_host) {
+      restore_numbers(type, from, full);
+    } else {
+      std::vector<std::byte> stored(size * static_cast<std::size_t>(size_of(type)));
+      copy<HostSpace, MemorySpace>(exec, stored.data(), from, stored.size());
+      finish(exec, "carousel::train::show");
+      restore_numbers(type, stored.data(), full);
+    }
+    piece.values = full;
     visit(piece);
   }
+}
+
+std::byte* bytes_of(real* numbers) {
+  return reinterpret_cast<std::byte*>(numbers);
 }
 
 }  // namespace
@@ -151,36 +168,51 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
 void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
                   const StateSource& source) {
   finish(exec, "carousel::train::fill");  // arenas are zeros first
+  std::vector<real> values;
   for (const int j : owned_) {
-    const auto tensors = [&](StatePart part, int state, real* flat) {
-      return for_each_tensor(model, stages_[j - first_stage_].memory(), part, flat,
-                             [&](const ParameterSpec& tensor, real* at) {
-                               fill_tensor(exec, part, state, tensor, at, source);
-                             });
+    const StageMemory& memory = stages_[j - first_stage_].memory();
+    const auto tensors = [&](StatePart part, int state, std::byte* at, bool stored) {
+      return for_each_tensor(
+          model, memory, part, at, stored, [&](const ParameterSpec& tensor, std::byte* there) {
+            const DataType type = stored ? tensor.type : DataType::full;
+            const auto size = static_cast<std::size_t>(tensor.size());
+            if (runs_on_host && type == DataType::full)
+              return source(part, state, tensor, {reinterpret_cast<real*>(there), size});
+            values.resize(size);
+            source(part, state, tensor, values);
+            fill_tensor(exec, type, values, there);
+          });
     };
-    real* behind = tensors(StatePart::parameters, 0, memory_.parameters(j, version));
-    tensors(StatePart::buffers, 0, behind);
+    tensors(StatePart::parameters, 0, memory_.parameters(j, version), true);
+    tensors(StatePart::buffers, 0, memory_.parameters(j, version) + memory.stored_buffers(), true);
     // Its buffers nobody reads: running statistics follow from the newest ones.
-    if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(j, version - 1));
+    if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(j, version - 1), true);
+    if (memory_.keeps_full(j))
+      tensors(StatePart::parameters, 0, bytes_of(memory_.full_parameters(j, version)), false);
     if (memory_.optimizer(j) == nullptr) continue;
-    real* state = memory_.optimizer(j);
-    for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state);
+    std::byte* state = bytes_of(memory_.optimizer(j));
+    for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state, false);
   }
 }
 
 void Device::show(const ExecutionSpace& exec, const Model& model, int stage, std::int64_t version,
                   const StateVisitor& visit) const {
-  const auto tensors = [&](StatePart part, int state, const real* flat) {
-    return for_each_tensor(model, stages_[stage - first_stage_].memory(), part, flat,
-                           [&](const ParameterSpec& tensor, const real* at) {
-                             show_tensor(exec, {part, state, stage, tensor, 0, {}}, at, visit);
+  const StageMemory& memory = stages_[stage - first_stage_].memory();
+  const auto tensors = [&](StatePart part, int state, std::byte* at, bool stored) {
+    return for_each_tensor(model, memory, part, at, stored,
+                           [&](const ParameterSpec& tensor, const std::byte* there) {
+                             show_tensor(exec, {part, state, stage, tensor, 0, {}},
+                                         stored ? tensor.type : DataType::full, there, visit);
                            });
   };
-  const real* behind = tensors(StatePart::parameters, 0, memory_.parameters(stage, version));
-  tensors(StatePart::buffers, 0, behind);
-  if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(stage, version - 1));
-  const real* state = memory_.optimizer(stage);
-  for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state);
+  const bool full = memory_.keeps_full(stage);
+  std::byte* const newest = memory_.parameters(stage, version);
+  tensors(StatePart::parameters, 0,
+          full ? bytes_of(memory_.full_parameters(stage, version)) : newest, !full);
+  tensors(StatePart::buffers, 0, newest + memory.stored_buffers(), true);
+  if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(stage, version - 1), true);
+  std::byte* state = bytes_of(memory_.optimizer(stage));
+  for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state, false);
 }
 
 std::vector<int> Device::chosen(const ExecutionSpace& exec) const {

@@ -46,15 +46,21 @@ void DeviceMemory::use(Category category, std::int64_t bytes) {
   peak_[c] = std::max(peak_[c], in_use_[c]);
 }
 
-real* DeviceMemory::parameters(int stage, std::int64_t version) const {
+std::byte* DeviceMemory::parameters(int stage, std::int64_t version) const {
   const auto copies = static_cast<std::int64_t>(plan_.parameters.size());
   const std::int64_t copy = ((version % copies) + copies) % copies;  // version -1 is in copy 1
   const Category category = copy == 0 ? Category::parameters : Category::previous_parameters;
-  return reinterpret_cast<real*>(at(category, plan_.parameters[copy][stage]));
+  return at(category, plan_.parameters[copy][stage]);
 }
 
-real* DeviceMemory::travelling(int buffer) const {
-  return reinterpret_cast<real*>(at(Category::parameters, plan_.travelling[buffer]));
+std::byte* DeviceMemory::travelling(int buffer) const {
+  return at(Category::parameters, plan_.travelling[buffer]);
+}
+
+real* DeviceMemory::full_parameters(int stage, std::int64_t version) const {
+  return reinterpret_cast<real*>(plan_.full[stage] < 0
+                                     ? parameters(stage, version)
+                                     : at(Category::optimizer, plan_.full[stage]));
 }
 
 real* DeviceMemory::gradient(int buffer) const {

@@ -23,10 +23,14 @@ class DeviceMemory {
   DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, int device,
                const BufferCounts& counts);
 
-  /// Flat vectors of one stage, without and with what rides behind them.
-  [[nodiscard]] real* parameters(int stage, std::int64_t version) const;
+  /// Flat vectors of one stage with what rides behind them. Parameters are as they are stored.
+  [[nodiscard]] std::byte* parameters(int stage, std::int64_t version) const;
   /// Parameters that pass by.
-  [[nodiscard]] real* travelling(int buffer) const;
+  [[nodiscard]] std::byte* travelling(int buffer) const;
+  /// What an update reads and writes: parameters in full numbers, which the device keeps beside
+  /// what is stored otherwise.
+  [[nodiscard]] real* full_parameters(int stage, std::int64_t version) const;
+  [[nodiscard]] bool keeps_full(int stage) const { return plan_.full[stage] >= 0; }
   [[nodiscard]] real* gradient(int buffer) const;
   /// The norms of all stages, null where none are, and what gradients are multiplied by.
   [[nodiscard]] real* norms() const;

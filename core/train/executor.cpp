@@ -217,32 +217,34 @@ void Executor::update(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
   const StageMemory& stage = this->stage(j);
-  const real* current = memory.parameters(j, action.step);
+  const auto numbers = [](std::byte* bytes) { return reinterpret_cast<real*>(bytes); };
   const real* gradient = memory.gradient(action.source);
-  real* next = memory.parameters(j, action.version);
+  std::byte* const next = memory.parameters(j, action.version);
+  real* const next_full = memory.full_parameters(j, action.version);
   std::uint64_t* const digest = parts_.reports.digest(action.step, j);
   const real scale = gradient_scale();
   carousel::update(exec_, {parts_.optimizer, parts_.learning_rate(action.step), action.step},
                    stage.parameter_ranges,
-                   {.theta = current,
+                   {.theta = memory.full_parameters(j, action.step),
                     .gradient_sum = gradient,
                     .scale = scale,
                     .clip = clip_factor(j, gradient),
                     .states = memory.optimizer(j),
-                    .next = next,
+                    .next = next_full,
                     .digest = digest});
-  const std::int64_t buffers = stage.parameter_size;
+  if (stage.keeps_full) store_parameters(exec_, stage.parameter_ranges, next_full, next);
+  const std::int64_t buffers = stage.stored_buffers();
   update_statistics(exec_, {.size = stage.buffer_size,
-                            .running = current + buffers,
-                            .batch_sums = gradient + buffers,
+                            .running = numbers(memory.parameters(j, action.step) + buffers),
+                            .batch_sums = gradient + stage.parameter_size,
                             .scale = scale,
-                            .next = next + buffers,
-                            .parameters = buffers,
+                            .next = numbers(next + buffers),
+                            .parameters = stage.parameter_size,
                             .digest = digest});
-  const std::int64_t rider = stage.rider_offset();
-  copy_rider(exec_, gradient + rider, next + rider);
-  parts_.on_update(action.step, j, next);
-  if (j == 0) parts_.reports.learn(exec_, action.step, next + rider, *first_step_);
+  real* const rider = numbers(next + stage.stored_rider_offset);
+  copy_rider(exec_, gradient + stage.rider_offset(), rider);
+  parts_.on_update(action.step, j, next_full);
+  if (j == 0) parts_.reports.learn(exec_, action.step, rider, *first_step_);
 }
 
 }  // namespace carousel

@@ -27,16 +27,16 @@ std::byte* Executor::payload(const Action& action) const {
     case Payload::total:
       return bytes(memory.gradient(std::max(action.buffer, 0)));
     case Payload::parameters:
-      return bytes(memory.parameters(j, action.version));
+      return memory.parameters(j, action.version);
     case Payload::forward_copy:
     case Payload::backward_copy:
-      return bytes(counts_.owns(j) ? memory.parameters(j, action.version)
-                                   : memory.travelling(action.buffer));
+      return counts_.owns(j) ? memory.parameters(j, action.version)
+                             : memory.travelling(action.buffer);
     case Payload::norms:
       return bytes(memory.norms());
     case Payload::sums:
-      return bytes(sends ? memory.parameters(0, action.version) + stage(0).rider_offset()
-                         : memory.gradient(action.buffer));
+      return sends ? memory.parameters(0, action.version) + stage(0).stored_rider_offset
+                   : bytes(memory.gradient(action.buffer));
     case Payload::metrics:
       // On device 0 the results of the senders lie one after the other behind its own.
       return bytes(memory.evaluation(sends ? 0 : action.buffer));
@@ -89,7 +89,7 @@ void Executor::look_at(const Action& arrived) {
     case Payload::backward_copy:
       if (!first_step_ || arrived.stage != 0) return;
       return reports.learn(exec_, arrived.version - 1,
-                           numbers(payload(arrived)) + stage(0).rider_offset(), *first_step_);
+                           numbers(payload(arrived) + stage(0).stored_rider_offset), *first_step_);
     case Payload::activations:
       if (!first_step_) return;
       return read_ages(exec_, rider_of(payload(arrived), arrived.bytes), arrived.step, *first_step_,

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/kernels.hpp"
 
+#include <cstring>
+
+#include "core/base/bfloat16.hpp"
+#include "core/base/copy.hpp"
 #include "core/base/range.hpp"
 
 namespace carousel {
@@ -15,6 +19,41 @@ void add(const ExecutionSpace& exec, Metrics* destination, const Metrics* source
         destination->non_finite += source->non_finite;
         destination->samples += source->samples;
       });
+}
+
+void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
+                      const real* full, std::byte* stored) {
+  static const std::string label = "carousel::train::store_parameters";
+  for (const ParameterRange& range : ranges) {
+    const std::int64_t size = range.end - range.begin;
+    const real* const from = full + range.begin;
+    if (range.type == DataType::full) {
+      copy<MemorySpace, MemorySpace>(exec, stored + range.stored_begin, from, size * sizeof(real));
+      continue;
+    }
+    auto* const to = reinterpret_cast<Bfloat16*>(stored + range.stored_begin);
+    Kokkos::parallel_for(
+        label, carousel::range(exec, size),
+        KOKKOS_LAMBDA(std::int64_t k) { to[k] = to_bfloat16(static_cast<float>(from[k])); });
+  }
+}
+
+void store_numbers(DataType type, std::span<const real> full, std::byte* stored) {
+  if (type == DataType::full) {
+    std::memcpy(stored, full.data(), full.size_bytes());
+    return;
+  }
+  auto* to = reinterpret_cast<Bfloat16*>(stored);
+  for (const real number : full) *to++ = to_bfloat16(static_cast<float>(number));
+}
+
+void restore_numbers(DataType type, const std::byte* stored, std::span<real> full) {
+  if (type == DataType::full) {
+    std::memcpy(full.data(), stored, full.size_bytes());
+    return;
+  }
+  const auto* from = reinterpret_cast<const Bfloat16*>(stored);
+  for (real& number : full) number = to_float(*from++);
 }
 
 }  // namespace carousel

@@ -5,11 +5,21 @@
 // The small kernels of the executor itself, on borrowed memory. The update is in
 // core/train/optimizer.hpp, the sum of gradients in core/base/add.hpp.
 
+#include <span>
+
 #include "core/engine/layer.hpp"
+#include "core/plan/stage_memory.hpp"
 
 namespace carousel {
 
 /// Adds what one micro-batch reports to the sum of those before it.
 void add(const ExecutionSpace& exec, Metrics* destination, const Metrics* source);
+
+/// Puts parameters in full numbers where kernels read them, in the types that they are stored in.
+void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
+                      const real* full, std::byte* stored);
+/// The same on the host, of one tensor, and back.
+void store_numbers(DataType type, std::span<const real> full, std::byte* stored);
+void restore_numbers(DataType type, const std::byte* stored, std::span<real> full);
 
 }  // namespace carousel

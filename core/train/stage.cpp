@@ -8,6 +8,13 @@
 #include "core/base/copy.hpp"
 
 namespace carousel {
+namespace {
+
+const real* numbers(const std::byte* bytes) {
+  return reinterpret_cast<const real*>(bytes);
+}
+
+}  // namespace
 
 Stage::Stage(const Model& model, std::span<const StageMemory> stages, int index, int samples,
              const BufferCounts& counts, const LayerFactory& factory, const Engine& engine)
@@ -88,18 +95,19 @@ void Stage::run_layer(const ExecutionSpace& exec, int k, const Place& output, bo
   const auto at = [&](const Place& place) { return resolve(place, arguments); };
   const LayerPlaces& places = memory_.places[k];
   const LayerSpec& spec = specs_[k];
-  layers_[k]->forward(exec, {.input = {at(places.inputs[0]), n, spec.input()},
-                             .output = {at(output), n, spec.output},
-                             .parameters = arguments.parameters + memory_.parameter_offset[k],
-                             .labels = arguments.labels,
-                             .metrics = arguments.metrics,
-                             .chosen = arguments.chosen,
-                             .second = {at(places.inputs[1]), n, spec.inputs.back().shape},
-                             .saved = reinterpret_cast<std::byte*>(at(places.saved)),
-                             .buffers = arguments.parameters + memory_.buffer_offset[k],
-                             .training = arguments.training,
-                             .again = again,
-                             .draw = arguments.draw});
+  layers_[k]->forward(exec,
+                      {.input = {at(places.inputs[0]), n, spec.input()},
+                       .output = {at(output), n, spec.output},
+                       .parameters = numbers(arguments.parameters + memory_.stored_offset[k]),
+                       .labels = arguments.labels,
+                       .metrics = arguments.metrics,
+                       .chosen = arguments.chosen,
+                       .second = {at(places.inputs[1]), n, spec.inputs.back().shape},
+                       .saved = reinterpret_cast<std::byte*>(at(places.saved)),
+                       .buffers = numbers(arguments.parameters + memory_.stored_buffer_offset[k]),
+                       .training = arguments.training,
+                       .again = again,
+                       .draw = arguments.draw});
 }
 
 void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments) {
@@ -126,7 +134,7 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
                             .output = {at(places.output), n, spec.output},
                             .d_output = {at(places.d_output), n, spec.output},
                             .d_input = {at(places.d_inputs[0]), n, spec.input()},
-                            .parameters = arguments.parameters + memory_.parameter_offset[k],
+                            .parameters = numbers(arguments.parameters + memory_.stored_offset[k]),
                             .d_parameters = arguments.d_parameters + memory_.parameter_offset[k],
                             .labels = arguments.labels,
                             .d_second = {at(places.d_inputs[1]), n, spec.inputs.back().shape},

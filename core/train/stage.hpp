@@ -23,13 +23,13 @@ struct StageArguments {
   const std::byte* landing = nullptr;  // what came from the stage before, on another device
   std::span<std::byte*> frames;  // [S] saved activations of the micro-batch, of the device's stages
   std::byte* scratch = nullptr;
-  const real* parameters = nullptr;  // flat
-  real* d_parameters = nullptr;      // flat, backward only
-  std::byte* d_output = nullptr;     // boundary gradients, backward only; none of the last stage
-  std::byte* d_input = nullptr;      // boundary gradients, backward only; none of the first stage
-  const int* labels = nullptr;       // last stage only
-  Metrics* metrics = nullptr;        // last stage, forward only
-  int* chosen = nullptr;             // [n], likewise, if wanted
+  const std::byte* parameters = nullptr;  // flat, as they are stored
+  real* d_parameters = nullptr;           // flat, backward only
+  std::byte* d_output = nullptr;  // boundary gradients, backward only; none of the last stage
+  std::byte* d_input = nullptr;   // boundary gradients, backward only; none of the first stage
+  const int* labels = nullptr;    // last stage only
+  Metrics* metrics = nullptr;     // last stage, forward only
+  int* chosen = nullptr;          // [n], likewise, if wanted
   bool training = true;
   Draw draw = {};
 };

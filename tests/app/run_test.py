@@ -122,6 +122,23 @@ class Training(Run):
                     numpy.testing.assert_array_equal(one[key], value, f"{name} {key}")
                 self.assertIn("All checks passed", self.carousel("verify", name).stdout)
 
+    def test_bf16_has_the_same_bits_everywhere(self):
+        words = [*STEADY, "train.epochs=2", "engine.precision=bf16", "profile.steps=::1"]
+        self.train("one", *words)
+        for name, more, keywords in (("ring", RING, {"ranks": 4}),
+                                     ("model", ("parallel.placement=model",), {}),
+                                     ("sharded", ("parallel.placement=sharded",), {})):
+            self.train(name, *words, *more, **keywords)
+            self.carousel("diff", "one", name)
+            self.assertIn("All checks passed", self.carousel("verify", name).stdout)
+        # Whoever updates keeps full numbers; what was used before is what bf16 has of them.
+        weights = "3.weight"
+        old, new = (self.parameters("one", group)[weights] for group in ("previous", "parameters"))
+        self.assertTrue(numpy.all(old.view(numpy.uint32) & 0xffff == 0))
+        self.assertFalse(numpy.all(new.view(numpy.uint32) & 0xffff == 0))
+        plan = self.carousel("plan", DECK, *words, "parallel.placement=sharded").stdout
+        self.assertRegex(plan, r"precision +bf16: sends 69\.\d% and holds \d+\.\d% of the bytes")
+
     # Sums do not depend on who computes them, nor on what backward makes again.
     def test_threads_and_recomputation_change_no_bits(self):
         words = [*self.random_images((3, 17, 14)), "model.name=resnet", "model.depth=8",

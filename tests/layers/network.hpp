@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/copy.hpp"
+#include "core/train/kernels.hpp"
 #include "core/train/stage.hpp"
 #include "layers/factory.hpp"
 #include "tests/layers/device.hpp"
@@ -27,6 +29,7 @@ class Network {
         frame_("carousel::test::frame", memory_.frame_bytes),
         scratch_("carousel::test::scratch", memory_.scratch_bytes),
         theta_("carousel::test::theta", memory_.message_size),
+        stored_("carousel::test::stored", memory_.keeps_full ? memory_.stored_bytes : 0),
         gradient_("carousel::test::gradient", memory_.message_size),
         metrics_("carousel::test::metrics", 1),
         frames_{frame_.data()},
@@ -34,10 +37,13 @@ class Network {
                    .images = images_.data(),
                    .frames = frames_,
                    .scratch = scratch_.data(),
-                   .parameters = theta_.data(),
+                   .parameters = memory_.keeps_full
+                                     ? stored_.data()
+                                     : reinterpret_cast<const std::byte*>(theta_.data()),
                    .d_parameters = gradient_.data(),
                    .labels = labels_.data(),
                    .metrics = metrics_.data()},
+        output_type_(model.layers.back().output_format.type),
         output_size_(n * model.layers.back().output.size()) {}
 
   [[nodiscard]] const StageMemory& memory() const { return memory_; }
@@ -55,12 +61,14 @@ class Network {
   [[nodiscard]] Numbers output() const {
     const Place& place = memory_.places.back().output;
     const auto& region = place.region == Region::frame ? frame_ : scratch_;
-    const auto* data = reinterpret_cast<const real*>(region.data() + place.offset);
-    Numbers host(static_cast<std::size_t>(output_size_));
+    const auto bytes = static_cast<std::size_t>(output_size_ * size_of(output_type_));
+    std::vector<std::byte> stored(bytes);
     Kokkos::deep_copy(
-        HostView<real>(host.data(), host.size()),
-        Kokkos::View<const real*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-            data, host.size()));
+        HostView<std::byte>(stored.data(), bytes),
+        Kokkos::View<const std::byte*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+            region.data() + place.offset, bytes));
+    Numbers host(static_cast<std::size_t>(output_size_));
+    restore_numbers(output_type_, stored.data(), host);
     return host;
   }
 
@@ -70,6 +78,12 @@ class Network {
   }
   void forward(const ExecutionSpace& exec, bool training = true) {
     arguments_.training = training;
+    if (memory_.keeps_full) {
+      store_parameters(exec, memory_.parameter_ranges, theta_.data(), stored_.data());
+      copy<MemorySpace, MemorySpace>(exec, stored_.data() + memory_.stored_buffers(),
+                                     theta_.data() + memory_.parameter_size,
+                                     static_cast<std::size_t>(memory_.buffer_size) * sizeof(real));
+    }
     stage_.forward(exec, arguments_);
   }
   void backward(const ExecutionSpace& exec) { stage_.backward(exec, arguments_); }
@@ -87,10 +101,13 @@ class Network {
   Device<real> images_;
   Device<int> labels_;
   Device<std::byte> frame_, scratch_;
-  Device<real> theta_, gradient_;
+  Device<real> theta_;
+  Device<std::byte> stored_;  // theta as kernels read it, if that is something else
+  Device<real> gradient_;
   Device<Metrics> metrics_;
   std::vector<std::byte*> frames_;
   StageArguments arguments_;
+  DataType output_type_;
   std::int64_t output_size_;
 };
 

@@ -107,6 +107,55 @@ TEST_P(NetworkOfPyTorch, ComputesAndLearnsTheSame) {
   compare("buffers_after_10", &LayerSpec::buffers, training_.buffers());
 }
 
+/// || a - b || / || b ||.
+double distance(const test::Numbers& a, const test::Numbers& b) {
+  double difference = 0;
+  double all = 0;
+  EXPECT_EQ(a.size(), b.size());
+  for (std::size_t k = 0; k < b.size(); ++k) {
+    difference += std::pow(static_cast<double>(a[k]) - static_cast<double>(b[k]), 2);
+    all += std::pow(static_cast<double>(b[k]), 2);
+  }
+  return std::sqrt(difference / all);
+}
+
+/// What is stored in bf16 is rounded 2^16 times as coarsely as a float, but less often: how far
+/// that brings a network from full numbers, which are compared with float64 above, is at most so
+/// many times as far as PyTorch's floats are from float64.
+class NetworkInBf16 : public testing::TestWithParam<const char*> {};
+
+TEST_P(NetworkInBf16, IsNearFullNumbers) {
+  constexpr double coarser = 65536;
+  const nlohmann::json fixture = reference::fixture("models", "networks.json").at(GetParam());
+  for (const int block : {1, vector_block}) {
+    KernelChoice choice{.block = block, .winograd = block > 1};
+    test::NetworkTraining full(fixture, choice);
+    choice.type = DataType::bfloat16;
+    test::NetworkTraining half(fixture, choice);
+    const double logits = distance(half.first_logits(), full.first_logits());
+    full.step(0);
+    half.step(0);
+    const double gradient = distance(half.gradient(), full.gradient());
+    fmt::print(
+        "{}, blocks of {}: bf16 is off by {:.4f} of logits, {:.4f} of gradients, {:.5f} of "
+        "the loss\n",
+        GetParam(), block, logits, gradient, half.loss() / full.loss() - 1);
+    EXPECT_GT(logits, 1e-4) << "nothing was rounded";
+    EXPECT_LT(logits, coarser * fixture.at("logits").at("").at("distance").get<double>());
+    double of_floats = 0;
+    for (const nlohmann::json& tensor : fixture.at("gradients"))
+      of_floats = std::max(of_floats, tensor.at("distance").get<double>());
+    EXPECT_LT(gradient, coarser * of_floats);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Models, NetworkInBf16,
+                         testing::Values("resnet20", "resnet18-cifar", "resnet50-shifted", "vit"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
 // In single precision, networks whose rectifiers may be at their kinks are compared where batch
 // norm moves what these are given away from zero: the deepest, and by Winograd all.
 std::vector<Case> cases() {

@@ -281,8 +281,9 @@ TEST(Comparison, IsPrintedWithin80Columns) {
     for (const ParallelConfig& config :
          alternatives(parallel(RuleKind::cdp_v2, Placement::single, n, 2)))
       estimates.push_back(estimate_of(config));
-    const std::string text = compare(estimates, 123456789012, 123456789012) +
-                             tabulate("value", std::vector<LabelledEstimate>{{"12", estimates[0]}});
+    const std::string text =
+        compare(estimates, {123456789012, 123456789012, 123456789012, estimates}) +
+        tabulate("value", std::vector<LabelledEstimate>{{"12", estimates[0]}});
     EXPECT_EQ(text.find("needs N = R S") != std::string::npos, n == 3);
     for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
       EXPECT_LE(text.find('\n', at) - at, 80U) << text.substr(at, 100);

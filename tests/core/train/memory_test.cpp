@@ -92,7 +92,7 @@ TEST_P(Memory, HoldsInShardedWhatItOwnsAndThreeStages) {
     (void)run.trainer().run();
     std::int64_t largest = 0;
     for (int j = 0; j < parallel.stages; ++j)
-      largest = std::max(largest, align_up(run.schedule().message_bytes(j)));
+      largest = std::max(largest, align_up(run.schedule().parameter_bytes(j)));
     for (int d = 0; d < run.schedule().devices(); ++d) {
       SCOPED_TRACE(fmt::format("device {}", d));
       const CategoryBytes peak = run.trainer().measured(d).peak_bytes;
@@ -103,9 +103,11 @@ TEST_P(Memory, HoldsInShardedWhatItOwnsAndThreeStages) {
         // Of the R devices of slot S-1-j each owns stage j.
         const Rule& rule = run.schedule().rule();
         if (rule.slot(d) != parallel.stages - 1 - j) continue;
-        owned += align_up(run.schedule().message_bytes(j));
-        state += align_up(run.memory().optimizer_states * run.memory().stages[j].parameter_size *
-                          std::int64_t{sizeof(real)});
+        owned += align_up(run.schedule().parameter_bytes(j));
+        const std::int64_t full =
+            run.memory().stages[j].parameter_size * std::int64_t{sizeof(real)};
+        state += align_up(run.memory().optimizer_states * full);
+        if (run.memory().stages[j].keeps_full) state += align_up(full);
       }
       EXPECT_EQ(of(Category::previous_parameters), owned);
       EXPECT_EQ(of(Category::optimizer), state);
@@ -155,7 +157,10 @@ std::vector<bool> planned_words(const SmallRun& run, int device) {
           const auto first = (frame + place.offset) / std::int64_t{sizeof(real)};
           std::fill_n(words.begin() + first, size, true);
         };
-        mark(stage.places[k].output, run.deck().train.micro_batch_size * layer.output.size());
+        constexpr std::int64_t word = sizeof(real);
+        const std::int64_t bytes = run.deck().train.micro_batch_size * layer.output.size() *
+                                   size_of(layer.output_format.type);
+        mark(stage.places[k].output, (bytes + word - 1) / word);
         if (!layer.saved.empty())
           mark(stage.places[k].saved,
                layer.saved.front().bytes.of(run.deck().train.micro_batch_size) /

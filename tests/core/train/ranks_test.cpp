@@ -199,9 +199,12 @@ TEST_F(Ranks, KeepsOptimizerStateOncePerStage) {
     for (int j = 0; j < deck.parallel.stages; ++j) {
       const bool owns = run.schedule().owner(j) == session().rank();
       EXPECT_EQ(memory.optimizer(j) != nullptr, owns) << "stage " << j;
-      if (owns)
-        here += align_up(run.memory().optimizer_states * run.memory().stages[j].parameter_size *
-                         std::int64_t{sizeof(real)});
+      const StageMemory& stage = run.memory().stages[j];
+      EXPECT_EQ(memory.keeps_full(j), owns && stage.keeps_full) << "stage " << j;
+      if (!owns) continue;
+      const std::int64_t full = stage.parameter_size * std::int64_t{sizeof(real)};
+      here += align_up(run.memory().optimizer_states * full);
+      if (stage.keeps_full) here += align_up(full);
     }
     EXPECT_EQ(memory.in_use()[optimizer], here);
     EXPECT_EQ(static_cast<std::int64_t>(memory.arena(Category::optimizer).size()), here);

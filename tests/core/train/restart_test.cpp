@@ -12,33 +12,6 @@
 namespace carousel::test {
 namespace {
 
-/// All tensors of a snapshot: part, name, and for the optimizer which of its states.
-std::map<std::string, const HostTensor*> by_name(const Snapshot& all) {
-  std::map<std::string, const HostTensor*> result;
-  const auto add = [&](StatePart part, const std::vector<HostTensor>& tensors) {
-    std::map<std::string, int> met;
-    for (const HostTensor& tensor : tensors)
-      result[fmt::format("{} {} {}", static_cast<int>(part), met[tensor.name]++, tensor.name)] =
-          &tensor;
-  };
-  add(StatePart::parameters, all.parameters);
-  add(StatePart::previous, all.previous);
-  add(StatePart::optimizer, all.optimizer);
-  add(StatePart::buffers, all.buffers);
-  return result;
-}
-
-StateSource source_of(const Snapshot& all) {
-  return [&all, tensors = by_name(all)](StatePart part, int state, const ParameterSpec& spec,
-                                        std::span<real> values) {
-    const std::string name = fmt::format("{} {} {}", static_cast<int>(part), state, spec.name);
-    const auto found = tensors.find(name);
-    ASSERT_NE(found, tensors.end()) << name;
-    ASSERT_EQ(values.size(), found->second->values.size());
-    std::ranges::copy(found->second->values, values.begin());
-  };
-}
-
 class Restart : public ::testing::TestWithParam<int> {
  protected:
   static std::vector<SmallDeck> decks() {
