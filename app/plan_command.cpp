@@ -212,13 +212,17 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of, bool laye
     full.engine.precision = DataType::full;
     const Estimate in_fp32 = estimate_of(full, prepare_run(full, run.basis));
     const auto part = [](std::int64_t bytes, std::int64_t of) {
-      return of == 0 ? 100.0 : 100 * static_cast<double>(bytes) / static_cast<double>(of);
+      return fmt::format("{:.1f}%", 100 * static_cast<double>(bytes) / static_cast<double>(of));
     };
     const auto total = [](const Estimate& e) {
       return std::accumulate(e.all.begin(), e.all.end(), std::int64_t{0});
     };
-    fmt::print("precision           bf16: sends {:.1f}% and holds {:.1f}% of the bytes of fp32\n",
-               part(costs.sent.bytes, in_fp32.sent.bytes), part(total(costs), total(in_fp32)));
+    const std::string sends =
+        in_fp32.sent.bytes == 0
+            ? std::string()
+            : fmt::format("sends {} and ", part(costs.sent.bytes, in_fp32.sent.bytes));
+    fmt::print("precision           bf16: {}holds {} of the bytes of fp32\n", sends,
+               part(total(costs), total(in_fp32)));
   }
   if (!costs.seconds) return;
   fmt::print("simulated           {:.4g} s per step, of which {:.4g} s is communication\n",
