@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "core/base/align.hpp"
-#include "core/base/bfloat16.hpp"
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
-#include "core/base/range.hpp"
 
 namespace carousel {
 namespace {
@@ -16,20 +14,6 @@ namespace {
 /// All numbers of n samples, those that fill up blocks included.
 std::int64_t numbers(const SampleShape& shape, const TensorFormat& format, int n) {
   return tensor_bytes(shape, format, n) / size_of(format.type);
-}
-
-void expand(const ExecutionSpace& exec, const Bfloat16* from, real* to, std::int64_t size) {
-  static const std::string label = "carousel::layers::expand";
-  Kokkos::parallel_for(
-      label, range(exec, size),
-      KOKKOS_LAMBDA(std::int64_t k) { to[k] = static_cast<real>(to_float(from[k])); });
-}
-
-void shorten(const ExecutionSpace& exec, const real* from, Bfloat16* to, std::int64_t size) {
-  static const std::string label = "carousel::layers::shorten";
-  Kokkos::parallel_for(
-      label, range(exec, size),
-      KOKKOS_LAMBDA(std::int64_t k) { to[k] = to_bfloat16(static_cast<float>(from[k])); });
 }
 
 /// Hands out the workspace of one call.

@@ -3,11 +3,16 @@
 #pragma once
 
 // Copies and waits on an execution space that cost no more than they must: on the host Kokkos 4
-// builds texts for either and copies with kernels of its own names. Computes nothing.
+// builds texts for either and copies with kernels of its own names. Computes nothing: it moves
+// numbers, also from one storage type to another.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <string>
 
+#include "core/base/bfloat16.hpp"
+#include "core/base/range.hpp"
 #include "core/base/view.hpp"
 
 namespace carousel {
@@ -28,6 +33,22 @@ void copy(const ExecutionSpace& exec, void* to, const void* from, std::size_t by
   else
     Kokkos::deep_copy(exec, To(static_cast<std::byte*>(to), bytes),
                       From(static_cast<const std::byte*>(from), bytes));
+}
+
+/// Enqueues to = from in device memory, exactly.
+inline void expand(const ExecutionSpace& exec, const Bfloat16* from, real* to, std::int64_t size) {
+  static const std::string label = "carousel::base::expand";
+  Kokkos::parallel_for(
+      label, range(exec, size),
+      KOKKOS_LAMBDA(std::int64_t k) { to[k] = static_cast<real>(to_float(from[k])); });
+}
+
+/// Enqueues to = from in device memory, rounded.
+inline void shorten(const ExecutionSpace& exec, const real* from, Bfloat16* to, std::int64_t size) {
+  static const std::string label = "carousel::base::shorten";
+  Kokkos::parallel_for(
+      label, range(exec, size),
+      KOKKOS_LAMBDA(std::int64_t k) { to[k] = to_bfloat16(static_cast<float>(from[k])); });
 }
 
 }  // namespace carousel

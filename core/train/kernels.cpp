@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "core/base/bfloat16.hpp"
 #include "core/base/copy.hpp"
 #include "core/base/range.hpp"
 
@@ -23,18 +22,14 @@ void add(const ExecutionSpace& exec, Metrics* destination, const Metrics* source
 
 void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
                       const real* full, std::byte* stored) {
-  static const std::string label = "carousel::train::store_parameters";
   for (const ParameterRange& range : ranges) {
     const std::int64_t size = range.end - range.begin;
     const real* const from = full + range.begin;
-    if (range.type == DataType::full) {
-      copy<MemorySpace, MemorySpace>(exec, stored + range.stored_begin, from, size * sizeof(real));
-      continue;
-    }
-    auto* const to = reinterpret_cast<Bfloat16*>(stored + range.stored_begin);
-    Kokkos::parallel_for(
-        label, carousel::range(exec, size),
-        KOKKOS_LAMBDA(std::int64_t k) { to[k] = to_bfloat16(static_cast<float>(from[k])); });
+    std::byte* const to = stored + range.stored_begin;
+    if (range.type == DataType::full)
+      copy<MemorySpace, MemorySpace>(exec, to, from, size * sizeof(real));
+    else
+      shorten(exec, from, reinterpret_cast<Bfloat16*>(to), size);
   }
 }
 
