@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <filesystem>
-#include <numeric>
 #include <span>
 
 #include "app/commands.hpp"
@@ -14,6 +13,7 @@
 #include "app/schema.hpp"
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
+#include "core/base/text.hpp"
 #include "core/data/dataset.hpp"
 #include "core/draw/comparison.hpp"
 #include "core/draw/picture.hpp"
@@ -211,18 +211,12 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of, bool laye
     RunConfig full = config;
     full.engine.precision = DataType::full;
     const Estimate in_fp32 = estimate_of(full, prepare_run(full, run.basis));
-    const auto part = [](std::int64_t bytes, std::int64_t of) {
-      return fmt::format("{:.1f}%", 100 * static_cast<double>(bytes) / static_cast<double>(of));
-    };
-    const auto total = [](const Estimate& e) {
-      return std::accumulate(e.all.begin(), e.all.end(), std::int64_t{0});
-    };
     const std::string sends =
         in_fp32.sent.bytes == 0
             ? std::string()
-            : fmt::format("sends {} and ", part(costs.sent.bytes, in_fp32.sent.bytes));
+            : fmt::format("sends {} and ", human_part(costs.sent.bytes, in_fp32.sent.bytes));
     fmt::print("precision           bf16: {}holds {} of the bytes of fp32\n", sends,
-               part(total(costs), total(in_fp32)));
+               human_part(costs.total(), in_fp32.total()));
   }
   if (!costs.seconds) return;
   fmt::print("simulated           {:.4g} s per step, of which {:.4g} s is communication\n",

@@ -30,6 +30,11 @@ namespace carousel {
   return fmt::format("{},{:03}", human_count(count / 1000), count % 1000);
 }
 
+/// "69.6%".
+[[nodiscard]] inline std::string human_part(std::int64_t part, std::int64_t whole) {
+  return fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
 /// A NaN has a sign bit, too, which would print as "-nan" and means nothing.
 [[nodiscard]] inline double unsigned_nan(double value) {
   return std::isnan(value) ? std::abs(value) : value;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <numeric>
 
 #include "core/base/text.hpp"
 
@@ -45,9 +44,7 @@ std::string part_of(const Estimate& e, std::span<const Estimate> estimates,
                     const ComparisonBasis& basis,
                     const std::function<std::int64_t(const Estimate&)>& bytes) {
   const Estimate& full = basis.in_fp32[static_cast<std::size_t>(&e - estimates.data())];
-  if (bytes(full) == 0) return "-";
-  return fmt::format("{:.1f}%",
-                     100 * static_cast<double>(bytes(e)) / static_cast<double>(bytes(full)));
+  return bytes(full) == 0 ? "-" : human_part(bytes(e), bytes(full));
 }
 
 std::vector<Quantity> quantities(std::span<const Estimate> estimates,
@@ -114,9 +111,7 @@ std::vector<Quantity> quantities(std::span<const Estimate> estimates,
                                     [](const Estimate& one) { return one.sent.bytes; });
                    }});
     all.push_back({"memory of all devices in bf16, of that in fp32", [&](const Estimate& e) {
-                     return part_of(e, estimates, basis, [](const Estimate& one) {
-                       return std::accumulate(one.all.begin(), one.all.end(), std::int64_t{0});
-                     });
+                     return part_of(e, estimates, basis, &Estimate::total);
                    }});
   }
   if (!seconds) return all;

@@ -6,6 +6,7 @@
 // for a known machine, seconds. It reads schedule, memory plan and simulation and decides nothing.
 
 #include <cstdint>
+#include <numeric>
 #include <optional>
 
 #include "core/base/category.hpp"
@@ -27,6 +28,11 @@ struct Estimate {
   int longest = 0;             // messages one after the other between two computing time steps
   double unevenness = 0;       // bytes on their way in a time step, largest over mean
   std::optional<Exposure> seconds = {};  // per training step
+
+  /// Bytes on all devices.
+  [[nodiscard]] std::int64_t total() const {
+    return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+  }
 };
 
 /// Most bytes of activations in use at once on all devices, at the pace of the rule.
