@@ -3,7 +3,7 @@
 #pragma once
 
 // Messages between devices of a plan that live in one process and take turns: any placement runs on
-// a laptop and under a debugger without a launcher. One thread calls everything here.
+// a laptop and under a debugger without a launcher. One call at a time, from any thread.
 
 #include <memory>
 #include <vector>

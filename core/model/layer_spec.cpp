@@ -79,12 +79,6 @@ std::int64_t ParameterSpec::stored_bytes() const {
   return (size() * carousel::size_of(type) + unit - 1) / unit * unit;
 }
 
-std::int64_t LayerSpec::stored_bytes() const {
-  std::int64_t bytes = 0;
-  for (const ParameterSpec& parameter : parameters) bytes += parameter.stored_bytes();
-  return bytes;
-}
-
 bool LayerSpec::is_converted() const {
   const auto tensor = [](const LayerInput& input) { return input.format.type != DataType::full; };
   const auto parameter = [](const ParameterSpec& spec) { return spec.type != DataType::full; };

@@ -180,8 +180,6 @@ struct LayerSpec {
   [[nodiscard]] std::int64_t saved_bytes(int n) const;
   /// Bytes of the largest `workspace` for micro-batches of n samples, behind what is converted.
   [[nodiscard]] std::int64_t workspace_bytes(int n) const;
-  /// Bytes of the parameters as kernels read them, one after the other.
-  [[nodiscard]] std::int64_t stored_bytes() const;
   /// Whether something that kernels read or write is not of full numbers.
   [[nodiscard]] bool is_converted() const;
   /// Where kernels compute with full numbers only: bytes of all of them for n samples.

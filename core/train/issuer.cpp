@@ -72,7 +72,7 @@ bool Issuer::is_done() {
 
 void Issuer::issue() {
   while (fetch()) {
-    // A wait takes two tasks, and so may a start.
+    // A wait takes two tasks, and so does a start.
     if (parts_.compute.full() || parts_.communication.full()) return;
     const bool of_step = training_ && action_->kind != ActionKind::exchange;
     if (of_step && action_->step > begun_) {

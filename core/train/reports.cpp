@@ -40,7 +40,7 @@ std::int64_t Reports::known_step() const {
 
 StepSums Reports::sums(std::int64_t step) const {
   const real* numbers = shared_().sums[row(step)];
-  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+  return {numbers[0], numbers[1]};
 }
 
 }  // namespace carousel

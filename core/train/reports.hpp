@@ -17,8 +17,6 @@ namespace carousel {
 struct StepSums {
   double loss = 0;
   double correct = 0;
-  double non_finite = 0;
-  double pause = 0;  // not 0: somebody wants one
 };
 
 /// What device and host share.
