@@ -36,6 +36,10 @@ Prefetcher::Prefetcher(const PrefetcherSpec& spec)
       sampler_(spec.seed, spec.dataset.train().samples()),
       input_(spec.images ? input_spec(spec.dataset, spec.augment) : InputSpec()),
       largest_batch_(spec.largest_batch),
+      images_(spec.memory),
+      parts_(spec.memory),
+      labels_(spec.memory),
+      samples_(spec.memory),
       ring_(static_cast<std::size_t>(spec.buffers)) {
   CAROUSEL_CHECK(spec.largest_batch >= 1 && spec.buffers >= 1 && spec.workers >= 1,
                  "{} buffers of {} for {} threads", spec.buffers, spec.largest_batch, spec.workers);
@@ -90,36 +94,34 @@ void Prefetcher::stop() {
   std::unique_lock lock(mutex_);
   requests_ = {};
   ready_.wait(lock, [this] { return busy_ == 0; });
-  next_ = filled_ = released_ = 0;
+  next_ = filled_ = released_ = acquired_ = 0;
   given_ = -1;
-  acquired_ = false;
   failure_ = {};
 }
 
 const Batch& Prefetcher::acquire(std::int64_t step, int micro_batch) {
   std::unique_lock lock(mutex_);
-  CAROUSEL_CHECK(!acquired_, "a batch is acquired while another is");
-  CAROUSEL_CHECK(released_ < requests_.size(), "batch ({}, {}) was never requested", step,
+  CAROUSEL_CHECK(acquired_ - released_ < ring_.size(), "all {} batches are acquired", ring_.size());
+  CAROUSEL_CHECK(acquired_ < requests_.size(), "batch ({}, {}) was never requested", step,
                  micro_batch);
   ready_.wait(lock, [this] {
     // Until all samples before are read, one of them may fail, too.
-    const bool failed = failure_.error != nullptr && failure_.batch == released_ && busy_ == 0;
-    return released_ < filled_ || failed;
+    const bool failed = failure_.error != nullptr && failure_.batch == acquired_ && busy_ == 0;
+    return acquired_ < filled_ || failed;
   });
-  if (released_ == filled_) std::rethrow_exception(failure_.error);
-  const Batch& batch = ring_[released_ % ring_.size()].batch;
+  if (acquired_ == filled_) std::rethrow_exception(failure_.error);
+  const Batch& batch = ring_[acquired_ % ring_.size()].batch;
   CAROUSEL_CHECK(batch.request.step == step && batch.request.micro_batch == micro_batch,
                  "batch ({}, {}) is acquired, but ({}, {}) was requested", step, micro_batch,
                  batch.request.step, batch.request.micro_batch);
-  acquired_ = true;
+  ++acquired_;
   return batch;
 }
 
 void Prefetcher::release() {
   {
     const std::lock_guard lock(mutex_);
-    CAROUSEL_CHECK(acquired_, "a batch is released that was not acquired");
-    acquired_ = false;
+    CAROUSEL_CHECK(released_ < acquired_, "a batch is released that was not acquired");
     ++released_;
   }
   work_.notify_all();

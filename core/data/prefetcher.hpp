@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory_resource>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -59,6 +60,7 @@ struct PrefetcherSpec {
   int buffers = staged_batches;
   int workers = 1;
   bool images = true;  // otherwise only labels and numbers of samples are read, by one thread
+  std::pmr::memory_resource* memory = std::pmr::get_default_resource();  // of the ring
 };
 
 /// One consumer thread calls the public functions.
@@ -87,7 +89,7 @@ class Prefetcher {
 
   /// Waits for the next batch, which must be the one named. Throws what reading it threw.
   [[nodiscard]] const Batch& acquire(std::int64_t step, int micro_batch);
-  /// Gives the acquired batch back to be filled again.
+  /// Gives the batch that was acquired first back to be filled again.
   void release();
 
  private:
@@ -113,11 +115,11 @@ class Prefetcher {
   Sampler sampler_;
   InputSpec input_;  // nothing without images
   int largest_batch_;
-  std::vector<SampleReader> readers_;  // of each thread
-  std::vector<std::uint8_t> images_;   // [buffers, largest batch, shape of input_.read]
-  std::vector<ShownPart> parts_;       // [buffers, largest batch]
-  std::vector<int> labels_;            // [buffers, largest batch]
-  std::vector<int> samples_;           // [buffers, largest batch]
+  std::vector<SampleReader> readers_;      // of each thread
+  std::pmr::vector<std::uint8_t> images_;  // [buffers, largest batch, shape of input_.read]
+  std::pmr::vector<ShownPart> parts_;      // [buffers, largest batch]
+  std::pmr::vector<int> labels_;           // [buffers, largest batch]
+  std::pmr::vector<int> samples_;          // [buffers, largest batch]
 
   std::mutex mutex_;               // guards everything below, and who owns a ring entry
   std::condition_variable work_;   // something to read, or to end
@@ -128,7 +130,7 @@ class Prefetcher {
   int given_ = -1;            // of its samples; -1: they are not chosen yet
   std::size_t filled_ = 0;    // batches that are whole
   std::size_t released_ = 0;  // of those
-  bool acquired_ = false;     // batch released_ is with the consumer
+  std::size_t acquired_ = 0;  // of those; between released_ and this they are with the consumer
   bool opening_ = false;      // a thread chooses samples, without the lock
   int busy_ = 0;              // threads that work without the lock
   bool ending_ = false;
