@@ -40,7 +40,11 @@ class LocalHub::End final : public Transport {
 
 LocalHub::LocalHub(const ExecutionSpace& exec, std::vector<std::vector<int>> groups, int operations,
                    Clock clock)
-    : exec_(exec), groups_(std::move(groups)), clock_(std::move(clock)), operations_(operations) {
+    : exec_(own_stream(exec)),
+      copies_(exec_, operations + 1),
+      groups_(std::move(groups)),
+      clock_(std::move(clock)),
+      operations_(operations) {
   for (const std::vector<int>& group : groups_)
     met_.reserve(std::max(met_.capacity(), group.size()));
 }
@@ -73,15 +77,21 @@ Request LocalHub::join(int device, const Collective& collective) {
 std::optional<double> LocalHub::test(Request request) {
   Operation& operation = operations_[request];
   CAROUSEL_CHECK(operation.kind != Kind::none, "request {} is not pending", request);
+  if (operation.mark > 0) complete(operation, operation.mark);
   if (operation.completed) operation.kind = Kind::none;
   return operation.completed;
+}
+
+void LocalHub::complete(Operation& operation, std::int64_t mark) {
+  operation.mark = mark;
+  if (!operation.completed && copies_.has_reached(mark)) operation.completed = clock_();
 }
 
 void LocalHub::match(Operation& mine) {
   const Kind other_kind = mine.kind == Kind::send ? Kind::post : Kind::send;
   Operation* oldest = nullptr;
   for (Operation& other : operations_) {
-    if (other.kind == other_kind && !other.completed && other.device == mine.message.peer &&
+    if (other.kind == other_kind && other.mark == 0 && other.device == mine.message.peer &&
         other.message.peer == mine.device && other.message.tag == mine.message.tag &&
         (oldest == nullptr || other.number < oldest->number))
       oldest = &other;
@@ -93,7 +103,9 @@ void LocalHub::match(Operation& mine) {
   const Message& from = mine.kind == Kind::send ? mine.message : oldest->message;
   const Message& to = mine.kind == Kind::send ? oldest->message : mine.message;
   copy<MemorySpace, MemorySpace>(exec_, to.data, from.data, to.bytes);
-  mine.completed = oldest->completed = clock_();
+  const std::int64_t mark = copies_.mark();
+  complete(mine, mark);
+  complete(*oldest, mark);
 }
 
 void LocalHub::meet(int group) {
@@ -102,8 +114,8 @@ void LocalHub::meet(int group) {
   for (const int device : groups_[group]) {
     Operation* oldest = nullptr;
     for (Operation& operation : operations_) {
-      if (operation.kind == Kind::collective && !operation.completed &&
-          operation.device == device && operation.collective.group == group &&
+      if (operation.kind == Kind::collective && operation.mark == 0 && operation.device == device &&
+          operation.collective.group == group &&
           (oldest == nullptr || operation.number < oldest->number))
         oldest = &operation;
     }
@@ -120,13 +132,13 @@ void LocalHub::meet(int group) {
     if (holder->data != what.data)
       copy<MemorySpace, MemorySpace>(exec_, holder->data, what.data, what.count * sizeof(real));
   }
-  const double now = clock_();
-  for (Operation* operation : met_) {
+  for (const Operation* operation : met_) {
     real* data = operation->collective.data;
     if (what.kind != Collective::Kind::reduce && data != holder->data)
       copy<MemorySpace, MemorySpace>(exec_, data, holder->data, what.count * sizeof(real));
-    operation->completed = now;
   }
+  const std::int64_t mark = copies_.mark();
+  for (Operation* operation : met_) complete(*operation, mark);
 }
 
 }  // namespace carousel

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/view.hpp"
+#include "core/engine/launch_timeline.hpp"
 #include "core/engine/transport.hpp"
 
 namespace carousel {
@@ -34,6 +35,7 @@ class LocalHub {
     Message message = {};
     Collective collective = {};
     std::int64_t number = 0;  // order of start
+    std::int64_t mark = 0;    // behind the copies that complete it; 0: none yet
     std::optional<double> completed = {};
   };
 
@@ -41,10 +43,12 @@ class LocalHub {
   Request start(Kind kind, int device, const Message& message);
   Request join(int device, const Collective& collective);
   std::optional<double> test(Request request);
+  void complete(Operation& operation, std::int64_t mark);
   void match(Operation& mine);
   void meet(int group);
 
   ExecutionSpace exec_;
+  LaunchTimeline copies_;
   std::vector<std::vector<int>> groups_;
   Clock clock_;
   std::int64_t started_ = 0;

@@ -12,16 +12,33 @@
 #include <new>
 #include <type_traits>
 
+#include "core/base/view.hpp"
 #include "core/engine/transport.hpp"
 
 namespace carousel {
 
-/// How far something has come: a number that only grows, for others to look at.
+/// How far something has come: a number that only grows, for others to look at. Whoever sees that a
+/// value is reached sees, too, what was done before.
 class Timeline {
  public:
-  /// What was done before, whoever sees the value sees, too.
+  Timeline() = default;
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+  virtual ~Timeline() = default;
+
+  [[nodiscard]] virtual bool has_reached(std::int64_t value) const = 0;
+  /// Whether what leads to a value is launched, so that nobody has to do anything more for it.
+  [[nodiscard]] virtual bool is_launched(std::int64_t value) const { return has_reached(value); }
+  /// Whatever is launched on `exec` from now on begins when the value is reached, which is
+  /// launched.
+  virtual void hold(const ExecutionSpace& /*exec*/, std::int64_t /*value*/) const {}
+};
+
+/// A timeline that a thread moves on.
+class HostTimeline final : public Timeline {
+ public:
   void reach(std::int64_t value) { now_.store(value, std::memory_order_release); }
-  [[nodiscard]] bool has_reached(std::int64_t value) const {
+  [[nodiscard]] bool has_reached(std::int64_t value) const override {
     return now_.load(std::memory_order_acquire) >= value;
   }
 
@@ -35,6 +52,12 @@ struct Event {
   std::int64_t value = 0;
 
   [[nodiscard]] bool reached() const { return timeline == nullptr || timeline->has_reached(value); }
+  [[nodiscard]] bool launched() const {
+    return timeline == nullptr || timeline->is_launched(value);
+  }
+  void hold(const ExecutionSpace& exec) const {
+    if (timeline != nullptr) timeline->hold(exec, value);
+  }
 };
 
 /// A call with what it captured, which a queue keeps without taking memory for it.
@@ -101,8 +124,8 @@ class CommunicationQueue {
   virtual void exchange(std::int64_t round) = 0;
   /// Reached when the operation is complete.
   [[nodiscard]] virtual Event done(Request request) const = 0;
-  /// Then, until release().
-  [[nodiscard]] virtual OperationTimes times(Request request) const = 0;
+  /// Then, until release(); in memory that host and device share.
+  [[nodiscard]] virtual const OperationTimes* times(Request request) const = 0;
   /// The request names another operation soon, which begins only behind whatever waits for this
   /// one.
   virtual void release(Request request) = 0;

@@ -8,6 +8,7 @@
 #include "core/base/copy.hpp"
 #include "core/train/initialise.hpp"
 #include "core/train/kernels.hpp"
+#include "core/train/pinned_memory.hpp"
 #include "core/train/rider.hpp"
 #include "core/train/shown_images.hpp"
 #include "core/train/trainer.hpp"
@@ -23,6 +24,20 @@ std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& coun
     stages.emplace_back(spec.model, spec.memory.stages, j, spec.train.micro_batch_size, counts,
                         spec.layers, engine);
   return stages;
+}
+
+std::unique_ptr<CommunicationQueue> make_communication(const TrainerSpec& spec, int device,
+                                                       const ExecutionSpace& exec,
+                                                       HostCommunication& communication) {
+  if (spec.communication) return spec.communication(device);
+  return communication.queue(
+      {.device = device,
+       .transport = spec.transport(device),
+       .requests = spec.schedule.buffers(device).requests,
+       .clock = spec.seconds,
+       .staging_bytes =
+           spec.memory.devices[device].bytes[static_cast<std::size_t>(Category::communication)],
+       .exec = own_stream(exec)});
 }
 
 /// Tasks that a device is ahead by, at most; fewer than two steps of a large plan.
@@ -102,48 +117,43 @@ StateSource first_values(std::uint64_t seed) {
 
 Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
                HostCommunication& communication, Hooks hooks)
-    : index_(index),
+    : exec_(own_stream(exec)),
+      index_(index),
       first_stage_(spec.schedule.buffers(index).first_stage),
       owned_(spec.schedule.buffers(index).owned),
       copies_(spec.schedule.buffers(index).parameter_copies),
       states_(spec.memory.optimizer_states),
-      memory_(exec, spec.memory, index, spec.schedule.buffers(index)),
-      stages_(make_stages(spec, spec.schedule.buffers(index), {exec, memory_.workspace(0)})),
-      communication_(communication.queue(
-          {.device = index,
-           .transport = spec.transport(index),
-           .requests = spec.schedule.buffers(index).requests,
-           .clock = spec.seconds,
-           .staging_bytes =
-               spec.memory.devices[index].bytes[static_cast<std::size_t>(Category::communication)],
-           .exec = exec})),
+      memory_(exec_, spec.memory, index, spec.schedule.buffers(index)),
+      stages_(make_stages(spec, spec.schedule.buffers(index), {exec_, memory_.workspace(0)})),
+      communication_(make_communication(spec, index, exec_, communication)),
       prefetcher_({.dataset = spec.dataset,
                    .augment = spec.augment,
                    .seed = spec.seed,
                    .largest_batch = spec.train.micro_batch_size,
                    .workers = spec.workers,
-                   .images = spec.schedule.buffers(index).first_stage == 0}),
+                   .images = spec.schedule.buffers(index).first_stage == 0,
+                   .memory = pinned_memory()}),
       chosen_("carousel::train::chosen", spec.keeps_chosen ? spec.dataset.test().samples() : 0),
-      recorder_(Slices(spec.profile.steps), hooks.total_steps),
-      reports_(exec, spec.schedule.rule().stages(), spec.beginning.step),
-      compute_(exec, queued_tasks),
-      executor_(exec, {.device = index,
-                       .schedule = spec.schedule,
-                       .memory = memory_,
-                       .stages = stages_,
-                       .communication = *communication_,
-                       .prefetcher = prefetcher_,
-                       .reports = reports_,
-                       .recorder = recorder_,
-                       .activity = activity_,
-                       .optimizer = spec.train.optimizer,
-                       .learning_rate = std::move(hooks.learning_rate),
-                       .on_update = std::move(hooks.on_update),
-                       .wants_pause = spec.wants_pause,
-                       .seconds = spec.seconds,
-                       .chosen = spec.keeps_chosen ? chosen_.data() : nullptr,
-                       .micro_batch_size = spec.train.micro_batch_size,
-                       .seed = spec.seed}),
+      recorder_(Slices(spec.profile.steps), hooks.total_steps, pinned_memory()),
+      reports_(exec_, spec.schedule.rule().stages(), spec.beginning.step),
+      compute_(exec_, queued_tasks),
+      executor_(exec_, {.device = index,
+                        .schedule = spec.schedule,
+                        .memory = memory_,
+                        .stages = stages_,
+                        .communication = *communication_,
+                        .prefetcher = prefetcher_,
+                        .reports = reports_,
+                        .recorder = recorder_,
+                        .activity = activity_,
+                        .optimizer = spec.train.optimizer,
+                        .learning_rate = std::move(hooks.learning_rate),
+                        .on_update = std::move(hooks.on_update),
+                        .wants_pause = spec.wants_pause,
+                        .seconds = spec.seconds,
+                        .chosen = spec.keeps_chosen ? chosen_.data() : nullptr,
+                        .micro_batch_size = spec.train.micro_batch_size,
+                        .seed = spec.seed}),
       issuer_({.device = index,
                .schedule = spec.schedule,
                .executor = executor_,
@@ -158,16 +168,15 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
   memory_.add_external(Category::communication, communication_->staging_bytes());
   if (memory_.levels() != nullptr)
     copy_to_device(
-        exec, memory_.levels(),
+        exec_, memory_.levels(),
         normalised_levels(mean_of(spec.dataset, spec.augment), std_of(spec.dataset, spec.augment)));
   activity_.completes(spec.beginning.step);
-  fill(exec, spec.model, spec.beginning.step,
+  fill(spec.model, spec.beginning.step,
        spec.beginning.state ? spec.beginning.state : first_values(spec.seed));
 }
 
-void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
-                  const StateSource& source) {
-  finish(exec, "carousel::train::fill");  // arenas are zeros first
+void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {
+  finish(exec_, "carousel::train::fill");  // arenas are zeros first
   std::vector<real> values;
   for (const int j : owned_) {
     const StageMemory& memory = stages_[j - first_stage_].memory();
@@ -180,7 +189,7 @@ void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t v
               return source(part, state, tensor, {reinterpret_cast<real*>(there), size});
             values.resize(size);
             source(part, state, tensor, values);
-            fill_tensor(exec, type, values, there);
+            fill_tensor(exec_, type, values, there);
           });
     };
     tensors(StatePart::parameters, 0, memory_.parameters(j, version), true);
@@ -195,13 +204,13 @@ void Device::fill(const ExecutionSpace& exec, const Model& model, std::int64_t v
   }
 }
 
-void Device::show(const ExecutionSpace& exec, const Model& model, int stage, std::int64_t version,
+void Device::show(const Model& model, int stage, std::int64_t version,
                   const StateVisitor& visit) const {
   const StageMemory& memory = stages_[stage - first_stage_].memory();
   const auto tensors = [&](StatePart part, int state, std::byte* at, bool stored) {
     return for_each_tensor(model, memory, part, at, stored,
                            [&](const ParameterSpec& tensor, const std::byte* there) {
-                             show_tensor(exec, {part, state, stage, tensor, 0, {}},
+                             show_tensor(exec_, {part, state, stage, tensor, 0, {}},
                                          stored ? tensor.type : DataType::full, there, visit);
                            });
   };
@@ -215,10 +224,10 @@ void Device::show(const ExecutionSpace& exec, const Model& model, int stage, std
   for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state, false);
 }
 
-std::vector<int> Device::chosen(const ExecutionSpace& exec) const {
+std::vector<int> Device::chosen() const {
   std::vector<int> classes(chosen_.size());
-  copy<HostSpace, MemorySpace>(exec, classes.data(), chosen_.data(), classes.size() * sizeof(int));
-  finish(exec, "carousel::train::chosen");
+  copy<HostSpace, MemorySpace>(exec_, classes.data(), chosen_.data(), classes.size() * sizeof(int));
+  finish(exec_, "carousel::train::chosen");
   return classes;
 }
 

@@ -8,10 +8,11 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/copy.hpp"
 #include "core/train/executor.hpp"
 #include "core/train/host_communication.hpp"
-#include "core/train/host_queue.hpp"
 #include "core/train/issuer.hpp"
+#include "core/train/launch_queue.hpp"
 
 namespace carousel {
 
@@ -83,6 +84,8 @@ class Device {
   /// Hands over actions, and runs them until one waits for a message (`moved` when any ran before),
   /// one time step is over, so that devices of one process take turns in step, or all are done.
   State advance();
+  /// Waits until all that was launched is over.
+  void stand_still() const { finish(exec_, "carousel::train::stand_still"); }
 
   /// Starts reading what the loads of a segment or of an evaluation will ask for.
   void prefetch(const Schedule& schedule, const TrainingOrder& order, const Segment& segment);
@@ -90,18 +93,17 @@ class Device {
                            std::int64_t version);
 
   /// The class that each sample of /test was taken for; where that is not kept, nothing.
-  [[nodiscard]] std::vector<int> chosen(const ExecutionSpace& exec) const;
+  [[nodiscard]] std::vector<int> chosen() const;
 
   /// Shows what a stage has learned that stays on the device, piece by piece: parameters and
   /// buffers of theta_version, the parameters before, optimizer states.
-  void show(const ExecutionSpace& exec, const Model& model, int stage, std::int64_t version,
-            const StateVisitor& visit) const;
+  void show(const Model& model, int stage, std::int64_t version, const StateVisitor& visit) const;
 
  private:
   /// All that stays on the device and that a training goes on from.
-  void fill(const ExecutionSpace& exec, const Model& model, std::int64_t version,
-            const StateSource& source);
+  void fill(const Model& model, std::int64_t version, const StateSource& source);
 
+  ExecutionSpace exec_;
   int index_;
   int first_stage_;
   std::vector<int> owned_;  // stages whose parameters stay here
@@ -115,7 +117,7 @@ class Device {
   Recorder recorder_;
   Activity activity_;
   Reports reports_;
-  HostQueue compute_;
+  LaunchQueue compute_;
   Executor executor_;
   Issuer issuer_;
   std::vector<BatchRequest> requests_;

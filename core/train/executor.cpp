@@ -19,10 +19,12 @@ namespace carousel {
 Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
     : exec_(exec),
       parts_(std::move(parts)),
+      clock_(exec, parts_.seconds),
       counts_(parts_.schedule.buffers(parts_.device)),
       buffers_{.frames = std::vector<int>(parts_.schedule.rule().stages())},
       frames_(parts_.schedule.rule().stages()),
-      epochs_(counts_.inputs) {
+      epochs_(counts_.inputs),
+      loads_(exec, staged_batches + 1) {
   for (const ActionKind kind : computing_kinds) {
     for (std::size_t j = 0; j < frames_.size(); ++j)
       regions_[kind].push_back(fmt::format("carousel::{} of stage {}", to_string(kind), j));
@@ -32,17 +34,25 @@ Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
 void Executor::begin(std::optional<std::int64_t> first_step) {
   first_step_ = first_step;
   executed_ = 0;
+  given_back_ = loads_.marked();  // the prefetcher has begun anew
 }
 
 void Executor::turn_to(const Action& action) {
   parts_.activity.starts(action);
-  begun_ = parts_.seconds();
+  record_ = nullptr;
+  if (!first_step_ || !parts_.recorder.profiles(action.step)) return;
+  record_ = parts_.recorder.add({.kind = to_string(action.kind),
+                                 .step = action.step,
+                                 .micro_batch = action.micro_batch,
+                                 .stage = action.stage,
+                                 .version = action.version});
+  clock_.stamp(exec_, &record_->begin);
 }
 
 void Executor::execute(const Action& action) {
   turn_to(action);
   perform(action);
-  end(action);
+  end();
 }
 
 void Executor::prepare(const Action& start) {
@@ -50,16 +60,10 @@ void Executor::prepare(const Action& start) {
   if (start.payload == Payload::norms) leave_own_norms();
 }
 
-void Executor::end(const Action& action) {
-  if (first_step_ && parts_.recorder.profiles(action.step)) {
-    parts_.recorder.add({.kind = to_string(action.kind),
-                         .step = action.step,
-                         .micro_batch = action.micro_batch,
-                         .stage = action.stage,
-                         .version = action.version,
-                         .begin = begun_,
-                         .end = parts_.seconds()},
-                        parts_.memory.in_use());
+void Executor::end() {
+  if (record_ != nullptr) {
+    clock_.stamp(exec_, &record_->end);
+    parts_.recorder.add(parts_.memory.in_use());
   }
   parts_.activity.ends();
   ++executed_;
@@ -117,6 +121,8 @@ StageArguments Executor::arguments(const Action& pass) {
 
 void Executor::load(const Action& action) {
   const double asked = parts_.seconds();
+  // Behind kernels that the device has yet to come to; it has enough to do.
+  while (loads_.marked() - given_back_ == staged_batches) give_batches_back();
   const Batch& batch = parts_.prefetcher.acquire(action.step, action.micro_batch);
   data_wait_ += parts_.seconds() - asked;
   samples_ = batch.request.count;
@@ -128,9 +134,15 @@ void Executor::load(const Action& action) {
   if (counts_.last_stage + 1 == std::ssize(frames_))
     bring(parts_.memory.labels(input), batch.labels);
   bring(parts_.memory.samples(input), batch.samples);
-  finish(exec_, "carousel::train::load");  // before the batch is filled again
   epochs_[input] = batch.request.epoch;
-  parts_.prefetcher.release();
+  loads_.mark();
+  give_batches_back();
+}
+
+/// Those that are on the device, to be filled again.
+void Executor::give_batches_back() {
+  for (; given_back_ < loads_.marked() && loads_.has_reached(given_back_ + 1); ++given_back_)
+    parts_.prefetcher.release();
 }
 
 void Executor::show(const Batch& batch, int input) {

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "core/data/prefetcher.hpp"
+#include "core/engine/device_clock.hpp"
+#include "core/engine/launch_timeline.hpp"
 #include "core/engine/queue.hpp"
 #include "core/plan/schedule.hpp"
 #include "core/train/activity.hpp"
@@ -57,7 +59,7 @@ class Executor {
   void execute(const Action& action);
   /// What comes before and after the start of a message.
   void prepare(const Action& start);
-  void end(const Action& action);
+  void end();
   /// What comes before and after a wait.
   void turn_to(const Action& action);
   void arrive(const Action& wait, Request request);
@@ -73,6 +75,7 @@ class Executor {
  private:
   void perform(const Action& action);
   void load(const Action& action);
+  void give_batches_back();
   void show(const Batch& batch, int input);
   void forward(const Action& action);
   void backward(const Action& action);
@@ -94,6 +97,7 @@ class Executor {
 
   ExecutionSpace exec_;
   ExecutorParts parts_;
+  DeviceClock clock_;
   const BufferCounts& counts_;
   PassBuffers buffers_;                                     // of the pass in hand
   std::vector<std::byte*> frames_;                          // [S] of its micro-batch
@@ -101,9 +105,11 @@ class Executor {
   std::map<ActionKind, std::vector<std::string>> regions_;  // [stage] names for tools
 
   std::optional<std::int64_t> first_step_;  // of the segment; none outside training
-  double begun_ = 0;                        // the action in hand
+  ActionRecord* record_ = nullptr;          // of the action in hand, of profiled steps
   std::int64_t executed_ = 0;
-  int samples_ = 0;  // of the batch in hand, outside training
+  LaunchTimeline loads_;         // batches copied since the construction
+  std::int64_t given_back_ = 0;  // of those
+  int samples_ = 0;              // of the batch in hand, outside training
   double data_wait_ = 0;
 };
 

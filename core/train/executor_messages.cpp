@@ -8,6 +8,7 @@
 #include "core/base/copy.hpp"
 #include "core/train/clipping.hpp"
 #include "core/train/executor.hpp"
+#include "core/train/kernels.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
@@ -59,21 +60,20 @@ void Executor::leave_own_norms() {
 }
 
 void Executor::arrive(const Action& wait, Request request) {
-  if (first_step_ && parts_.recorder.profiles(wait.step)) {
-    const OperationTimes times = parts_.communication.times(request);
-    parts_.recorder.add({.kind = to_string(wait.payload),
-                         .direction = wait.direction == Direction::send ? "send" : "receive",
-                         .step = wait.step,
-                         .stage = wait.stage,
-                         .micro_batch = wait.micro_batch,
-                         .peer = wait.peer,
-                         .bytes = wait.bytes,
-                         .posted = times.started,
-                         .completed = times.completed,
-                         .waited = times.completed > begun_ ? parts_.seconds() - begun_ : 0});
+  if (record_ != nullptr) {
+    MessageRecord* const row =
+        parts_.recorder.add({.kind = to_string(wait.payload),
+                             .direction = wait.direction == Direction::send ? "send" : "receive",
+                             .step = wait.step,
+                             .stage = wait.stage,
+                             .micro_batch = wait.micro_batch,
+                             .peer = wait.peer,
+                             .bytes = wait.bytes});
+    clock_.stamp(exec_, &row->waited);
+    note_times(exec_, parts_.communication.times(request), &record_->begin, row);
   }
   if (wait.direction != Direction::send) look_at(wait);
-  end(wait);
+  end();
 }
 
 /// Looks at what rides with a message that is complete.

@@ -32,7 +32,8 @@ class HostCommunication::End final : public CommunicationQueue {
                  spec_.staging_bytes),
         places_(spec_.requests),
         orders_(queued_orders),
-        operations_(spec_.requests) {
+        operations_(spec_.requests),
+        times_("carousel::train::times", spec_.requests) {
     under_way_.reserve(spec_.requests);
     const std::lock_guard lock(all_.mutex_);
     all_.ends_.push_back(this);
@@ -42,6 +43,7 @@ class HostCommunication::End final : public CommunicationQueue {
   ~End() override {
     const std::lock_guard lock(all_.mutex_);
     std::erase(all_.ends_, this);
+    spec_.transport.reset();  // it may be known to those of other devices
   }
 
   // ---- By the thread that hands over ----
@@ -64,8 +66,8 @@ class HostCommunication::End final : public CommunicationQueue {
   [[nodiscard]] Event done(Request request) const override {
     return {&operations_[request].done, operations_[request].uses};
   }
-  [[nodiscard]] OperationTimes times(Request request) const override {
-    return operations_[request].times;
+  [[nodiscard]] const OperationTimes* times(Request request) const override {
+    return &times_(request);
   }
   void release(Request request) override {
     operations_[request].taken = false;
@@ -103,7 +105,7 @@ class HostCommunication::End final : public CommunicationQueue {
       const std::optional<double> completed = spec_.transport->test(operation->carried);
       if (!completed) return false;
       operation->landed.bring(spec_.exec);
-      operation->times.completed = *completed;
+      times_(operation - operations_.data()).completed = *completed;
       operation->done.reach(++operation->completions);
       return true;
     });
@@ -146,8 +148,7 @@ class HostCommunication::End final : public CommunicationQueue {
     std::int64_t completions = 0;
     Request carried = 0;
     Copy landed = {};
-    OperationTimes times = {};
-    Timeline done = {};  // uses that are complete
+    HostTimeline done;  // uses that are complete
   };
 
   void lend_a_hand(void (End::*work)()) {
@@ -221,7 +222,7 @@ class HostCommunication::End final : public CommunicationQueue {
   void begin(Order& order) {
     if (order.kind == Kind::exchange) return spec_.transport->exchange(order.message.round);
     Operation& operation = operations_[order.request];
-    operation.times.started = spec_.clock();
+    times_(order.request).started = spec_.clock();
     operation.landed = stage(order);
     switch (order.kind) {
       case Kind::post:
@@ -247,6 +248,7 @@ class HostCommunication::End final : public CommunicationQueue {
   std::atomic<std::size_t> handed_over_ = 0;
   std::atomic<std::size_t> begun_ = 0;
   std::vector<Operation> operations_;
+  Kokkos::View<OperationTimes*, Kokkos::SharedHostPinnedSpace> times_;  // of each operation
   std::vector<Operation*> under_way_;
 };
 

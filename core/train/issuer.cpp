@@ -137,6 +137,7 @@ void Issuer::end() {
   listen();
   obey();
   collect(segment_.last - 1);
+  parts_.recorder.end();
 }
 
 void Issuer::hand_over(const Action& action) {
@@ -174,7 +175,7 @@ void Issuer::start(const Action& action) {
   Executor* const executor = &parts_.executor;
   parts_.compute.submit([executor, action] { executor->prepare(action); });
   const Event after = parts_.compute.record();
-  parts_.compute.submit([executor, action] { executor->end(action); });
+  parts_.compute.submit([executor] { executor->end(); });
   std::byte* const data = parts_.executor.payload(action);
   CommunicationQueue& queue = parts_.communication;
   if (is_collective(action)) {

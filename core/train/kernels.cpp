@@ -20,6 +20,17 @@ void add(const ExecutionSpace& exec, Metrics* destination, const Metrics* source
       });
 }
 
+void note_times(const ExecutionSpace& exec, const OperationTimes* times, const double* begun,
+                MessageRecord* row) {
+  static const std::string label = "carousel::train::note_times";
+  Kokkos::parallel_for(
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
+        row->posted = times->started;
+        row->completed = times->completed;
+        row->waited = row->completed > *begun ? row->waited - *begun : 0;
+      });
+}
+
 void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
                       const real* full, std::byte* stored) {
   for (const ParameterRange& range : ranges) {

@@ -8,12 +8,19 @@
 #include <span>
 
 #include "core/engine/layer.hpp"
+#include "core/engine/queue.hpp"
 #include "core/plan/stage_memory.hpp"
+#include "core/train/records.hpp"
 
 namespace carousel {
 
 /// Adds what one micro-batch reports to the sum of those before it.
 void add(const ExecutionSpace& exec, Metrics* destination, const Metrics* source);
+
+/// Completes the row of a message for which the device waited from `begun` to the time in `waited`;
+/// all in memory that host and device share.
+void note_times(const ExecutionSpace& exec, const OperationTimes* times, const double* begun,
+                MessageRecord* row);
 
 /// Puts parameters in full numbers where kernels read them, in the types that they are stored in.
 void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,

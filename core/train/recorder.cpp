@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/recorder.hpp"
 
+#include "core/base/check.hpp"
+
 namespace carousel {
 
 void Recorder::begin(const Schedule& schedule, int device, const Segment& segment) {
@@ -25,18 +27,28 @@ void Recorder::begin(const Schedule& schedule, int device, const Segment& segmen
   receipts_.reserve(updates);
 }
 
-void Recorder::add(const ActionRecord& action, const CategoryBytes& in_use) {
-  const auto row = actions_before_ + static_cast<std::int64_t>(actions_.size());
-  actions_.push_back(action);
-  memory_.push_back({action.end, row, in_use});
+ActionRecord* Recorder::add(const ActionRecord& action) {
+  CAROUSEL_CHECK(actions_.size() < actions_.capacity(), "more than {} actions", actions_.size());
+  return &actions_.emplace_back(action);
 }
 
-void Recorder::add(const MessageRecord& message) {
-  messages_.push_back(message);
+MessageRecord* Recorder::add(const MessageRecord& message) {
+  CAROUSEL_CHECK(messages_.size() < messages_.capacity(), "more than {} messages",
+                 messages_.size());
+  return &messages_.emplace_back(message);
+}
+
+void Recorder::add(const CategoryBytes& in_use) {
+  const std::int64_t row = actions_before_ + std::ssize(actions_) - 1;
+  memory_.push_back({.action = row, .bytes = in_use});
 }
 
 void Recorder::add(const Receipt& receipt) {
   receipts_.push_back(receipt);
+}
+
+void Recorder::end() {
+  for (MemoryRecord& row : memory_) row.seconds = actions_[row.action - actions_before_].end;
 }
 
 }  // namespace carousel

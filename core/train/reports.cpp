@@ -29,7 +29,9 @@ void Reports::learn(const ExecutionSpace& exec, std::int64_t step, const real* r
         Decisions& known = shared->decisions;
         if (rider[2] > 0 && known.diverged_at < 0) known.diverged_at = step;
         if (rider[3] > 0 && known.paused_at < 0 && step >= segment_first) known.paused_at = step;
-        Kokkos::memory_fence();
+        // For the host, which looks at any time; fences of Kokkos are for the device.
+        KOKKOS_IF_ON_DEVICE((__threadfence_system();))
+        KOKKOS_IF_ON_HOST((Kokkos::memory_fence();))
         Kokkos::atomic_store(&shared->known_step, step);
       });
 }

@@ -170,6 +170,7 @@ void Trainer::drive(std::int64_t evaluated) {
     // Cores may be shared with the very rank that this one waits for.
     std::this_thread::yield();
   }
+  for (const std::unique_ptr<Device>& device : devices_) device->stand_still();
 }
 
 EvaluationRecord Trainer::evaluate(std::int64_t version) {
@@ -204,7 +205,7 @@ void Trainer::show_state(const StateVisitor& visit) const {
   for (int j = 0; j < spec_.schedule.rule().stages(); ++j) {
     for (const std::unique_ptr<Device>& device : devices_) {
       if (device->index() == spec_.schedule.owner(j))
-        device->show(exec_, spec_.model, j, result_.steps, visit);
+        device->show(spec_.model, j, result_.steps, visit);
     }
   }
 }

@@ -43,7 +43,10 @@ struct TrainerSpec {
   /// step. Asked in every backward.
   std::function<bool()> wants_pause = [] { return false; };
   LayerFactory layers;
+  /// How a device reaches the others: by a transport, whose calls the host makes, or by a queue
+  /// that the device itself works off.
   std::function<std::unique_ptr<Transport>(int device)> transport;
+  std::function<std::unique_ptr<CommunicationQueue>(int device)> communication = {};
   Clock seconds;
   Helping helping = Helping::helped;
   /// Whether evaluations keep what each sample is taken for; on one device.
@@ -108,7 +111,7 @@ class Trainer {
   EvaluationRecord evaluate(std::int64_t version);
 
   /// Of the last evaluation, the class that each sample of /test was taken for, in file order.
-  [[nodiscard]] std::vector<int> chosen() const { return devices_.front()->chosen(exec_); }
+  [[nodiscard]] std::vector<int> chosen() const { return devices_.front()->chosen(); }
 
  private:
   void step_done(std::int64_t step, const StepSums& sums);

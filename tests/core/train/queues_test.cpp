@@ -82,6 +82,26 @@ TEST_P(Queues, HaveNoFenceInAStep) {
   }
 }
 
+/// Waits that only accelerators make: as many, whatever the number of steps.
+TEST_P(Queues, WaitForTheDeviceOnlyOutsideOfSteps) {
+  for (const SmallDeck& deck : all_decks_for(GetParam())) {
+    for (SmallDeck other : with_rounds(exact_placements(deck))) {
+      SCOPED_TRACE(name_of(other));
+      other.train.micro_batch_size = 1;
+      other.checkpoint = {.every = 0};  // one segment
+      std::vector<std::int64_t> waits;
+      for (const std::int64_t steps : {2, 6}) {
+        other.train.steps = steps;
+        SmallRun run(exec_, dataset_, other);
+        const std::int64_t before = finished;
+        (void)run.trainer().run();
+        waits.push_back(finished - before);
+      }
+      EXPECT_EQ(waits[1], waits[0]);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(N, Queues, ::testing::Values(1, 2, 3, 4, 6, 8));
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 // The queues of a device on the host: order, events, room, and who makes the calls of a transport.
 
-#include "core/train/host_queue.hpp"
+#include "core/train/launch_queue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int room = 4;
 
-class HostQueues : public ::testing::Test {
+class LaunchQueues : public ::testing::Test {
  protected:
   /// Submits a task that notes a number.
   void note(int number, bool yields = false) {
@@ -30,18 +30,18 @@ class HostQueues : public ::testing::Test {
     while (!queue_.empty() && !queue_.blocked()) queue_.run_next();
   }
 
-  HostQueue queue_{ExecutionSpace(), room};
+  LaunchQueue queue_{ExecutionSpace(), room};
   std::vector<int> done_;
 };
 
-TEST_F(HostQueues, RunTasksInOrderWhenTheyAreTold) {
+TEST_F(LaunchQueues, RunTasksInOrderWhenTheyAreTold) {
   for (int k = 0; k < 3; ++k) note(k);
   EXPECT_TRUE(done_.empty());
   run_all();
   EXPECT_EQ(done_, (std::vector<int>{0, 1, 2}));
 }
 
-TEST_F(HostQueues, ReachAnEventWhenAllBeforeItIsDone) {
+TEST_F(LaunchQueues, ReachAnEventWhenAllBeforeItIsDone) {
   EXPECT_TRUE(queue_.record().reached()) << "nothing is before it";
   note(0);
   note(1);
@@ -55,8 +55,8 @@ TEST_F(HostQueues, ReachAnEventWhenAllBeforeItIsDone) {
   EXPECT_TRUE(queue_.record().reached());
 }
 
-TEST_F(HostQueues, WaitForEventsOfOthers) {
-  Timeline other;
+TEST_F(LaunchQueues, WaitForEventsOfOthers) {
+  HostTimeline other;
   note(0);
   queue_.wait({&other, 2});
   note(1);
@@ -71,7 +71,7 @@ TEST_F(HostQueues, WaitForEventsOfOthers) {
   EXPECT_EQ(done_, (std::vector<int>{0, 1, 2}));
 }
 
-TEST_F(HostQueues, KnowTheirRoomAndWhoseTurnItIs) {
+TEST_F(LaunchQueues, KnowTheirRoomAndWhoseTurnItIs) {
   int submitted = 0;
   for (int k = 0; k < 5; ++k) {
     for (; !queue_.full(); ++submitted) note(submitted, submitted % 3 == 0);
@@ -148,7 +148,7 @@ class HostCommunications : public ::testing::TestWithParam<Helping> {
 
   ToldTransport::Told told_;
   HostCommunication all_{GetParam()};
-  Timeline computed_;
+  HostTimeline computed_;
 };
 
 TEST_P(HostCommunications, StartInOrderWhenTheirEventIsReached) {
@@ -178,8 +178,8 @@ TEST_P(HostCommunications, TellWhenOperationsAreDoneAndUseRequestsAgain) {
     EXPECT_FALSE(done.reached());
     told_.get([](auto& told) { return told.complete = true; });
     help_until(*queue, [&] { return done.reached(); });
-    EXPECT_EQ(queue->times(request).started, 3);
-    EXPECT_EQ(queue->times(request).completed, 7);
+    EXPECT_EQ(queue->times(request)->started, 3);
+    EXPECT_EQ(queue->times(request)->completed, 7);
     queue->release(request);
   }
 }

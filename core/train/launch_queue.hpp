@@ -3,21 +3,25 @@
 #pragma once
 
 // A compute queue whose tasks the thread that owns it runs, one by one, when it is told to: the
-// queues of a process take turns on the one thread that Kokkos has.
+// queues of a process take turns on the one thread that Kokkos has. A task launches work; what it
+// waits for need only be launched, too, where the device itself can wait.
 
 #include <vector>
 
 #include "core/base/view.hpp"
+#include "core/engine/launch_timeline.hpp"
 #include "core/engine/queue.hpp"
 
 namespace carousel {
 
-class HostQueue final : public Queue {
+class LaunchQueue final : public Queue {
  public:
   /// Full with so many tasks, which launch work on `exec`.
-  HostQueue(const ExecutionSpace& exec, int room);
+  LaunchQueue(const ExecutionSpace& exec, int room);
 
-  [[nodiscard]] bool full() const override { return submitted_ - run_ + 1 >= entries_.size(); }
+  [[nodiscard]] bool full() const override {
+    return submitted_ - run_ + 1 >= entries_.size() || !timeline_.has_room();
+  }
   [[nodiscard]] bool empty() const { return submitted_ == run_; }
   void submit(const Task& task, bool yields = false) override;
   void wait(const Event& event) override;
@@ -25,9 +29,11 @@ class HostQueue final : public Queue {
 
   /// Whether the next task is one that yields.
   [[nodiscard]] bool yields() const { return next().yields; }
-  /// Whether the next task waits for an event that is not reached.
-  [[nodiscard]] bool blocked() const { return !next().after.reached(); }
-  /// Runs the next task; returns whether that reached an event.
+  /// Whether the next task cannot be run yet.
+  [[nodiscard]] bool blocked() const {
+    return !next().after.launched() || (next().recorded && !timeline_.has_room());
+  }
+  /// Runs the next task; returns whether an event follows it.
   bool run_next();
 
  private:
@@ -43,8 +49,10 @@ class HostQueue final : public Queue {
   std::vector<Entry> entries_;  // task k in k % room
   std::size_t submitted_ = 0;
   std::size_t run_ = 0;
-  Event after_ = {};   // of the next one to be submitted
-  Timeline timeline_;  // tasks run
+  Event after_ = {};         // of the next one to be submitted
+  LaunchTimeline timeline_;  // of the events that were asked for
+  std::int64_t events_ = 0;  // so many
+  std::size_t covered_ = 0;  // tasks before the last of them
 };
 
 }  // namespace carousel
