@@ -92,7 +92,6 @@ class ValueCheck {
     // run.name=1234 on a command line means the text.
     if (parsed == nullptr && entry_.text.empty()) mistyped();
     const std::string& text = parsed != nullptr ? *parsed : entry_.text;
-    if (contains(spec_.allowed.later, text)) refuse("is not available in this version");
     if (!spec_.allowed.choices.empty() && !contains(spec_.allowed.choices, text))
       refuse("is unknown", did_you_mean(text, spec_.allowed.choices));
     if (text.empty() && spec_.traits.missing == Missing::refused)

@@ -26,8 +26,10 @@
 #include "app/state_files.hpp"
 #include "comm/deadline.hpp"
 #include "comm/local_transport.hpp"
+#include "comm/nccl_session.hpp"
 #include "comm/rounds_transport.hpp"
 #include "core/base/version.hpp"
+#include "core/plan/account.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/record/trace.hpp"
 #include "core/state/checkpoint_writer.hpp"
@@ -61,6 +63,19 @@ std::vector<int> devices_here(const PreparedRun& run, const MpiSession* session,
 
 // status.json is never older than twice that, whatever the training is at.
 constexpr std::chrono::seconds status_pause{5};
+
+// What devices may take to end after a failure.
+constexpr double closing_time = 5;
+
+/// NCCL takes one rank per GPU.
+void check_own_gpu(const ExecutionSpace& exec, const MpiSession& session) {
+  const NodeUse node = node_use(exec, &session);
+  if (node.gpu_ranks <= 1) return;
+  fail(ExitCode::usage,
+       "parallel.transport = \"nccl\": {} ranks of this node share GPU {}, and NCCL takes one; "
+       "start as many ranks on a node as it has GPUs, or set it to \"mpi\"",
+       node.gpu_ranks, node.gpu);
+}
 
 /// Device 0 makes trace.json of what all devices have recorded.
 void trace(const RunConfig& config, const Ranks& ranks) {
@@ -184,7 +199,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   const Ranks ranks(session);
   ranks.check_same(build_info().git_hash + resolved_deck(config, false),
                    config.run.watchdog_seconds);
-  const bool local = chosen_transport(config, launcher) == TransportKind::local;
+  const TransportKind transport = chosen_transport(config, launcher);
+  const bool local = transport == TransportKind::local;
 
   // From here on ranks wait for each other.
   StatusFile status(config.run.output);
@@ -200,11 +216,13 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   RunStart start;
   std::optional<Checkpoint> checkpoint;
   std::optional<Checkpoint> weights;
+  std::optional<Deadline> unwinding;  // a device that waits for a lost one cannot be closed
   std::optional<Kokkos::ScopeGuard> kokkos;
   std::optional<ExecutionSpace> exec;
   std::optional<MpiGroups> groups;
   std::optional<LocalHub> hub;
   RoundsHub rounds;
+  std::optional<NcclSession> nccl;
   std::optional<RunObserver> observer;
   std::optional<Trainer> trainer;
   std::optional<Watched> watched;
@@ -225,13 +243,18 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       std::_Exit(static_cast<int>(code));
     });
     witness.write_failure(code, told);
+    if (nccl)
+      unwinding.emplace(closing_time, [told, code] {
+        complain(told);
+        std::_Exit(static_cast<int>(code));
+      });
   };
   try {
     // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
     std::uint64_t fingerprint = 0;  // of the data, which may be of this node
     ranks.together([&] {
       dataset.emplace(config.data.file);
-      run.emplace(prepare_run(config, *dataset, chosen_transport(config, launcher)));
+      run.emplace(prepare_run(config, *dataset, transport));
       check_batch_norm(config, *run);
       check_processes(*run, session, local);
       fingerprint = dataset->fingerprint();
@@ -266,18 +289,30 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     const std::vector<int> devices = devices_here(*run, session, local);
     const Clock seconds = [&clock, before = start.seconds] { return before + clock.seconds(); };
     Pauses pauses(config, [&clock] { return clock.seconds(); });
-    if (local)
-      hub.emplace(*exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
-    else
-      groups.emplace(session->groups(run->schedule.groups()));
+    const auto requests = [&](int device) { return run->schedule.buffers(device).requests; };
     const auto connect = [&](int device) {
-      const int requests = run->schedule.buffers(device).requests;
-      std::unique_ptr<Transport> transport =
+      std::unique_ptr<Transport> made =
           local ? hub->transport(device)
-                : session->transport(std::move(*groups), requests, seconds);
-      if (!run->schedule.spec().rounds) return transport;
-      return rounds.transport(std::move(transport), requests);
+                : session->transport(std::move(*groups), requests(device), seconds);
+      if (!run->schedule.spec().rounds) return made;
+      return rounds.transport(std::move(made), requests(device));
     };
+    std::function<std::unique_ptr<CommunicationQueue>(int)> queue;
+    std::optional<WatchedFailures> failures;
+    if (local) {
+      hub.emplace(*exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
+    } else if (transport == TransportKind::nccl) {
+      ranks.together([&] {
+        check_own_gpu(*exec, *session);
+        nccl.emplace(*session, *exec,
+                     NcclSession::Spec{.groups = run->schedule.groups(),
+                                       .peers = peers_of(run->schedule, session->rank())});
+      });
+      failures.emplace(witness, [&nccl] { return nccl->failure(); });
+      queue = [&](int device) { return nccl->queue(requests(device), seconds); };
+    } else {
+      groups.emplace(session->groups(run->schedule.groups()));
+    }
     ranks.together([&] {
       observer.emplace(config, *run, *dataset, devices, ranks, status, start);
       trainer.emplace(*exec,
@@ -299,6 +334,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                   .wants_pause = [&pauses] { return pauses.wanted(); },
                                   .layers = make_layer,
                                   .transport = connect,
+                                  .communication = queue,
                                   .seconds = seconds},
                       *observer);
     });
@@ -333,6 +369,8 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     if (start.evaluates) training.evaluate();
     const ExitCode code = training.finish(training.train());
     watchdog.reset();
+    failures.reset();
+    if (nccl) nccl->close();
     return code;
   } catch (const AgreedError& error) {
     ranks.at_files([&] {

@@ -200,8 +200,10 @@ parallel.transport
               kernels run. On slow links, all-reduces of MPICH 4.0 are faster
               with MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM=tsp_ring set.
   local       All devices in one process, in turn: no launcher, easy to debug.
-  rounds      Over either of them, messages in groups that end when all of
-              their peers have called, as those of NCCL. Slower; the same bits.
+  nccl        One rank and one GPU per device, in builds with NCCL: GPUs send by
+              themselves, without MPI and without a copy on the host.
+  rounds      Over mpi or local, messages in groups that end when all of their
+              peers have called, as those of NCCL. Slower; the same bits.
 )";
 
 struct Topic {

@@ -91,8 +91,9 @@ Launcher find_launcher(const Environment& environment) {
 }
 
 TransportKind chosen_transport(const RunConfig& config, const Launcher& launcher) {
-  if (config.transport == TransportKind::local || config.transport == TransportKind::mpi)
-    return config.transport;
+  const TransportKind asked = config.transport;
+  if (asked == TransportKind::local || asked == TransportKind::mpi || asked == TransportKind::nccl)
+    return asked;
   return launcher.present ? TransportKind::mpi : TransportKind::local;
 }
 
@@ -108,8 +109,8 @@ void check_launch(const RunConfig& config, const Launcher& launcher) {
   }
   const int needed = devices_of(config.parallel);
   if (!launcher.present)
-    fail(ExitCode::usage, "{} = \"mpi\" needs a launcher; start {} rank{} with mpiexec or srun",
-         key, needed, needed == 1 ? "" : "s");
+    fail(ExitCode::usage, "{} = \"{}\" needs a launcher; start {} rank{} with mpiexec or srun", key,
+         to_string(config.transport), needed, needed == 1 ? "" : "s");
   if (launcher.size > 0 && launcher.size != needed)
     fail(ExitCode::usage,
          "{}: the plan has {} device{} (placement {}, {} micro-batches), but {} rank{} started; "

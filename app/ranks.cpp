@@ -86,6 +86,16 @@ void Witness::watch(const Activity* activity) {
   activity_ = activity;
 }
 
+void Witness::watch_failures(std::function<std::string()> failure) {
+  const std::lock_guard lock(mutex_);
+  failure_ = std::move(failure);
+}
+
+std::string Witness::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_();
+}
+
 void Witness::expect_folder(const std::string& writer) {
   const std::lock_guard lock(mutex_);
   writer_ = writer;
@@ -145,6 +155,7 @@ WatchdogSpec watchdog_spec(double seconds, int rank, const Ranks& ranks, const W
   return {.seconds = seconds,
           .progress = [&ranks, &witness] { return witness.count() + ranks.turns(); },
           .at_files = [&ranks, &witness] { return ranks.is_at_files() || witness.is_loading(); },
+          .failure = [&witness] { return witness.failure(); },
           .last_words =
               [rank, &ranks, &witness](const std::string& cause) {
                 witness.say_last_words(rank, cause, ranks.is_at_files());

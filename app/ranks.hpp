@@ -66,6 +66,8 @@ class Witness {
 
   /// The device to look at; null: none.
   void watch(const Activity* activity);
+  /// Who tells what has gone wrong where nobody waits for it, an empty text while nothing has.
+  void watch_failures(std::function<std::string()> failure);
   /// The run folder belongs to this run if that process, as this_process() names it, wrote its
   /// status. Set before ranks wait for the folder.
   void expect_folder(const std::string& writer);
@@ -74,6 +76,8 @@ class Witness {
 
   /// Changes with every action of the device.
   [[nodiscard]] std::uint64_t count() const;
+  /// What has gone wrong where nobody waits for it, or an empty text.
+  [[nodiscard]] std::string failure() const;
   /// Whether the device waits for data from a file.
   [[nodiscard]] bool is_loading() const;
   /// Writes to status.json that the run goes on, and how many steps are done.
@@ -88,8 +92,25 @@ class Witness {
   StatusFile& status_;
   mutable std::mutex mutex_;
   const Activity* activity_ = nullptr;
+  std::function<std::string()> failure_ = [] { return std::string(); };
   std::string writer_;  // of the run folder, once it is made
   std::atomic<bool> owns_folder_ = false;
+};
+
+/// While it lives, a witness looks for failures where nobody waits for them.
+class WatchedFailures {
+ public:
+  WatchedFailures(Witness& witness, std::function<std::string()> failure) : witness_(witness) {
+    witness_.watch_failures(std::move(failure));
+  }
+  WatchedFailures(const WatchedFailures&) = delete;
+  WatchedFailures& operator=(const WatchedFailures&) = delete;
+  ~WatchedFailures() {
+    witness_.watch_failures([] { return std::string(); });
+  }
+
+ private:
+  Witness& witness_;
 };
 
 /// While it lives, a witness looks at a device.

@@ -4,10 +4,18 @@
 
 #include <climits>
 
+#include "core/base/category.hpp"
 #include "core/base/vectors.hpp"
 #include "core/base/version.hpp"
 
 namespace carousel {
+namespace {
+
+bool uses_mpi(TransportKind transport) {
+  return transport != TransportKind::local && transport != TransportKind::nccl;
+}
+
+}  // namespace
 
 PlanRequest request_of(const RunConfig& config, TransportKind transport) {
   return {.model = config.model,
@@ -20,8 +28,9 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
           .winograd = config.engine.winograd,
           .recompute = config.engine.recompute,
           .precision = config.engine.precision,
-          .rounds = config.transport == TransportKind::rounds,
-          .largest_message = transport == TransportKind::local ? 0 : INT_MAX,  // counts of MPI
+          .rounds =
+              config.transport == TransportKind::rounds || config.transport == TransportKind::nccl,
+          .largest_message = uses_mpi(transport) ? INT_MAX : 0,  // counts of MPI
           .machine = config.machine};
 }
 
@@ -34,7 +43,8 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
                           .test_samples = dataset.test().samples(),
                           .real_bytes = sizeof(real),
                           .block = vector_block,
-                          .staged_messages = accelerated && transport != TransportKind::local,
+                          .staged_messages = accelerated && uses_mpi(transport),
+                          .token_bytes = transport == TransportKind::nccl ? token_bytes : 0,
                           .copies_input = accelerated};
     return prepare_run(request_of(config, transport), basis);
   });

@@ -45,6 +45,8 @@ const char* to_string(TransportKind transport) {
       return "mpi";
     case TransportKind::rounds:
       return "rounds";
+    case TransportKind::nccl:
+      return "nccl";
   }
   return "?";
 }

@@ -22,7 +22,7 @@
 
 namespace carousel {
 
-enum class TransportKind : std::uint8_t { automatic, local, mpi, rounds };
+enum class TransportKind : std::uint8_t { automatic, local, mpi, rounds, nccl };
 [[nodiscard]] const char* to_string(TransportKind transport);
 
 inline constexpr const char* resume_off = "off";

@@ -61,8 +61,8 @@ Allowed words(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
 }
 template <class Enum>
-Allowed one_of(std::initializer_list<Enum> values, std::vector<std::string> later = {}) {
-  Allowed allowed = {.later = std::move(later)};
+Allowed one_of(std::initializer_list<Enum> values) {
+  Allowed allowed;
   for (const Enum value : values) allowed.choices.emplace_back(to_string(value));
   return allowed;
 }
@@ -229,11 +229,10 @@ std::vector<KeySpec> parallel_keys() {
           "(dp, replicated). local: first within each device (cyclic rules, model)."),
       key("transport", whole, &RunConfig::transport,
           one_of({TransportKind::automatic, TransportKind::local, TransportKind::mpi,
-                  TransportKind::rounds},
-                 {"nccl"}),
-          "How devices exchange messages. auto is mpi under a launcher and local without one. "
-          "rounds is the same, with messages in groups that wait for each other, as NCCL's do: for "
-          "tests."),
+                  TransportKind::nccl, TransportKind::rounds}),
+          "How devices exchange messages. auto is mpi under a launcher and local without one. nccl "
+          "needs a GPU for each rank. rounds is auto with messages in groups that wait for each "
+          "other, as NCCL's do: for tests."),
   };
 }
 
@@ -354,14 +353,16 @@ std::vector<KeySpec> engine_keys() {
           one_of({Recompute::none, Recompute::cheap, Recompute::stage}),
           "What backward computes again instead of keeping it. cheap: norms and activation "
           "functions in front of convolutions, poolings and the linear layers of tokens. stage: "
-          "also the whole forward of each stage, so that only what leaves the stage is kept. No "
-          "choice changes bits."),
+          "also the whole forward of each stage, so that only what leaves the stage is kept. In "
+          "fp32 no choice changes the bits of a stage, but none may cut stages elsewhere; in bf16, "
+          "none also rounds what norms hand to convolutions and poolings."),
       key("precision", engine, &EngineConfig::precision,
           one_of({DataType::full, DataType::bfloat16}),
           "Type of activations and weights where they are kept and sent. bf16: both take half the "
           "memory, and so do messages that carry them; sums, gradients, biases, norms and what the "
-          "optimizer updates stay fp32. CPUs compute it in fp32 and round, so that there it is "
-          "slower."),
+          "optimizer updates, a further copy of the weights, stay fp32: it saves memory where "
+          "activations are most of it. CPUs compute in fp32 and round, which is slower and takes "
+          "workspace."),
   };
 }
 

@@ -23,7 +23,6 @@ struct Allowed {
   bool open_max = false;
   std::string unit = {};
   std::vector<std::string> choices = {};
-  std::vector<std::string> later = {};  // choices that are planned but not of this version
 
   [[nodiscard]] bool contains(double value) const;
 };

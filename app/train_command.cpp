@@ -10,9 +10,22 @@
 #include "core/record/run_folder.hpp"
 
 namespace carousel {
+namespace {
+
+/// What only some builds can do.
+void check_build(const RunConfig& config) {
+  if (config.transport != TransportKind::nccl || !build_info().nccl.empty()) return;
+  fail(ExitCode::usage,
+       "{}: parallel.transport = \"nccl\": this program was built without NCCL; set it to "
+       "\"mpi\", or build the preset cuda where NCCL is",
+       where(config, "parallel.transport"));
+}
+
+}  // namespace
 
 void train_command(const TrainArguments& arguments, const Launcher& launcher) {
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
+  check_build(config);
   if (arguments.validate) {
     if (launcher.present || launcher.slurm_step) check_launch(config, launcher);
     // A run that goes on is looked at when it does.

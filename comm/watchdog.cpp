@@ -162,6 +162,8 @@ void Watchdog::watch() {
     ++looks_;
     const Note mine = own_heartbeat();
     record(self, mine);
+    const std::string failed = spec_.failure();
+    if (!failed.empty()) end_all(fmt::format("rank {}: {}", rank_, failed), -1);
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       while (ranks_[rank].has_input()) receive_note(rank, mine);
     }

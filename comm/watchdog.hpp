@@ -26,6 +26,8 @@ struct WatchdogSpec {
   double seconds = 0;                       // without progress, until a rank is called stuck
   std::function<std::uint64_t()> progress;  // a number that changes while this rank works
   std::function<bool()> at_files;           // whether it may be reading or writing them
+  /// What has gone wrong on this rank where nobody waits for it; empty: nothing.
+  std::function<std::string()> failure = [] { return std::string(); };
   /// What this rank says before it ends, with the cause, on its terminal.
   std::function<void(const std::string& cause)> last_words;
   /// Tells the cause to files, if nobody has. Called on rank 0, and where that is lost on others.

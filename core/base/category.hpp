@@ -26,6 +26,10 @@ inline constexpr int category_count = 10;
 
 using CategoryBytes = std::array<std::int64_t, category_count>;
 
+/// Bytes of communication where no message may be empty, as with NCCL: one that tokens send and one
+/// that they are received in.
+inline constexpr int token_bytes = 2;
+
 constexpr const char* to_string(Category category) {
   constexpr std::array<const char*, category_count> names = {
       "parameters", "previous_parameters", "gradients",     "optimizer", "activations", "boundary",

@@ -19,6 +19,7 @@ struct BuildInfo {
   std::string mpi;
   std::string hdf5;
   std::string cuda;  // empty without
+  std::string nccl;  // likewise
 
   /// One line: "Kokkos 4.5.1 (...), MPI ..., HDF5 ...".
   [[nodiscard]] std::string libraries() const;

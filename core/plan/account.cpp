@@ -3,6 +3,7 @@
 #include "core/plan/account.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace carousel {
 namespace {
@@ -64,6 +65,19 @@ Traffic sent_in(const Schedule& schedule, int device, const Segment& segment) {
     sum.bytes += action.bytes;
   });
   return sum;
+}
+
+std::vector<int> peers_of(const Schedule& schedule, int device) {
+  // Teams take turns with their peers. Both ends look at the same steps.
+  std::int64_t steps = schedule.window().last;
+  for (int d = 0; d < schedule.devices(); ++d)
+    steps = std::max<std::int64_t>(steps, schedule.window().last + schedule.program(d).team);
+  std::set<int> peers;
+  schedule.for_each(device, {0, steps}, [&](const Action& action) {
+    if (action.kind == ActionKind::send || action.kind == ActionKind::post)
+      peers.insert(action.peer);
+  });
+  return {peers.begin(), peers.end()};
 }
 
 std::int64_t peak_activations(const Schedule& schedule, std::span<const StageMemory> stages,

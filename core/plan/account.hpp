@@ -36,6 +36,10 @@ struct AccountedAction {
 /// in another.
 [[nodiscard]] Traffic sent_in(const Schedule& schedule, int device, const Segment& segment);
 
+/// The devices that `device` exchanges messages with while it trains, ascending; it is one of
+/// theirs.
+[[nodiscard]] std::vector<int> peers_of(const Schedule& schedule, int device);
+
 /// The most activation bytes that `device` has in use at once in a segment.
 [[nodiscard]] std::int64_t peak_activations(const Schedule& schedule,
                                             std::span<const StageMemory> stages, int device,

@@ -57,7 +57,8 @@ std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
 }
 
 DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemory>& stages,
-                             const Schedule& schedule, int device, std::int64_t staged_bytes) {
+                             const Schedule& schedule, int device,
+                             std::int64_t communication_bytes) {
   const BufferCounts& counts = schedule.buffers(device);
   DeviceMemoryPlan plan;
   Offsets offsets(plan.bytes);
@@ -111,7 +112,7 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   offsets.take(Category::scratch, scratch);
   for (int queue = 0; queue < spec.compute_queues; ++queue)
     plan.workspaces.push_back(offsets.take(Category::workspace, plan.workspace_bytes));
-  offsets.take(Category::communication, staged_bytes);
+  offsets.take(Category::communication, communication_bytes);
   const std::int64_t samples = spec.micro_batch_size;
   for (int k = 0; k < counts.inputs; ++k) {
     if (counts.first_stage == 0)
@@ -173,11 +174,11 @@ MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
   plan.evaluation_batches = spec.evaluation_batches;
   plan.largest_message = largest_message(spec, schedule);
   plan.optimizer_states = spec.optimizer_states;
-  std::vector<std::int64_t> staged(schedule.devices());
+  std::vector<std::int64_t> communication(schedule.devices(), spec.token_bytes);
   if (spec.staged_messages && schedule.devices() > 1)
-    staged = staging_bytes(schedule, spec.evaluation_batches, metrics_bytes);
+    communication = staging_bytes(schedule, spec.evaluation_batches, metrics_bytes);
   for (int d = 0; d < schedule.devices(); ++d)
-    plan.devices.push_back(plan_device(spec, stages, schedule, d, staged[d]));
+    plan.devices.push_back(plan_device(spec, stages, schedule, d, communication[d]));
   plan.stages = std::move(stages);
   return plan;
 }

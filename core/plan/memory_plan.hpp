@@ -65,6 +65,7 @@ struct MemorySpec {
   std::int64_t staging_bytes = 0;        // host buffers of the prefetcher
   std::int64_t label_staging_bytes = 0;  // the same where no images are loaded
   bool staged_messages = false;          // messages under way lie in host memory
+  int token_bytes = 0;                   // of a device, for messages that carry nothing
   int compute_queues = 1;                // of a device; each has a workspace of its own
 };
 

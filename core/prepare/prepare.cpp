@@ -47,7 +47,8 @@ MemorySpec memory_spec(const PlanRequest& request, const PlanBasis& basis, int b
           .evaluation_batches = (basis.test_samples + batch - 1) / batch,
           .staging_bytes = staging(basis.input),
           .label_staging_bytes = staging({}),
-          .staged_messages = basis.staged_messages};
+          .staged_messages = basis.staged_messages,
+          .token_bytes = basis.token_bytes};
 }
 
 void check_message_sizes(const PreparedRun& run, std::int64_t largest) {

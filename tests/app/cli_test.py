@@ -430,6 +430,12 @@ class CommandLine(unittest.TestCase):
         (self.folder / "c.h5").touch()
         self.assertEqual(self.run_carousel("eval", "c.h5", "c.h5").stdout, "eval|c.h5|c.h5|")
         self.assertIn("none.h5: no such file", self.refused("eval", "c.h5", "none.h5", code=74))
+        (self.folder / "run/checkpoints").mkdir(parents=True)
+        self.assertIn("run/checkpoints/last.h5: no such file",
+                      self.refused("eval", "run", "c.h5", code=74))
+        (self.folder / "run/checkpoints/last.h5").touch()
+        self.assertEqual(self.run_carousel("eval", "run", "c.h5").stdout,
+                         "eval|run/checkpoints/last.h5|c.h5|")
 
     def test_missing_engine_is_named(self):
         self.assertIn("carousel-engine cannot be started: No such file", self.refused("train", "x.toml"))
@@ -453,6 +459,14 @@ class CommandLine(unittest.TestCase):
             self.assertIn("4 devices", self.refused("train", "x.toml", *words, PMI_RANK="0",
                                                     PMI_SIZE="2"))
         self.assertIn("one process", self.refused("eval", "x", "x", PMI_RANK="0", PMI_SIZE="2"))
+
+    def test_nccl_needs_a_build_that_has_it(self):
+        self.add_engine()
+        has_it = "NCCL" in self.run_carousel("--version").stdout
+        for words in ([], ["--validate"]):
+            result = self.run_carousel("train", "x.toml", "parallel.transport=nccl", *words,
+                                       PMI_RANK="0", PMI_SIZE="4")
+            self.assertEqual("without NCCL" in result.stderr, not has_it, result.stderr)
 
     @unittest.skipUnless(shutil.which("mpiexec"), "no mpiexec")
     def test_one_rank_speaks_and_all_give_the_code(self):

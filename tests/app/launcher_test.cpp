@@ -89,6 +89,10 @@ TEST(Launcher, AutomaticTransportFollowsTheLauncher) {
   EXPECT_EQ(chosen_transport(config({}), launcher(hydra)), TransportKind::mpi);
   EXPECT_EQ(chosen_transport(config({"parallel.transport=local"}), launcher(hydra)),
             TransportKind::local);
+  EXPECT_EQ(chosen_transport(config({"parallel.transport=rounds"}), launcher(hydra)),
+            TransportKind::mpi);
+  EXPECT_EQ(chosen_transport(config({"parallel.transport=nccl"}), launcher(hydra)),
+            TransportKind::nccl);
 }
 
 TEST(Launcher, AcceptsWhatFits) {
@@ -107,6 +111,7 @@ TEST(Launcher, RefusesWhatDoesNot) {
   EXPECT_THAT(refusal(hydra, {"parallel.placement=single"}), HasSubstr("1 device (placement"));
   EXPECT_THAT(refusal(hydra, {"parallel.transport=local"}), HasSubstr("4 were started"));
   EXPECT_THAT(refusal({}, {"parallel.transport=mpi"}), HasSubstr("4 ranks with mpiexec or srun"));
+  EXPECT_THAT(refusal({}, {"parallel.transport=nccl"}), HasSubstr("\"nccl\" needs a launcher"));
   EXPECT_THAT(refusal({}, {"parallel.transport=mpi", "parallel.placement=single"}),
               HasSubstr("1 rank with"));
 }

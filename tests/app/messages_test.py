@@ -121,7 +121,7 @@ WRONG_OVERRIDES = [
     ["data.augment.mean=[0.5,0.5]"], ["data.augment.size=7"],
     ["run.watchdog_seconds=0.5"], ["run.wall_clock=90"], ["train.new_head=true"],
     ["parallel.placement=model", "parallel.micro_batches=3"],
-    ["profile.steps=1:2:0"], ["model.name=vgg"], ["model.name=vit"], ["parallel.transport=nccl"],
+    ["profile.steps=1:2:0"], ["model.name=vgg"], ["model.name=vit"], ["parallel.transport=ncl"],
     ["train.optimizer.name=adam"], ["engine.threads=513"], ["machine.flops=1e12"],
     ["parallel.balance=time"], ["parallel.stages=4096", "parallel.slack=0"],
     ["model.widths=[64]"], ["model.widths=[3,10]"], ["model.widths=[64,3]"],

@@ -187,7 +187,7 @@ TEST(RunConfig, RefusesOutOfRange) {
 TEST(RunConfig, RefusesUnknownChoices) {
   EXPECT_THAT(refusal("cdp-v2", "cdpv2"), HasSubstr("\"dp\", \"cdp-v1\" or \"cdp-v2\" (did you "
                                                     "mean cdp-v2?)"));
-  EXPECT_THAT(refusal({"parallel.transport=nccl"}), HasSubstr("is not available in this version"));
+  EXPECT_THAT(refusal({"parallel.transport=ncl"}), HasSubstr("did you mean nccl?"));
 }
 
 TEST(RunConfig, RefusesAWatchdogThatIsTooQuick) {

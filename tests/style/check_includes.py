@@ -39,7 +39,7 @@ PLAIN_TRAIN = re.compile(r"core/train/(config|initialise|learning_rate|records|s
 
 # What computes; everything else only thinks and must load on a login node.
 ENGINE = re.compile(
-    r"core/base/(add|copy|cuda|range|view|zeros)\.hpp|core/(engine|train)/|layers/|comm/|tests/|jobscripts/"
+    r"core/base/(add|copy|cuda|cuda_stream|range|view|zeros)\.hpp|core/(engine|train)/|layers/|comm/|tests/|jobscripts/"
     r"|app/(engine(?!_process)|pauses|ranks|run_observer|run_start|state_files)")
 
 # (what, included name, the files that may include it)
@@ -47,9 +47,9 @@ FOREIGN = (
     ("Kokkos", re.compile(r"Kokkos_"), re.compile(r"core/base/view\.hpp|core/train/|layers/|comm/"
                                                   r"|tests/|app/(engine(?!_process)|run_observer)")),
     ("MPI", re.compile(r"mpi\.h$"), re.compile(r"comm/|tests/")),
-    ("NCCL", re.compile(r"nccl\.h$"), re.compile(r"comm/")),
+    ("NCCL", re.compile(r"nccl\.h$"), re.compile(r"comm/|tests/comm/")),
     ("CUDA", re.compile(r"cu(da|dnn|blas)[A-Za-z_]*\.h"),
-     re.compile(r"layers/vendor/|comm/|jobscripts/")),
+     re.compile(r"core/base/cuda_stream|layers/vendor/|comm/|jobscripts/")),
     ("a codec", re.compile(r"j(peglib|error)\.h$|png\.h$"), re.compile(r"core/data/picture\.cpp")),
     ("libarchive", re.compile(r"archive(_entry)?\.h$"), re.compile(r"core/import/source\.cpp")),
     ("HDF5", re.compile(r"hdf5\.h$|H5[A-Za-z]*public\.h$"),

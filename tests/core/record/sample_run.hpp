@@ -47,7 +47,8 @@ inline PlanRecord sample_plan() {
                 .test_samples = 5,
                 .real_bytes = sizeof(real),
                 .block = 16,
-                .staged_messages = true};
+                .staged_messages = true,
+                .token_bytes = 2};
   return plan;
 }
 

@@ -4,88 +4,13 @@
 // All placements over MPI, one device per rank: the bits of one process, the messages of the plan
 // and no others, optimizer state where it belongs, no allocation.
 
-#include "core/plan/account.hpp"
-#include "core/plan/evaluation.hpp"
-#include "tests/comm/message_counter.hpp"
+#include "tests/core/train/ranks.hpp"
 #include "tests/core/train/hesitant.hpp"
-#include "tests/core/train/matrix.hpp"
 #include "tests/layers/device.hpp"
 #include "tests/layers/kokkos_watch.hpp"
-#include "tests/mpi_session.hpp"
 
 namespace carousel::test {
 namespace {
-
-class Ranks : public ::testing::Test {
- protected:
-  /// Decks whose plan has as many devices as this world has ranks.
-  static std::vector<SmallDeck> decks(const std::function<std::vector<SmallDeck>(const SmallDeck&)>&
-                                          placements = exact_placements) {
-    std::vector<SmallDeck> result;
-    for (const int n : {1, 2, 3, 4, 6, 8}) {
-      for (const SmallDeck& deck : all_decks_for(n)) {
-        for (const SmallDeck& other : placements(deck)) {
-          const ParallelConfig& p = other.parallel;
-          // Many pipelines have as many devices; a few stand for all.
-          const bool few = p.placement != Placement::pipeline || full_matrix() || n == p.stages ||
-                           n == 2 * p.stages || (n == 3 && p.stages != 1);
-          if (few && p.placement != Placement::single && devices_of(p) == session().size())
-            result.push_back(other);
-        }
-      }
-    }
-    return result;
-  }
-
-  const RandomDataset file_;
-  const Dataset dataset_{file_.path()};
-  const ExecutionSpace exec_;
-  const Process process_{
-      .device = session().rank(), .connect = [](const Schedule& schedule, Clock clock) {
-        return session().transport(session().groups(schedule.groups()),
-                                   schedule.buffers(session().rank()).requests, std::move(clock));
-      }};
-};
-
-/// Adds the sends and posts of a list of actions, as MPI would see them.
-void add_planned(MessageCounts& counts, const std::vector<Action>& actions) {
-  for (const Action& action : actions) {
-    if (action.kind == ActionKind::send) counts.sent[action.peer].add(action.bytes);
-    if (action.kind == ActionKind::post) counts.posted[action.peer].add(action.bytes);
-    if (action.kind == ActionKind::all_reduce) ++counts.all_reduces;
-    if (action.kind == ActionKind::reduce) ++counts.reduces;
-    if (action.kind == ActionKind::broadcast) ++counts.broadcasts;
-  }
-}
-
-/// All messages of the segments of a run on this rank.
-MessageCounts planned_training(const SmallRun& run) {
-  MessageCounts counts;
-  for (const Segment& segment : run.story().segments)
-    add_planned(counts, run.schedule().actions(session().rank(), segment));
-  return counts;
-}
-
-/// The same with what happens between them.
-MessageCounts planned_run(const SmallRun& run) {
-  MessageCounts counts = planned_training(run);
-  for (const Segment& segment : run.story().segments) {
-    add_planned(counts, closing_actions(run.schedule(), segment.last)[session().rank()]);
-    if (!run.trainer().agenda().evaluates_after(segment.last)) continue;
-    add_planned(counts, evaluation_actions(run.schedule(), run.memory().evaluation_batches,
-                                           segment.last, metrics_bytes)[session().rank()]);
-  }
-  return counts;
-}
-
-Counted sum(const std::map<int, Counted>& by_peer) {
-  Counted all;
-  for (const auto& [peer, counted] : by_peer) {
-    all.messages += counted.messages;
-    all.bytes += counted.bytes;
-  }
-  return all;
-}
 
 TEST_F(Ranks, GivesTheBitsOfOneProcess) {
   int compared = 0;

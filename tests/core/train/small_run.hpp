@@ -113,10 +113,14 @@ struct Snapshot {
   return saved;
 }
 
-/// One device of the plan in this process, and how it reaches the others.
+/// One device of the plan in this process, and how it reaches the others: by a transport, or by a
+/// queue, which holds so many bytes for tokens.
 struct Process {
   int device = 0;
   std::function<std::unique_ptr<Transport>(const Schedule& schedule, Clock clock)> connect;
+  std::function<std::unique_ptr<CommunicationQueue>(const Schedule& schedule, Clock clock)> queue =
+      {};
+  int token_bytes = 0;
 };
 
 /// Everything the trainer told; a number for every step.
@@ -213,15 +217,17 @@ class SmallRun final : public TrainingObserver {
       return Prefetcher::planned_bytes(read, dataset.train().samples(), batch, staged_batches,
                                        deck_.workers);
     };
-    return {.input = input.shown,
-            .read_input = runs_on_host ? SampleShape() : input.read,
-            .micro_batch_size = batch,
-            .optimizer_states = static_cast<int>(optimizer_states(deck_.train.optimizer).size()),
-            .clipping = clipping_of(deck_.train.optimizer),
-            .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
-            .staging_bytes = staging(input),
-            .label_staging_bytes = staging({}),
-            .staged_messages = deck_.staged || (process != nullptr && !runs_on_host)};
+    return {
+        .input = input.shown,
+        .read_input = runs_on_host ? SampleShape() : input.read,
+        .micro_batch_size = batch,
+        .optimizer_states = static_cast<int>(optimizer_states(deck_.train.optimizer).size()),
+        .clipping = clipping_of(deck_.train.optimizer),
+        .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
+        .staging_bytes = staging(input),
+        .label_staging_bytes = staging({}),
+        .staged_messages = deck_.staged || (process != nullptr && !process->queue && !runs_on_host),
+        .token_bytes = process != nullptr ? process->token_bytes : 0};
   }
 
   [[nodiscard]] TrainerSpec trainer_spec(const Dataset& dataset, const Process* process,
@@ -238,6 +244,11 @@ class SmallRun final : public TrainingObserver {
       if (!deck_.rounds) return transport;
       return rounds_.transport(std::move(transport), schedule_.buffers(device).requests);
     };
+    std::function<std::unique_ptr<CommunicationQueue>(int)> queue;
+    if (process != nullptr && process->queue)
+      queue = [this, process](int) {
+        return process->queue(schedule_, [this] { return seconds(); });
+      };
     return {.model = model_,
             .partition = partition_,
             .schedule = schedule_,
@@ -254,6 +265,7 @@ class SmallRun final : public TrainingObserver {
             .wants_pause = [this] { return wants_pause(); },
             .layers = make_layer,
             .transport = connect,
+            .communication = queue,
             .seconds = [this] { return seconds(); },
             .helping = deck_.helping};
   }

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Whole runs by the queue of NCCL, one device per rank, with another library in NCCL's place: the
+// bits of one process, and the messages of the plan.
+
+#include "comm/nccl_session.hpp"
+#include "tests/comm/nccl_double.hpp"
+#include "tests/core/train/ranks.hpp"
+#include "tests/layers/device.hpp"
+
+namespace carousel::test {
+namespace {
+
+class NcclRanks : public Ranks {
+ protected:
+  /// Closes the communicators of one run before the next one.
+  class Run {
+   public:
+    Run(const ExecutionSpace& exec, const Dataset& dataset, SmallDeck deck) {
+      deck.rounds = true;
+      process_.queue = [this, &exec](const Schedule& schedule, Clock clock) {
+        session_.emplace(
+            session(), exec,
+            NcclSession::Spec{schedule.groups(), peers_of(schedule, session().rank())});
+        clear_nccl();
+        return session_->queue(schedule.buffers(session().rank()).requests, std::move(clock));
+      };
+      run_.emplace(exec, dataset, deck, &process_);
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+    ~Run() {
+      run_.reset();
+      session_->close();
+    }
+    SmallRun* operator->() { return &*run_; }
+    SmallRun& operator*() { return *run_; }
+
+   private:
+    std::optional<NcclSession> session_;
+    Process process_ = {.device = session().rank(), .connect = {}, .token_bytes = token_bytes};
+    std::optional<SmallRun> run_;
+  };
+};
+
+TEST_F(NcclRanks, GiveTheBitsOfOneProcess) {
+  int compared = 0;
+  for (const SmallDeck& deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    Run ring(exec_, dataset_, deck);
+    SmallRun local(exec_, dataset_, deck);
+    const std::vector<Snapshot> saved = train_and_save(ring->trainer());
+    std::vector<Snapshot> expected = train_and_save(local.trainer());
+    for (Snapshot& all : expected)
+      all = owned_by(session().rank(), ring->schedule(), std::move(all));
+    EXPECT_EQ(ring->story().receipts[session().rank()], local.story().receipts[session().rank()]);
+    expect_same(saved, expected);
+    if (session().rank() != 0) continue;
+    expect_same(ring->story(), local.story());
+    ++compared;
+  }
+  if (session().rank() == 0)
+    fmt::print("matrix: {} runs by NCCL's queue on {} ranks\n", compared, session().size());
+}
+
+TEST_F(NcclRanks, AgreeToRoundingWhereSumsAreMadeInAnotherOrder) {
+  int compared = 0;
+  for (const SmallDeck& exact : decks(rounding_placements)) {
+    SCOPED_TRACE(name_of(exact));
+    const SmallDeck deck = comparable(exact);
+    SmallRun local(exec_, dataset_, placed(deck, Placement::single));
+    (void)local.trainer().run();
+    Run run(exec_, dataset_, deck);
+    const Snapshot expected =
+        owned_by(session().rank(), run->schedule(), snapshot(local.trainer()));
+    (void)run->trainer().run();
+    const Snapshot found = snapshot(run->trainer());
+    ASSERT_EQ(found.parameters.size(), expected.parameters.size());
+    for (std::size_t k = 0; k < found.parameters.size(); ++k)
+      EXPECT_LE(relative_difference(found.parameters[k].values, expected.parameters[k].values),
+                50 * rounding);
+    ++compared;
+  }
+  if (session().rank() == 0)
+    fmt::print("matrix: {} runs by NCCL's queue with other sums on {} ranks\n", compared,
+               session().size());
+}
+
+/// Messages that carry nothing have a byte.
+MessageCounts with_tokens(const SmallRun& run) {
+  MessageCounts counts = planned_run(run);
+  const auto add = [&](const std::vector<Action>& actions) {
+    for (const Action& action : actions) {
+      if (action.bytes > 0) continue;
+      if (action.kind == ActionKind::send) ++counts.sent[action.peer].bytes;
+      if (action.kind == ActionKind::post) ++counts.posted[action.peer].bytes;
+    }
+  };
+  for (const Segment& segment : run.story().segments)
+    add(run.schedule().actions(session().rank(), segment));
+  return counts;
+}
+
+TEST_F(NcclRanks, SendExactlyThePlansMessages) {
+  for (const auto& placements : {exact_placements, rounding_placements}) {
+    for (const SmallDeck& deck : decks(placements)) {
+      SCOPED_TRACE(name_of(deck));
+      Run run(exec_, dataset_, deck);
+      (void)run->trainer().run();
+      EXPECT_EQ(nccl_calls().counts, with_tokens(*run));
+    }
+  }
+}
+
+TEST_F(NcclRanks, UseTheMemoryOfThePlan) {
+  for (const SmallDeck& deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    Run run(exec_, dataset_, deck);
+    (void)run->trainer().run();
+    EXPECT_EQ(run->trainer().device(session().rank()).memory().peak(),
+              run->memory().devices[session().rank()].peak);
+  }
+}
+
+TEST_F(NcclRanks, DivergeEverywhereAfterTheSameStep) {
+  for (SmallDeck deck : decks()) {
+    SCOPED_TRACE(name_of(deck));
+    deck.train.optimizer = {.learning_rate = 1e20};
+    deck.train.steps = 40;
+    SmallRun local(exec_, dataset_, deck);
+    const TrainingResult expected = local.trainer().run();
+    Run run(exec_, dataset_, deck);
+    const TrainingResult found = run->trainer().run();
+    EXPECT_EQ(found.steps, expected.steps);
+    EXPECT_EQ(found.diverged_at, expected.diverged_at);
+  }
+}
+
+}  // namespace
+}  // namespace carousel::test
