@@ -4,6 +4,7 @@
 
 #include "app/commands.hpp"
 #include "app/engine_process.hpp"
+#include "core/record/run_folder.hpp"
 
 namespace carousel {
 
@@ -13,7 +14,12 @@ void eval_command(const std::string& checkpoint, const std::string& dataset,
     fail(ExitCode::usage, "eval runs in one process; start it without a launcher");
   for (const std::string& path : {checkpoint, dataset})
     if (!std::filesystem::exists(path)) fail(ExitCode::input_output, "{}: no such file", path);
-  start_engine(engine_path(), {"eval", checkpoint, dataset});
+  // A run folder stands for its newest checkpoint.
+  const std::string file = std::filesystem::is_directory(checkpoint)
+                               ? checkpoint + "/checkpoints/" + last_checkpoint
+                               : checkpoint;
+  if (!std::filesystem::exists(file)) fail(ExitCode::input_output, "{}: no such file", file);
+  start_engine(engine_path(), {"eval", file, dataset});
 }
 
 }  // namespace carousel

@@ -88,6 +88,29 @@ TEST_P(Precision, TakesHalfTheMemory) {
   }
 }
 
+/// As the help of engine.recompute says; on one stage, since it may move cuts.
+TEST_P(Precision, HasTheBitsOfEveryWayToRecompute) {
+  for (SmallDeck deck : decks()) {
+    deck.parallel.stages = 1;
+    deck.parallel.slack = 0;
+    SCOPED_TRACE(name_of(deck));
+    const auto receipts = [&](DataType type, Recompute recompute) {
+      deck.kernels.type = type;
+      deck.kernels.recompute = recompute;
+      SmallRun run(exec_, dataset_, deck);
+      (void)run.trainer().run();
+      return run.story().receipts;
+    };
+    const auto cheap = receipts(DataType::bfloat16, Recompute::cheap);
+    EXPECT_EQ(receipts(DataType::bfloat16, Recompute::stage), cheap);
+    const bool rounds = deck.model.name == "resnet";  // what norms hand on
+    EXPECT_EQ(receipts(DataType::bfloat16, Recompute::none) == cheap, !rounds);
+    const auto full = receipts(DataType::full, Recompute::cheap);
+    EXPECT_EQ(receipts(DataType::full, Recompute::stage), full);
+    EXPECT_EQ(receipts(DataType::full, Recompute::none), full);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(N, Precision, ::testing::Values(1, 2, 4, 6));
 
 }  // namespace
