@@ -16,6 +16,7 @@
 #include "core/state/checkpoint.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
+#include "layers/vendor/vendor.hpp"
 
 namespace carousel {
 namespace {
@@ -95,6 +96,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .devices = {0},
                    .beginning = beginning,
                    .layers = make_layer,
+                   .vendor = vendor::make_handles,
                    .transport = [&](int device) { return hub.transport(device); },
                    .seconds = seconds,
                    .keeps_chosen = true},

@@ -34,6 +34,7 @@
 #include "core/record/trace.hpp"
 #include "core/state/checkpoint_writer.hpp"
 #include "layers/factory.hpp"
+#include "layers/vendor/vendor.hpp"
 
 namespace carousel {
 namespace {
@@ -333,6 +334,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
                                                             weights ? &*weights : nullptr),
                                   .wants_pause = [&pauses] { return pauses.wanted(); },
                                   .layers = make_layer,
+                                  .vendor = vendor::make_handles,
                                   .transport = connect,
                                   .communication = queue,
                                   .seconds = seconds},

@@ -219,7 +219,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_deck_help(plan);
 
   CLI::App* eval = app.add_subcommand("eval", "Evaluate a checkpoint on a test set");
-  eval->add_option("CHECKPOINT", line.checkpoint, "File to read, or a run folder for its last one")->required();
+  eval->add_option("CHECKPOINT", line.checkpoint, "File to read, or a run folder for its last one")
+      ->required();
   eval->add_option("DATASET", line.dataset, "HDF5 file to read")->required();
 
   CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");

@@ -37,15 +37,17 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
   const bool accelerated = !build_info().cuda.empty();
   return with_locations(config, [&] {
-    const PlanBasis basis{.input = input_spec(dataset, config.data.augment),
-                          .classes = dataset.classes(),
-                          .train_samples = dataset.train().samples(),
-                          .test_samples = dataset.test().samples(),
-                          .real_bytes = sizeof(real),
-                          .block = vector_block,
-                          .staged_messages = accelerated && uses_mpi(transport),
-                          .token_bytes = transport == TransportKind::nccl ? token_bytes : 0,
-                          .copies_input = accelerated};
+    const PlanBasis basis{
+        .input = input_spec(dataset, config.data.augment),
+        .classes = dataset.classes(),
+        .train_samples = dataset.train().samples(),
+        .test_samples = dataset.test().samples(),
+        .real_bytes = sizeof(real),
+        .block = vector_block,
+        .staged_messages = accelerated && uses_mpi(transport),
+        .vendor = !build_info().kernels.empty() && config.engine.vendor == VendorUse::automatic,
+        .token_bytes = transport == TransportKind::nccl ? token_bytes : 0,
+        .copies_input = accelerated};
     return prepare_run(request_of(config, transport), basis);
   });
 }

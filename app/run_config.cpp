@@ -51,6 +51,10 @@ const char* to_string(TransportKind transport) {
   return "?";
 }
 
+const char* to_string(VendorUse use) {
+  return use == VendorUse::automatic ? "auto" : "none";
+}
+
 std::optional<double> wall_clock_seconds(const std::string& text) {
   static const std::regex form(R"((?:(\d{1,4})-)?(\d{1,5}):([0-5]\d):([0-5]\d))");
   std::smatch parts;

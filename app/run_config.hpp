@@ -42,12 +42,17 @@ struct RunTable {
   }
 };
 
+/// Whose kernels compute layers that a vendor's libraries have, too.
+enum class VendorUse : std::uint8_t { automatic, none };
+[[nodiscard]] const char* to_string(VendorUse use);
+
 /// `[engine]`.
 struct EngineConfig {
   int threads = 0;       // 0: what the environment gives
   bool winograd = true;  // where it is faster
   Recompute recompute = Recompute::cheap;
   DataType precision = DataType::full;
+  VendorUse vendor = VendorUse::automatic;
   int device = -1;  // GPU of a process without a launcher; -1: whatever fits
 };
 

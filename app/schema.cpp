@@ -356,6 +356,10 @@ std::vector<KeySpec> engine_keys() {
           "also the whole forward of each stage, so that only what leaves the stage is kept. In "
           "fp32 no choice changes the bits of a stage, but none may cut stages elsewhere; in bf16, "
           "none also rounds what norms hand to convolutions and poolings."),
+      key("vendor", engine, &EngineConfig::vendor, one_of({VendorUse::automatic, VendorUse::none}),
+          "Kernels of layers that a vendor's libraries have, too. auto takes the vendor's where "
+          "the "
+          "build has them: cuBLASLt's in a build for GPUs."),
       key("precision", engine, &EngineConfig::precision,
           one_of({DataType::full, DataType::bfloat16}),
           "Type of activations and weights where they are kept and sent. bf16: both take half the "

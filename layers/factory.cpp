@@ -22,6 +22,7 @@
 #include "layers/pool.hpp"
 #include "layers/relu.hpp"
 #include "layers/softmax_cross_entropy.hpp"
+#include "layers/vendor/vendor.hpp"
 
 namespace carousel {
 
@@ -77,6 +78,7 @@ bool takes_blocks(const LayerSpec& spec) {
 std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engine& engine) {
   CAROUSEL_CHECK(std::ssize(engine.workspace) >= spec.workspace_bytes(samples),
                  "{}: a workspace of {} bytes", spec.label(), engine.workspace.size());
+  if (spec.by_vendor) return vendor::make_layer(spec, samples, engine);
   if (spec.is_converted()) return make_converted(spec, samples, engine, make_layer);
   const auto check = [&](const TensorFormat& format) {
     const bool known = format.block == 1 || format.block == vector_block;

@@ -2,31 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/linear.hpp"
 
-#include "core/base/range.hpp"
 #include "layers/gemm.hpp"
+#include "layers/row_sums.hpp"
 
 namespace carousel {
-namespace {
-
-/// sums[j] = sum over i, in ascending order, of rows[i][j].
-void sum_rows(const ExecutionSpace& exec, int n, int columns, const real* rows, real* sums) {
-  static const std::string label = "carousel::layers::linear_backward_bias";
-  constexpr int width = runs_on_host ? 16 : 1;  // neighbouring columns fill vector registers
-  Kokkos::parallel_for(
-      label, range(exec, (columns + width - 1) / width), KOKKOS_LAMBDA(int chunk) {
-        const int first = chunk * width;
-        const int here = Kokkos::min(width, columns - first);
-        real sum[width] = {};
-        for (int i = 0; i < n; ++i) {
-          const real* row = rows + static_cast<std::int64_t>(i) * columns + first;
-          for (int j = 0; j < here; ++j) sum[j] += row[j];
-        }
-        for (int j = 0; j < here; ++j) sums[first + j] = sum[j];
-      });
-}
-
-}  // namespace
-
 Linear::Linear(const LayerSpec& spec) : in_(spec.input().channels), out_(spec.output.channels) {
   CAROUSEL_CHECK(spec.input().size() == in_ && spec.output.size() == out_,
                  "linear layer {} needs flat features", spec.name);

@@ -19,7 +19,8 @@ struct BuildInfo {
   std::string mpi;
   std::string hdf5;
   std::string cuda;  // empty without
-  std::string nccl;  // likewise
+  std::string nccl;     // likewise
+  std::string kernels;  // of vendors: "cuBLAS 13.0.2"; likewise
 
   /// One line: "Kokkos 4.5.1 (...), MPI ..., HDF5 ...".
   [[nodiscard]] std::string libraries() const;

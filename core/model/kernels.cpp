@@ -8,6 +8,7 @@
 #include <array>
 
 #include "core/model/fuse.hpp"
+#include "core/model/vendor.hpp"
 #include "core/model/workspace.hpp"
 
 namespace carousel {
@@ -157,6 +158,7 @@ Model choose_layers(Model model, const KernelChoice& choice) {
 Model choose_kernels(Model model, const KernelChoice& choice) {
   Model result = choose_layers(std::move(model), choice);
   choose_types(result, choice.type);
+  if (choice.vendor) std::ranges::for_each(result.layers, choose_vendor);
   return result;
 }
 

@@ -25,6 +25,7 @@ struct KernelChoice {
   // Of activations between layers, and of weights as kernels read them; biases, norms and all sums
   // are always full.
   DataType type = DataType::full;
+  bool vendor = false;  // a vendor's kernels where there are such
 };
 
 /// A layer of images in blocks of channels, with what its kernels save and work with. Formats of

@@ -160,6 +160,7 @@ struct LayerSpec {
   std::vector<SavedTensor> saved = {};
   bool hands_gradient_on = false;  // what backward leaves in d_output is the gradient of the second
                                    // input, too
+  bool by_vendor = false;  // kernels of a vendor compute it, on tensors as they are stored
   std::vector<SampleBytes> workspace = {};  // one after the other, each for a part of a call
 
   template <class Kind>

@@ -110,6 +110,7 @@ class Device {
   int copies_;              // of them
   int states_;              // of the optimizer
   DeviceMemory memory_;
+  std::shared_ptr<VendorHandles> vendor_;
   std::vector<Stage> stages_;
   std::unique_ptr<CommunicationQueue> communication_;
   Prefetcher prefetcher_;

@@ -43,6 +43,8 @@ struct TrainerSpec {
   /// step. Asked in every backward.
   std::function<bool()> wants_pause = [] { return false; };
   LayerFactory layers;
+  /// What layers of vendors share, for each compute queue; none where there are no such.
+  std::function<std::shared_ptr<VendorHandles>(const ExecutionSpace&)> vendor = {};
   /// How a device reaches the others: by a transport, whose calls the host makes, or by a queue
   /// that the device itself works off.
   std::function<std::unique_ptr<Transport>(int device)> transport;

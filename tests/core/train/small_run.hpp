@@ -32,6 +32,7 @@ struct SmallDeck {
   AugmentConfig augment = {};
   int workers = 1;
   bool rounds = false;  // messages are exchanged in rounds
+  std::function<std::shared_ptr<VendorHandles>(const ExecutionSpace&)> vendor = {};
   Helping helping = Helping::helped;
   bool staged = false;                // messages under way lie in host memory
   std::optional<unsigned> late = {};  // messages are late at random, with this seed
@@ -264,6 +265,7 @@ class SmallRun final : public TrainingObserver {
             .beginning = beginning,
             .wants_pause = [this] { return wants_pause(); },
             .layers = make_layer,
+            .vendor = deck_.vendor,
             .transport = connect,
             .communication = queue,
             .seconds = [this] { return seconds(); },

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/vendor/vendor.hpp"
+
+#include "core/base/check.hpp"
+#include "layers/vendor/handles.hpp"
+#include "layers/vendor/linear.hpp"
+
+namespace carousel {
+
+VendorHandles::VendorHandles() {
+  const cublasStatus_t status = cublasLtCreate(&cublas);
+  if (status != CUBLAS_STATUS_SUCCESS)
+    fail(ExitCode::internal, "cublasLtCreate: {}", cublasLtGetStatusString(status));
+}
+
+VendorHandles::~VendorHandles() {
+  cublasLtDestroy(cublas);
+}
+
+namespace vendor {
+
+std::shared_ptr<VendorHandles> make_handles(const ExecutionSpace& /*exec*/) {
+  return std::make_shared<VendorHandles>();
+}
+
+std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engine& engine) {
+  if (spec.is<kind::Linear>()) return std::make_unique<Linear>(spec, samples, engine);
+  fail(ExitCode::internal, "{}: no vendor has kernels for it", spec.label());
+}
+
+}  // namespace vendor
+}  // namespace carousel
