@@ -68,6 +68,14 @@ constexpr std::chrono::seconds status_pause{5};
 // What devices may take to end after a failure.
 constexpr double closing_time = 5;
 
+void check_mpi(const RunConfig& config) {
+  if (!config.gpu_aware || MpiSession::takes_gpu_memory()) return;
+  fail(ExitCode::usage,
+       "{}: parallel.gpu_aware = true: this MPI library does not say that it takes memory of GPUs; "
+       "leave it out, or load one that does",
+       where(config, "parallel.gpu_aware"));
+}
+
 /// NCCL takes one rank per GPU.
 void check_own_gpu(const ExecutionSpace& exec, const MpiSession& session) {
   const NodeUse node = node_use(exec, &session);
@@ -312,6 +320,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       failures.emplace(witness, [&nccl] { return nccl->failure(); });
       queue = [&](int device) { return nccl->queue(requests(device), seconds); };
     } else {
+      ranks.together([&] { check_mpi(config); });
       groups.emplace(session->groups(run->schedule.groups()));
     }
     ranks.together([&] {

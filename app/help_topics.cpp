@@ -198,7 +198,9 @@ parallel.reduction, how gradients are summed
 parallel.transport
   mpi         One rank per device. A thread of every rank moves messages while
               kernels run. On slow links, all-reduces of MPICH 4.0 are faster
-              with MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM=tsp_ring set.
+              with MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM=tsp_ring set. In builds
+              for GPUs messages are copied to host memory, unless
+              parallel.gpu_aware = true gives MPI that of GPUs.
   local       All devices in one process, in turn: no launcher, easy to debug.
   nccl        One rank and one GPU per device, in builds with NCCL: GPUs send by
               themselves, without MPI and without a copy on the host.

@@ -44,7 +44,7 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
         .test_samples = dataset.test().samples(),
         .real_bytes = sizeof(real),
         .block = vector_block,
-        .staged_messages = accelerated && uses_mpi(transport),
+        .staged_messages = accelerated && uses_mpi(transport) && !config.gpu_aware,
         .vendor = !build_info().kernels.empty() && config.engine.vendor == VendorUse::automatic,
         .token_bytes = transport == TransportKind::nccl ? token_bytes : 0,
         .copies_input = accelerated};

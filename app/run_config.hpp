@@ -69,6 +69,7 @@ struct RunConfig {
   DataConfig data;
   ParallelConfig parallel;
   TransportKind transport = TransportKind::automatic;
+  bool gpu_aware = false;  // MPI is given memory of GPUs
   TrainConfig train;
   EngineConfig engine;
   CheckpointConfig checkpoint;

@@ -233,6 +233,10 @@ std::vector<KeySpec> parallel_keys() {
           "How devices exchange messages. auto is mpi under a launcher and local without one. nccl "
           "needs a GPU for each rank. rounds is auto with messages in groups that wait for each "
           "other, as NCCL's do: for tests."),
+      key("gpu_aware", whole, &RunConfig::gpu_aware, anything,
+          "Whether MPI is given memory of GPUs, where the library takes it, instead of copies in "
+          "host memory.",
+          only_with("parallel.transport", {"auto", "mpi", "rounds"})),
   };
 }
 

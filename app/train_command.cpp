@@ -14,6 +14,11 @@ namespace {
 
 /// What only some builds can do.
 void check_build(const RunConfig& config) {
+  if (config.gpu_aware && build_info().cuda.empty())
+    fail(ExitCode::usage,
+         "{}: parallel.gpu_aware = true: this program was built without CUDA; leave it out, or "
+         "build the preset cuda",
+         where(config, "parallel.gpu_aware"));
   if (config.transport != TransportKind::nccl || !build_info().nccl.empty()) return;
   fail(ExitCode::usage,
        "{}: parallel.transport = \"nccl\": this program was built without NCCL; set it to "

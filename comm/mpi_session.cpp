@@ -9,6 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>  // of Open MPI
+#endif
+
 #include "comm/deadline.hpp"
 #include "comm/mpi_check.hpp"
 #include "comm/mpi_transport.hpp"
@@ -37,6 +41,17 @@ MpiSession::MpiSession(int* argc, char*** argv) {
   CAROUSEL_MPI(MPI_Comm_rank(world_, &rank_));
   CAROUSEL_MPI(MPI_Comm_size(world_, &size_));
   learn_node();
+}
+
+bool MpiSession::takes_gpu_memory() {
+#if defined(MPIX_GPU_SUPPORT_CUDA)
+  int supported = 0;
+  return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &supported) == MPI_SUCCESS && supported != 0;
+#elif defined(MPIX_CUDA_AWARE_SUPPORT)
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
 }
 
 MPI_Comm MpiSession::node() const {

@@ -49,6 +49,9 @@ class MpiSession {
   /// Cores that those may use together, whether a launcher bound each to some or none; 0: unknown.
   [[nodiscard]] int cores_on_node() const { return cores_on_node_; }
 
+  /// Whether the library says that it takes memory of NVIDIA's GPUs.
+  [[nodiscard]] static bool takes_gpu_memory();
+
   /// How many of those have the same text as this rank, itself included. Collective.
   [[nodiscard]] int ranks_on_node_with(const std::string& text) const;
 

@@ -460,6 +460,14 @@ class CommandLine(unittest.TestCase):
                                                     PMI_SIZE="2"))
         self.assertIn("one process", self.refused("eval", "x", "x", PMI_RANK="0", PMI_SIZE="2"))
 
+    def test_memory_of_gpus_needs_a_build_for_them(self):
+        self.add_engine()
+        for words in ([], ["--validate"]):
+            result = self.run_carousel("train", "x.toml", "parallel.gpu_aware=true", *words,
+                                       PMI_RANK="0", PMI_SIZE="4")
+            self.assertEqual("built without CUDA" in result.stderr,
+                             "CUDA" not in self.run_carousel("--version").stdout, result.stderr)
+
     def test_nccl_needs_a_build_that_has_it(self):
         self.add_engine()
         has_it = "NCCL" in self.run_carousel("--version").stdout
