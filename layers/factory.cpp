@@ -10,6 +10,7 @@
 #include "layers/attention.hpp"
 #include "layers/batch_norm.hpp"
 #include "layers/blocked/factory.hpp"
+#include "layers/channels_last/factory.hpp"
 #include "layers/converted.hpp"
 #include "layers/convolution.hpp"
 #include "layers/dropout.hpp"
@@ -79,6 +80,7 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engi
   CAROUSEL_CHECK(std::ssize(engine.workspace) >= spec.workspace_bytes(samples),
                  "{}: a workspace of {} bytes", spec.label(), engine.workspace.size());
   if (spec.by_vendor) return vendor::make_layer(spec, samples, engine);
+  if (spec.native) return channels_last::make_layer(spec, samples, engine);
   if (spec.is_converted()) return make_converted(spec, samples, engine, make_layer);
   const auto check = [&](const TensorFormat& format) {
     const bool known = format.block == 1 || format.block == vector_block;

@@ -109,13 +109,17 @@ const char* to_string(Recompute recompute) {
 }
 
 LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice) {
-  if (!ends_blocks(layer)) layer.output_format.block = choice.block;
+  const int block = choice.block == 0 ? layer.output.channels : choice.block;
+  if (!ends_blocks(layer)) layer.output_format.block = block;
   if (!layer.buffers.empty()) {
     const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
     layer.saved = {{"statistics", {channel * layer.input().channels, 0}, true}};
   }
   std::visit([&](auto& kind) { complete(kind, layer, choice); }, layer.kind);
-  layer.workspace = blocked_workspace(layer, choice.block);
+  if (choice.block != 0)
+    layer.workspace = blocked_workspace(layer, block);
+  else
+    choose_channels_last(layer);
   return layer;
 }
 
@@ -136,7 +140,7 @@ void choose_types(Model& model, DataType type) {
 Model choose_layers(Model model, const KernelChoice& choice) {
   model.makes_outputs_again = choice.recompute != Recompute::none;
   model.recomputes_stages = choice.recompute == Recompute::stage;
-  if (choice.block == 1 || std::ranges::none_of(model.layers, begins_blocks)) return model;
+  if (choice.block <= 1 || std::ranges::none_of(model.layers, begins_blocks)) return model;
   Model result = fuse(model, fusions(choice.recompute));
   for (LayerSpec& layer : result.layers) {
     for (LayerInput& input : layer.inputs) {

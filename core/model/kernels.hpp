@@ -19,7 +19,7 @@ enum class Recompute : std::uint8_t {
 [[nodiscard]] const char* to_string(Recompute recompute);
 
 struct KernelChoice {
-  int block = 1;         // channels side by side in images; 1: portable kernels alone
+  int block = 1;         // channels side by side in images; 1: portable kernels alone; 0: all
   bool winograd = true;  // where it is faster than direct sums
   Recompute recompute = Recompute::cheap;
   // Of activations between layers, and of weights as kernels read them; biases, norms and all sums
@@ -28,8 +28,8 @@ struct KernelChoice {
   bool vendor = false;  // a vendor's kernels where there are such
 };
 
-/// A layer of images in blocks of channels, with what its kernels save and work with. Formats of
-/// its inputs are set.
+/// A layer of images in blocks of channels, or with all of them side by side, with what its kernels
+/// save and work with. Formats of its inputs are set.
 [[nodiscard]] LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice);
 
 /// The model in blocks of channels, its batch norms fused with their neighbours; as it is where

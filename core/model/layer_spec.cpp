@@ -87,7 +87,7 @@ bool LayerSpec::is_converted() const {
 }
 
 std::int64_t LayerSpec::conversion_bytes(int n) const {
-  if (!is_converted() || by_vendor) return 0;
+  if (!is_converted() || native) return 0;
   // Tensors and their gradients.
   const auto full = [&](const SampleShape& shape, const TensorFormat& format) {
     return 2 * align_up(tensor_bytes(shape, {DataType::full, format.block}, n));

@@ -160,7 +160,8 @@ struct LayerSpec {
   std::vector<SavedTensor> saved = {};
   bool hands_gradient_on = false;  // what backward leaves in d_output is the gradient of the second
                                    // input, too
-  bool by_vendor = false;  // kernels of a vendor compute it, on tensors as they are stored
+  bool native = false;             // its kernels compute on tensors as they are stored
+  bool by_vendor = false;          // they are those of a vendor
   std::vector<SampleBytes> workspace = {};  // one after the other, each for a part of a call
 
   template <class Kind>

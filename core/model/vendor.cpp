@@ -18,11 +18,22 @@ bool is_product(const LayerSpec& layer) {
          has_rows(layer.output, output);
 }
 
+bool takes_channels_last(const LayerSpec& layer) {
+  if (layer.is<kind::BatchNorm>()) return true;
+  if (layer.is<kind::MaxPool>()) return !layer.as<kind::MaxPool>().normalises;
+  return layer.is<kind::AveragePool>() && layer.as<kind::AveragePool>().window.kernel == 0;
+}
+
 }  // namespace
+
+void choose_channels_last(LayerSpec& layer) {
+  layer.native = takes_channels_last(layer);
+  if (layer.is<kind::BatchNorm>()) layer.workspace = {{norm_workspace, 0}};
+}
 
 void choose_vendor(LayerSpec& layer) {
   if (!is_product(layer)) return;
-  layer.by_vendor = true;
+  layer.native = layer.by_vendor = true;
   // Behind it, the bias in the type of the result.
   layer.workspace = {{product_workspace + 2 * std::int64_t{layer.output.channels}, 0}};
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Batch norms and poolings in blocks of channels, alone and with what they are fused with, against
-// naive loops.
+// Batch norms and poolings in blocks of channels, or with all of them side by side, alone and with
+// what they are fused with, against naive loops.
 
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
@@ -30,9 +30,10 @@ Numbers uneven_numbers() {
   return x;
 }
 
-LayerSpec norm_spec(const LayerKind& kind, const Window& window = {}) {
+/// A block of 0 is all channels.
+LayerSpec norm_spec(const LayerKind& kind, int block, const Window& window = {}) {
   LayerSpec spec = test::image_layer(kind, shape, shape.channels, window);
-  spec.inputs[0].format.block = vector_block;
+  spec.inputs[0].format.block = block == 0 ? shape.channels : block;
   const bool has_norm = !spec.is<kind::MaxPool>() || spec.as<kind::MaxPool>().normalises;
   if (has_norm) {
     spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
@@ -40,19 +41,26 @@ LayerSpec norm_spec(const LayerKind& kind, const Window& window = {}) {
   }
   if (spec.is<kind::BatchNorm>() && spec.as<kind::BatchNorm>().adds)
     spec.inputs.push_back(spec.inputs[0]);
-  return with_blocks(spec, {.block = vector_block});
+  return with_blocks(spec, {.block = block});
 }
 
 Numbers rounded(const std::vector<double>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
-class BlockedNorm : public testing::TestWithParam<kind::BatchNorm> {
+/// Where the numbers of a layer lie.
+std::string name_of(int block) {
+  return block == 0 ? "ChannelsLast" : "Blocks";
+}
+
+class BlockedNorm : public testing::TestWithParam<std::tuple<kind::BatchNorm, int>> {
  protected:
+  [[nodiscard]] static kind::BatchNorm kind() { return std::get<0>(GetParam()); }
+  [[nodiscard]] static LayerSpec spec() { return norm_spec(kind(), std::get<1>(GetParam())); }
   [[nodiscard]] Numbers expected(const reference::Statistics& statistics) const {
     Numbers y = reference::batch_norm(n, shape, x_, statistics, w_, b_);
-    if (GetParam().adds) y = test::sum(y, second_);
-    if (GetParam().rectifies) {
+    if (kind().adds) y = test::sum(y, second_);
+    if (kind().rectifies) {
       for (real& number : y) number = std::max(number, real(0));
     }
     return y;
@@ -69,7 +77,7 @@ class BlockedNorm : public testing::TestWithParam<kind::BatchNorm> {
 TEST_P(BlockedNorm, Forward) {
   const reference::Statistics running = {
       std::vector<double>(shape.channels, 0.25), std::vector<double>(shape.channels, 4), {}};
-  SingleLayer layer(norm_spec(GetParam()), n, test::joined(w_, b_),
+  SingleLayer layer(spec(), n, test::joined(w_, b_),
                     test::joined(rounded(running.mean), rounded(running.variance)));
   const auto statistics = reference::statistics(n, shape, x_);
   EXPECT_LE(test::relative_difference(layer.forward(x_, second_), expected(statistics)),
@@ -79,17 +87,17 @@ TEST_P(BlockedNorm, Forward) {
 }
 
 TEST_P(BlockedNorm, Backward) {
-  SingleLayer layer(norm_spec(GetParam()), n, test::joined(w_, b_));
+  SingleLayer layer(spec(), n, test::joined(w_, b_));
   const auto statistics = reference::statistics(n, shape, x_);
   const Numbers y = layer.forward(x_, second_);
   Numbers d = d_y_;
-  if (GetParam().rectifies) {
+  if (kind().rectifies) {
     for (std::size_t k = 0; k < y.size(); ++k) d[k] = y[k] > 0 ? d[k] : 0;
   }
   const auto gradients = reference::batch_norm_gradients(n, shape, x_, w_, d);
   EXPECT_LE(test::relative_difference(layer.backward(d_y_), gradients.d_x), tolerance_);
   // What is left is the gradient of the second input.
-  EXPECT_EQ(layer.d_output(), GetParam().adds ? d : d_y_);
+  EXPECT_EQ(layer.d_output(), kind().adds ? d : d_y_);
   EXPECT_LE(
       test::relative_difference(layer.d_parameters(), test::joined(gradients.d_w, gradients.d_b)),
       tolerance_);
@@ -103,20 +111,26 @@ TEST_P(BlockedNorm, Backward) {
       tolerance_);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, BlockedNorm,
-                         testing::Values(kind::BatchNorm{false, false},
-                                         kind::BatchNorm{false, true}, kind::BatchNorm{true, true},
-                                         kind::BatchNorm{true, false}),
-                         [](const auto& instance) {
-                           return fmt::format("{}{}", instance.param.adds ? "adds" : "alone",
-                                              instance.param.rectifies ? "rectifies" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, BlockedNorm,
+    testing::Combine(testing::Values(kind::BatchNorm{false, false}, kind::BatchNorm{false, true},
+                                     kind::BatchNorm{true, true}, kind::BatchNorm{true, false}),
+                     testing::Values(vector_block, 0)),
+    [](const auto& instance) {
+      const kind::BatchNorm& kind = std::get<0>(instance.param);
+      return fmt::format("{}{}{}", kind.adds ? "adds" : "alone", kind.rectifies ? "rectifies" : "",
+                         name_of(std::get<1>(instance.param)));
+    });
 
-class BlockedMaxPool : public testing::TestWithParam<Window> {};
+class BlockedMaxPool : public testing::TestWithParam<std::tuple<Window, int>> {
+ protected:
+  const Window window_ = std::get<0>(GetParam());
+  const int block_ = std::get<1>(GetParam());
+};
 
 TEST_P(BlockedMaxPool, Alone) {
-  const LayerSpec spec = norm_spec(kind::MaxPool{GetParam()}, GetParam());
-  const reference::Windows windows = {n, spec.input(), spec.output, GetParam()};
+  const LayerSpec spec = norm_spec(kind::MaxPool{window_}, block_, window_);
+  const reference::Windows windows = {n, spec.input(), spec.output, window_};
   const Numbers x = uneven_numbers();
   const Numbers d_y = test::random_numbers(n * spec.output.size(), "d_y");
   SingleLayer layer(spec, n);
@@ -129,8 +143,9 @@ TEST_P(BlockedMaxPool, Alone) {
 }
 
 TEST_P(BlockedMaxPool, NormalisesOnTheWay) {
-  const LayerSpec spec = norm_spec(kind::MaxPool{GetParam(), true}, GetParam());
-  const reference::Windows windows = {n, spec.input(), spec.output, GetParam()};
+  if (block_ == 0) return;  // only in blocks
+  const LayerSpec spec = norm_spec(kind::MaxPool{window_, true}, block_, window_);
+  const reference::Windows windows = {n, spec.input(), spec.output, window_};
   const Numbers x = uneven_numbers();
   const Numbers w = test::random_numbers(shape.channels, "w");
   const Numbers b = test::random_numbers(shape.channels, "b");
@@ -151,9 +166,9 @@ TEST_P(BlockedMaxPool, NormalisesOnTheWay) {
 }
 
 // Not a number is larger than all numbers, as in PyTorch.
-TEST(BlockedMaxPool, LetsNotANumberPass) {
-  const Window window = {2, 2, 0};
-  const LayerSpec spec = norm_spec(kind::MaxPool{window}, window);
+TEST_P(BlockedMaxPool, LetsNotANumberPass) {
+  if (window_ != Window{2, 2, 0}) return;
+  const LayerSpec spec = norm_spec(kind::MaxPool{window_}, block_, window_);
   Numbers x = uneven_numbers();
   x[0] = x[9] = NAN;
   const Numbers y = SingleLayer(spec, n).forward(x);
@@ -163,18 +178,22 @@ TEST(BlockedMaxPool, LetsNotANumberPass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Windows, BlockedMaxPool,
-                         testing::Values(Window{3, 2, 1}, Window{2, 2, 0}, Window{3, 1, 1},
-                                         Window{2, 3, 0}),
+                         testing::Combine(testing::Values(Window{3, 2, 1}, Window{2, 2, 0},
+                                                          Window{3, 1, 1}, Window{2, 3, 0}),
+                                          testing::Values(vector_block, 0)),
                          [](const auto& instance) {
-                           return fmt::format("k{}s{}p{}", instance.param.kernel,
-                                              instance.param.stride, instance.param.padding);
+                           const Window& window = std::get<0>(instance.param);
+                           return fmt::format("k{}s{}p{}{}", window.kernel, window.stride,
+                                              window.padding, name_of(std::get<1>(instance.param)));
                          });
 
-TEST(BlockedAveragePool, TakesWholeImages) {
+class BlockedAveragePool : public testing::TestWithParam<int> {};
+
+TEST_P(BlockedAveragePool, TakesWholeImages) {
   const Window window = {.kernel = 0};
   LayerSpec spec = test::image_layer(kind::AveragePool{window}, shape, shape.channels, window);
-  spec.inputs[0].format.block = vector_block;
-  spec = with_blocks(spec, {.block = vector_block});
+  spec.inputs[0].format.block = GetParam() == 0 ? shape.channels : GetParam();
+  spec = with_blocks(spec, {.block = GetParam()});
   ASSERT_EQ(spec.output_format, TensorFormat{});
   const reference::Windows windows = {n, spec.input(), spec.output, window};
   const Numbers x = uneven_numbers();
@@ -188,6 +207,9 @@ TEST(BlockedAveragePool, TakesWholeImages) {
   EXPECT_LE(test::relative_difference(layer.backward(d_y, others), test::sum(others, d_x)),
             test::rounding);
 }
+
+INSTANTIATE_TEST_SUITE_P(Blocks, BlockedAveragePool, testing::Values(vector_block, 0),
+                         [](const auto& instance) { return name_of(instance.param); });
 
 }  // namespace
 }  // namespace carousel

@@ -10,7 +10,7 @@
 #include "layers/vendor/vendor.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/cublas_double.hpp"
-#include "tests/layers/device.hpp"
+#include "tests/layers/stored.hpp"
 #include "tests/reference/layers.hpp"
 
 namespace carousel::test {
@@ -26,31 +26,10 @@ struct Shape {
   int tokens = 1;
   DataType type = DataType::full;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 void PrintTo(const Shape& shape, std::ostream* out) {
   *out << shape.n << " of " << shape.tokens << " x " << shape.in << " to " << shape.out << " in "
        << to_string(shape.type);
-}
-
-/// Numbers as they are stored.
-std::vector<std::byte> stored(const Numbers& numbers, DataType type) {
-  std::vector<std::byte> bytes(numbers.size() * static_cast<std::size_t>(size_of(type)));
-  if (type == DataType::full) std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  auto* to = reinterpret_cast<Bfloat16*>(bytes.data());
-  if (type != DataType::full)
-    for (const real number : numbers) *to++ = to_bfloat16(static_cast<float>(number));
-  return bytes;
-}
-Numbers restored(const std::vector<std::byte>& bytes, DataType type) {
-  Numbers numbers(bytes.size() / static_cast<std::size_t>(size_of(type)));
-  if (type == DataType::full) std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  const auto* from = reinterpret_cast<const Bfloat16*>(bytes.data());
-  if (type != DataType::full)
-    for (real& number : numbers) number = to_float(*from++);
-  return numbers;
-}
-/// Those that the type has.
-Numbers rounded(const Numbers& numbers, DataType type) {
-  return restored(stored(numbers, type), type);
 }
 
 class VendorLinear : public ::testing::TestWithParam<Shape> {
@@ -67,10 +46,10 @@ class VendorLinear : public ::testing::TestWithParam<Shape> {
                         {.name = "0.bias", .shape = {out}}};
     rows_ = n * tokens;
     const auto size = [](int a, int b) { return static_cast<std::size_t>(a) * b; };
-    x_ = rounded(random_numbers(size(rows_, in), "x"), type);
-    w_ = rounded(random_numbers(size(out, in), "w"), type);
+    x_ = rounded_to(random_numbers(size(rows_, in), "x"), type);
+    w_ = rounded_to(random_numbers(size(out, in), "w"), type);
     b_ = random_numbers(static_cast<std::size_t>(out), "b");
-    d_y_ = rounded(random_numbers(size(rows_, out), "d_y"), type);
+    d_y_ = rounded_to(random_numbers(size(rows_, out), "d_y"), type);
     parameters_ = stored(w_, type);
     parameters_.resize(static_cast<std::size_t>(spec_.parameters[0].stored_bytes()));
     const std::vector<std::byte> bias = stored(b_, DataType::full);

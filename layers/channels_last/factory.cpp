@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/channels_last/factory.hpp"
+
+#include "layers/channels_last/norm.hpp"
+#include "layers/channels_last/pool.hpp"
+
+namespace carousel::channels_last {
+
+std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engine& engine) {
+  if (spec.is<kind::BatchNorm>()) return std::make_unique<BatchNorm>(spec, engine);
+  if (spec.is<kind::MaxPool>()) return std::make_unique<MaxPool>(spec, samples);
+  if (spec.is<kind::AveragePool>()) return std::make_unique<AveragePool>(spec);
+  return nullptr;
+}
+
+}  // namespace carousel::channels_last

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Batch norm of activations whose channels lie side by side, in the type that they are stored in,
+// with what a residual network does next: the addition of a shortcut and a ReLU.
+
+#include <span>
+
+#include "core/engine/layer.hpp"
+
+namespace carousel::channels_last {
+
+/// y = [max(0,] scale x + shift [+ second] [)]. Parameters: weight [c], then bias [c].
+class BatchNorm final : public Layer {
+ public:
+  BatchNorm(const LayerSpec& spec, const Engine& engine);
+
+  void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
+  /// Where it rectifies after an addition, d_output becomes the gradient of the sum.
+  void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  int channels_;
+  DataType type_;
+  kind::BatchNorm kind_;
+  std::span<std::byte> workspace_;
+};
+
+}  // namespace carousel::channels_last

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The passes of batch normalisation over activations whose channels lie side by side: statistics of
+// a micro-batch, what is normalised, and its gradient. Sums are in double, of chunks of rows that
+// follow from shapes alone, then of the chunks in order.
+
+#include <span>
+
+#include "core/base/view.hpp"
+#include "layers/channels_last/rows.hpp"
+
+namespace carousel::channels_last {
+
+/// What forward leaves to backward of a batch norm, [channels] each, in full numbers.
+struct NormStatistics {
+  real* mean;
+  real* inverse;   // 1 / standard deviation
+  real* variance;  // unbiased
+  real* scale;     // y = scale x + shift
+  real* shift;
+
+  NormStatistics(std::byte* saved, std::int64_t channels)
+      : mean(reinterpret_cast<real*>(saved)),
+        inverse(mean + channels),
+        variance(inverse + channels),
+        scale(variance + channels),
+        shift(scale + channels) {}
+};
+
+/// Chunks of so many rows that are added up apart, in norm_workspace bytes.
+[[nodiscard]] std::int64_t sum_chunks(std::int64_t rows, int channels);
+
+/// Of the input of a layer with a batch norm, stored in `type`: of the micro-batch in training,
+/// scale and shift from the running statistics in evaluation; those of an earlier forward if that
+/// is run again. `weight`: scale [c], then shift [c].
+[[nodiscard]] NormStatistics find_statistics(const ExecutionSpace& exec, DataType type,
+                                             const ForwardArguments& arguments, const real* weight,
+                                             double* partial);
+
+/// y = [max(0,] scale x + shift [+ second] [)], of tensors that are stored in `type`.
+void normalise(const ExecutionSpace& exec, DataType type, const ConstTensor& x,
+               const ConstTensor& second, const NormStatistics& statistics, bool rectifies,
+               const Tensor& y);
+
+/// What the gradient of a normalised activation is multiplied with.
+enum class Mask {
+  none,
+  input,   // 1 where scale x + shift is above zero
+  output,  // 1 where y is above zero; then d_y is overwritten by d_y o mask
+};
+
+struct NormGradient {
+  ConstTensor x;
+  ConstTensor y = {};  // Mask::output only
+  Tensor d_y;          // of what came out
+  Tensor d_x = {};     // may be d_y; without data: not wanted
+  bool adds = false;   // to what is in d_x
+};
+
+/// d_weight: of scale [c], then shift [c]; statistics: mean [c], then unbiased variance [c].
+void norm_gradient(const ExecutionSpace& exec, DataType type, Mask mask,
+                   const NormGradient& tensors, const NormStatistics& saved, double* partial,
+                   real* d_weight, real* statistics);
+
+}  // namespace carousel::channels_last

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/channels_last/pool.hpp"
+
+#include "layers/channels_last/rows.hpp"
+
+namespace carousel::channels_last {
+namespace {
+
+/// The windows of a pooling of [h, w] to [oh, ow].
+struct Pooling {
+  Window window;
+  int h, w, oh, ow, channels;
+
+  Pooling(const Window& shape, const SampleShape& input, const SampleShape& output)
+      : window(shape),
+        h(input.height),
+        w(input.width),
+        oh(output.height),
+        ow(output.width),
+        channels(input.channels) {}
+
+  /// First tap of window o that is in the image, and the one behind the last.
+  [[nodiscard]] KOKKOS_FUNCTION int begin(int o) const {
+    return Kokkos::max(0, window.padding - o * window.stride);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION int end(int o, int size) const {
+    return Kokkos::min(window.kernel, size + window.padding - o * window.stride);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION int pixel(int o, int tap) const {
+    return o * window.stride + tap - window.padding;
+  }
+  /// First window that has pixel i, and the one behind the last of `count`.
+  [[nodiscard]] KOKKOS_FUNCTION int first_window(int i) const {
+    const int reach = i + window.padding - window.kernel;
+    return reach < 0 ? 0 : reach / window.stride + 1;
+  }
+  [[nodiscard]] KOKKOS_FUNCTION int end_window(int i, int count) const {
+    return Kokkos::min((i + window.padding) / window.stride + 1, count);
+  }
+  /// Number i of the output, or of the input, is in this image at this pixel.
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t input_at(std::int64_t image, int y, int x,
+                                                      int c) const {
+    return ((image * h + y) * w + x) * channels + c;
+  }
+};
+
+template <class Stored>
+void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Rows<const Stored>& x,
+                  const Rows<Stored>& y, std::int8_t* indices) {
+  static const std::string label = "carousel::layers::max_pool_forward";
+  for_each_number(
+      exec, label, y.size(), y.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
+        const std::int64_t pixel = i / pooling.channels;
+        const auto ox = static_cast<int>(pixel % pooling.ow);
+        const auto oy = static_cast<int>(pixel / pooling.ow % pooling.oh);
+        const std::int64_t image = pixel / pooling.ow / pooling.oh;
+        real best = 0;
+        int place = -1;
+        for (int r = pooling.begin(oy); r < pooling.end(oy, pooling.h); ++r) {
+          for (int s = pooling.begin(ox); s < pooling.end(ox, pooling.w); ++s) {
+            const real value = full(
+                x.data[pooling.input_at(image, pooling.pixel(oy, r), pooling.pixel(ox, s), c)]);
+            // Not a number is larger than all numbers, as in PyTorch.
+            if (place >= 0 && !(value > best) && !(Kokkos::isnan(value) && !Kokkos::isnan(best)))
+              continue;
+            best = value;
+            place = r * pooling.window.kernel + s;
+          }
+        }
+        put(y.data[i], best);
+        indices[i] = static_cast<std::int8_t>(place);
+      });
+}
+
+/// d_x = or += what the windows that a pixel won hand back.
+template <class Stored>
+void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Rows<const Stored>& d_y,
+               const std::int8_t* indices, const Rows<Stored>& d_x, bool adds) {
+  static const std::string label = "carousel::layers::max_pool_backward";
+  for_each_number(
+      exec, label, d_x.size(), d_x.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
+        const std::int64_t pixel = i / pooling.channels;
+        const auto ix = static_cast<int>(pixel % pooling.w);
+        const auto iy = static_cast<int>(pixel / pooling.w % pooling.h);
+        const std::int64_t image = pixel / pooling.w / pooling.h;
+        real sum = adds ? full(d_x.data[i]) : 0;
+        for (int oy = pooling.first_window(iy); oy < pooling.end_window(iy, pooling.oh); ++oy) {
+          for (int ox = pooling.first_window(ix); ox < pooling.end_window(ix, pooling.ow); ++ox) {
+            const std::int64_t o =
+                ((image * pooling.oh + oy) * pooling.ow + ox) * pooling.channels + c;
+            const int tap =
+                (iy - pooling.pixel(oy, 0)) * pooling.window.kernel + ix - pooling.pixel(ox, 0);
+            if (indices[o] == tap) sum += full(d_y.data[o]);
+          }
+        }
+        put(d_x.data[i], sum);
+      });
+}
+
+template <class From, class To>
+void average(const ExecutionSpace& exec, const Rows<const From>& x, int pixels, const Rows<To>& y) {
+  static const std::string label = "carousel::layers::average_pool_forward";
+  for_each_number(
+      exec, label, y.size(), y.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
+        const From* const image = x.data + i / x.channels * pixels * x.channels + c;
+        real sum = 0;
+        for (int p = 0; p < pixels; ++p)
+          sum += full(image[static_cast<std::int64_t>(p) * x.channels]);
+        put(y.data[i], sum / static_cast<real>(pixels));
+      });
+}
+
+template <class From, class To>
+void spread(const ExecutionSpace& exec, const Rows<const To>& d_y, int pixels,
+            const Rows<From>& d_x, bool adds) {
+  static const std::string label = "carousel::layers::average_pool_backward";
+  for_each_number(
+      exec, label, d_x.size(), d_x.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
+        const std::int64_t image = i / d_x.channels / pixels;
+        const real d = full(d_y.data[image * d_x.channels + c]) / static_cast<real>(pixels);
+        put(d_x.data[i], adds ? full(d_x.data[i]) + d : d);
+      });
+}
+
+int pixels_of(const SampleShape& shape) {
+  return shape.height * shape.width;
+}
+
+}  // namespace
+
+MaxPool::MaxPool(const LayerSpec& spec, int samples)
+    : type_(spec.output_format.type),
+      window_(spec.as<kind::MaxPool>().window),
+      indices_(spec.saved_offset(0, samples)) {
+  CAROUSEL_CHECK(window_.kernel >= 1 && 2 * window_.padding <= window_.kernel &&
+                     window_.kernel <= 11 && !spec.as<kind::MaxPool>().normalises,
+                 "pooling {} has windows of {} with a padding of {}", spec.name, window_.kernel,
+                 window_.padding);
+  CAROUSEL_CHECK(spec.inputs[0].format.type == type_, "{}: {} becomes {}", spec.label(),
+                 to_string(spec.inputs[0].format), to_string(spec.output_format));
+}
+
+void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  const Pooling pooling(window_, arguments.input.shape, arguments.output.shape);
+  with_stored(type_, [&]<class Stored>() {
+    find_largest<Stored>(exec, pooling, Rows<const Stored>(arguments.input),
+                         Rows<Stored>(arguments.output),
+                         reinterpret_cast<std::int8_t*>(arguments.saved + indices_));
+  });
+}
+
+void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  if (arguments.d_input.data == nullptr) return;
+  const Pooling pooling(window_, arguments.d_input.shape, arguments.d_output.shape);
+  with_stored(type_, [&]<class Stored>() {
+    hand_back<Stored>(exec, pooling, Rows<const Stored>(arguments.d_output),
+                      reinterpret_cast<const std::int8_t*>(arguments.saved + indices_),
+                      Rows<Stored>(arguments.d_input), arguments.adds_input);
+  });
+}
+
+AveragePool::AveragePool(const LayerSpec& spec)
+    : from_(spec.inputs[0].format.type), to_(spec.output_format.type) {
+  CAROUSEL_CHECK(spec.as<kind::AveragePool>().window.kernel == 0,
+                 "average pooling {} is not one of whole images", spec.name);
+}
+
+void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  with_stored(from_, [&]<class From>() {
+    with_stored(to_, [&]<class To>() {
+      average(exec, Rows<const From>(arguments.input), pixels_of(arguments.input.shape),
+              Rows<To>(arguments.output));
+    });
+  });
+}
+
+void AveragePool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  if (arguments.d_input.data == nullptr) return;
+  with_stored(from_, [&]<class From>() {
+    with_stored(to_, [&]<class To>() {
+      spread(exec, Rows<const To>(arguments.d_output), pixels_of(arguments.d_input.shape),
+             Rows<From>(arguments.d_input), arguments.adds_input);
+    });
+  });
+}
+
+}  // namespace carousel::channels_last

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Kernels of channels side by side compute on bf16 as on full numbers, and round what they write.
+// That the latter are right, blocked_norm_test shows.
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "core/model/kernels.hpp"
+#include "layers/factory.hpp"
+#include "tests/layers/stored.hpp"
+
+namespace carousel::test {
+namespace {
+
+constexpr int n = 3;
+const SampleShape shape = {24, 5, 7};
+
+struct Case {
+  const char* name;
+  LayerKind kind;
+  SampleShape output;
+  bool adds_input = false;
+};
+// NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.name;
+}
+
+class ChannelsLast : public ::testing::TestWithParam<Case> {
+ protected:
+  /// All that a layer writes.
+  struct Written {
+    Numbers output, d_input, d_output, d_second, d_parameters, statistics;
+  };
+
+  [[nodiscard]] static Written run(DataType type) {
+    const Case& one = GetParam();
+    LayerSpec spec;
+    spec.kind = one.kind;
+    spec.name = "layer";
+    spec.inputs = {{-1, shape, {type, shape.channels}}};
+    spec.output = one.output;
+    const auto* norm = std::get_if<kind::BatchNorm>(&one.kind);
+    if (norm != nullptr) {
+      spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
+      spec.buffers = {{"running_mean", {shape.channels}}, {"running_var", {shape.channels}}};
+      if (norm->adds) spec.inputs.push_back(spec.inputs[0]);
+    }
+    spec = with_blocks(spec, {.block = 0});
+    spec.output_format.type = type;
+    EXPECT_TRUE(spec.native);
+
+    const auto random = [&](std::int64_t size, const char* name) {
+      // What both types have.
+      return stored(
+          rounded_to(random_numbers(static_cast<std::size_t>(size), name), DataType::bfloat16),
+          type);
+    };
+    const auto at = [](std::vector<std::byte>& bytes) {
+      return reinterpret_cast<real*>(bytes.data());
+    };
+    std::vector<std::byte> x = random(n * shape.size(), "x");
+    std::vector<std::byte> second = random(n * shape.size(), "second");
+    std::vector<std::byte> y = random(n * one.output.size(), "y");
+    std::vector<std::byte> d_y = random(n * one.output.size(), "d_y");
+    std::vector<std::byte> d_x = random(n * shape.size(), "d_x");
+    std::vector<std::byte> d_second = random(n * shape.size(), "d_second");
+    const Numbers parameters = random_numbers(2 * static_cast<std::size_t>(shape.channels), "w");
+    std::vector<std::byte> saved(static_cast<std::size_t>(spec.saved_bytes(n)));
+    std::vector<std::byte> workspace(static_cast<std::size_t>(spec.workspace_bytes(n)));
+    Numbers d_parameters(parameters.size());
+    Numbers statistics(parameters.size());
+
+    const ExecutionSpace exec;
+    const std::unique_ptr<Layer> layer =
+        make_layer(spec, n, {.exec = exec, .workspace = workspace});
+    layer->forward(exec, {.input = {at(x), n, shape},
+                          .output = {at(y), n, one.output},
+                          .parameters = parameters.data(),
+                          .second = {at(second), n, shape},
+                          .saved = saved.data()});
+    layer->backward(exec, {.input = {at(x), n, shape},
+                           .output = {at(y), n, one.output},
+                           .d_output = {at(d_y), n, one.output},
+                           .d_input = {at(d_x), n, shape},
+                           .parameters = parameters.data(),
+                           .d_parameters = d_parameters.data(),
+                           .d_second = {at(d_second), n, shape},
+                           .adds_input = one.adds_input,
+                           .adds_second = one.adds_input,
+                           .saved = saved.data(),
+                           .statistics = statistics.data()});
+    return {restored(y, type),        restored(d_x, type), restored(d_y, type),
+            restored(d_second, type), d_parameters,        statistics};
+  }
+};
+
+/// But for how the compiler contracts sums of either type.
+TEST_P(ChannelsLast, RoundsWhatItWrites) {
+  constexpr double last_bit = 1.0 / 256;
+  const Written full = run(DataType::full);
+  const Written half = run(DataType::bfloat16);
+  EXPECT_LE(relative_difference(half.d_parameters, full.d_parameters), rounding) << "sums are full";
+  EXPECT_LE(relative_difference(half.statistics, full.statistics), rounding);
+  for (Numbers Written::*part :
+       {&Written::output, &Written::d_input, &Written::d_output, &Written::d_second})
+    EXPECT_LE(relative_difference(half.*part, rounded_to(full.*part, DataType::bfloat16)),
+              last_bit);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, ChannelsLast,
+    ::testing::Values(Case{"norm", kind::BatchNorm{}, shape},
+                      Case{"norm_relu", kind::BatchNorm{false, true}, shape, true},
+                      Case{"norm_add", kind::BatchNorm{true, false}, shape},
+                      Case{"norm_add_relu", kind::BatchNorm{true, true}, shape, true},
+                      Case{"max_pool", kind::MaxPool{{3, 2, 1}}, {24, 3, 4}},
+                      Case{"max_pool_adds", kind::MaxPool{{2, 2, 0}}, {24, 2, 3}, true},
+                      Case{"average_pool", kind::AveragePool{{.kernel = 0}}, {24, 1, 1}},
+                      Case{
+                          "average_pool_adds", kind::AveragePool{{.kernel = 0}}, {24, 1, 1}, true}),
+    [](const auto& instance) { return std::string(instance.param.name); });
+
+}  // namespace
+}  // namespace carousel::test
