@@ -18,7 +18,7 @@ struct BuildInfo {
   std::string kokkos;      // "4.5.1 (OPENMP, SERIAL)"
   std::string mpi;
   std::string hdf5;
-  std::string cuda;  // empty without
+  std::string cuda;     // empty without
   std::string nccl;     // likewise
   std::string kernels;  // of vendors: "cuBLAS 13.0.2"; likewise
 

@@ -72,10 +72,9 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
   const int batch = request.micro_batch_size;
-  Model model =
-      choose_kernels(build_model(request.model, basis.input.shown, basis.classes),
-                     {basis.block, request.winograd, request.recompute, request.precision,
-                      basis.vendor});
+  Model model = choose_kernels(
+      build_model(request.model, basis.input.shown, basis.classes),
+      {basis.block, request.winograd, request.recompute, request.precision, basis.vendor});
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,
          "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "
