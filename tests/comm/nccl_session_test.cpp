@@ -40,7 +40,7 @@ class NcclQueue : public ::testing::Test {
     clear_nccl();
     queue_ = session_->queue(room, [this] { return now_; });
   }
-  ~NcclQueue() override {
+  void TearDown() override {
     queue_.reset();
     session_->close();
     EXPECT_EQ(nccl_calls().open, 0);

@@ -56,7 +56,7 @@ class VendorLinear : public ::testing::TestWithParam<Shape> {
     parameters_.insert(parameters_.end(), bias.begin(), bias.end());
     choose_vendor(spec_);
   }
-  ~VendorLinear() override {
+  void TearDown() override {
     layer_.reset();
     handles_.reset();
     EXPECT_EQ(cublas_calls().open, 0);
