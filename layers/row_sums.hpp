@@ -4,19 +4,10 @@
 
 // Sums over the rows of a matrix, as gradients of biases are.
 
-#include "core/base/bfloat16.hpp"
 #include "core/base/range.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel {
-
-namespace detail {
-KOKKOS_INLINE_FUNCTION real as_real(real value) {
-  return value;
-}
-KOKKOS_INLINE_FUNCTION real as_real(Bfloat16 value) {
-  return static_cast<real>(to_float(value));
-}
-}  // namespace detail
 
 /// sums[j] = sum over i, in ascending order, of rows[i][j], for n rows of `columns`.
 template <class Stored>
@@ -30,7 +21,7 @@ void sum_rows(const ExecutionSpace& exec, int n, int columns, const Stored* rows
         real sum[width] = {};
         for (int i = 0; i < n; ++i) {
           const Stored* row = rows + static_cast<std::int64_t>(i) * columns + first;
-          for (int j = 0; j < here; ++j) sum[j] += detail::as_real(row[j]);
+          for (int j = 0; j < here; ++j) sum[j] += full(row[j]);
         }
         for (int j = 0; j < here; ++j) sums[first + j] = sum[j];
       });

@@ -10,24 +10,9 @@
 
 #include "core/base/view.hpp"
 #include "layers/blocked/tensor.hpp"
+#include "layers/norm_statistics.hpp"
 
 namespace carousel::blocked {
-
-/// What forward leaves to backward of a batch norm, [channels] each.
-struct NormStatistics {
-  real* mean;
-  real* inverse;   // 1 / standard deviation
-  real* variance;  // unbiased
-  real* scale;     // y = scale x + shift
-  real* shift;
-
-  NormStatistics(std::byte* saved, std::int64_t channels)
-      : mean(reinterpret_cast<real*>(saved)),
-        inverse(mean + channels),
-        variance(inverse + channels),
-        scale(variance + channels),
-        shift(scale + channels) {}
-};
 
 /// Of the input of a layer with a batch norm, whose parameters come first: of the micro-batch in
 /// training, scale and shift from the running statistics in evaluation; those of an earlier forward
@@ -35,13 +20,6 @@ struct NormStatistics {
 [[nodiscard]] NormStatistics find_statistics(const ExecutionSpace& exec,
                                              const ForwardArguments& arguments,
                                              std::span<std::byte> workspace);
-
-/// What the gradient of a normalised activation is multiplied with.
-enum class Mask {
-  none,
-  input,   // 1 where scale x + shift is above zero
-  output,  // 1 where y is above zero; then d_y is overwritten by d_y o mask
-};
 
 struct NormGradient {
   Planes<const real> x;

@@ -6,28 +6,11 @@
 // a micro-batch, what is normalised, and its gradient. Sums are in double, of chunks of rows that
 // follow from shapes alone, then of the chunks in order.
 
-#include <span>
-
 #include "core/base/view.hpp"
 #include "layers/channels_last/rows.hpp"
+#include "layers/norm_statistics.hpp"
 
 namespace carousel::channels_last {
-
-/// What forward leaves to backward of a batch norm, [channels] each, in full numbers.
-struct NormStatistics {
-  real* mean;
-  real* inverse;   // 1 / standard deviation
-  real* variance;  // unbiased
-  real* scale;     // y = scale x + shift
-  real* shift;
-
-  NormStatistics(std::byte* saved, std::int64_t channels)
-      : mean(reinterpret_cast<real*>(saved)),
-        inverse(mean + channels),
-        variance(inverse + channels),
-        scale(variance + channels),
-        shift(scale + channels) {}
-};
 
 /// Chunks of so many rows that are added up apart, in norm_workspace bytes.
 [[nodiscard]] std::int64_t sum_chunks(std::int64_t rows, int channels);
@@ -43,13 +26,6 @@ struct NormStatistics {
 void normalise(const ExecutionSpace& exec, DataType type, const ConstTensor& x,
                const ConstTensor& second, const NormStatistics& statistics, bool rectifies,
                const Tensor& y);
-
-/// What the gradient of a normalised activation is multiplied with.
-enum class Mask {
-  none,
-  input,   // 1 where scale x + shift is above zero
-  output,  // 1 where y is above zero; then d_y is overwritten by d_y o mask
-};
 
 struct NormGradient {
   ConstTensor x;

@@ -38,29 +38,41 @@ struct Pooling {
   [[nodiscard]] KOKKOS_FUNCTION int end_window(int i, int count) const {
     return Kokkos::min((i + window.padding) / window.stride + 1, count);
   }
-  /// Number i of the output, or of the input, is in this image at this pixel.
+  /// The number of a channel at a pixel of the input, or of the output.
   [[nodiscard]] KOKKOS_FUNCTION std::int64_t input_at(std::int64_t image, int y, int x,
                                                       int c) const {
     return ((image * h + y) * w + x) * channels + c;
   }
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t output_at(std::int64_t image, int y, int x,
+                                                       int c) const {
+    return ((image * oh + y) * ow + x) * channels + c;
+  }
 };
 
+/// Where number i of images of [h, w, channels] is.
+struct Place {
+  std::int64_t image;
+  int y;
+  int x;
+
+  KOKKOS_FUNCTION Place(std::int64_t i, int h, int w, int channels)
+      : image(i / channels / w / h),
+        y(static_cast<int>(i / channels / w % h)),
+        x(static_cast<int>(i / channels % w)) {}
+};
 template <class Stored>
 void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Rows<const Stored>& x,
                   const Rows<Stored>& y, std::int8_t* indices) {
   static const std::string label = "carousel::layers::max_pool_forward";
   for_each_number(
       exec, label, y.size(), y.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
-        const std::int64_t pixel = i / pooling.channels;
-        const auto ox = static_cast<int>(pixel % pooling.ow);
-        const auto oy = static_cast<int>(pixel / pooling.ow % pooling.oh);
-        const std::int64_t image = pixel / pooling.ow / pooling.oh;
+        const Place at(i, pooling.oh, pooling.ow, pooling.channels);
         real best = 0;
         int place = -1;
-        for (int r = pooling.begin(oy); r < pooling.end(oy, pooling.h); ++r) {
-          for (int s = pooling.begin(ox); s < pooling.end(ox, pooling.w); ++s) {
-            const real value = full(
-                x.data[pooling.input_at(image, pooling.pixel(oy, r), pooling.pixel(ox, s), c)]);
+        for (int r = pooling.begin(at.y); r < pooling.end(at.y, pooling.h); ++r) {
+          for (int s = pooling.begin(at.x); s < pooling.end(at.x, pooling.w); ++s) {
+            const real value = full(x.data[pooling.input_at(at.image, pooling.pixel(at.y, r),
+                                                            pooling.pixel(at.x, s), c)]);
             // Not a number is larger than all numbers, as in PyTorch.
             if (place >= 0 && !(value > best) && !(Kokkos::isnan(value) && !Kokkos::isnan(best)))
               continue;
@@ -80,17 +92,14 @@ void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Rows<co
   static const std::string label = "carousel::layers::max_pool_backward";
   for_each_number(
       exec, label, d_x.size(), d_x.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
-        const std::int64_t pixel = i / pooling.channels;
-        const auto ix = static_cast<int>(pixel % pooling.w);
-        const auto iy = static_cast<int>(pixel / pooling.w % pooling.h);
-        const std::int64_t image = pixel / pooling.w / pooling.h;
+        const Place at(i, pooling.h, pooling.w, pooling.channels);
         real sum = adds ? full(d_x.data[i]) : 0;
-        for (int oy = pooling.first_window(iy); oy < pooling.end_window(iy, pooling.oh); ++oy) {
-          for (int ox = pooling.first_window(ix); ox < pooling.end_window(ix, pooling.ow); ++ox) {
-            const std::int64_t o =
-                ((image * pooling.oh + oy) * pooling.ow + ox) * pooling.channels + c;
+        for (int oy = pooling.first_window(at.y); oy < pooling.end_window(at.y, pooling.oh); ++oy) {
+          for (int ox = pooling.first_window(at.x); ox < pooling.end_window(at.x, pooling.ow);
+               ++ox) {
+            const std::int64_t o = pooling.output_at(at.image, oy, ox, c);
             const int tap =
-                (iy - pooling.pixel(oy, 0)) * pooling.window.kernel + ix - pooling.pixel(ox, 0);
+                (at.y - pooling.pixel(oy, 0)) * pooling.window.kernel + at.x - pooling.pixel(ox, 0);
             if (indices[o] == tap) sum += full(d_y.data[o]);
           }
         }

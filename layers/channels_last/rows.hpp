@@ -3,29 +3,16 @@
 #pragma once
 
 // Activations whose channels lie side by side, pixel by pixel, as tensor cores want them: rows of
-// numbers as they are stored, read and written several at a time.
+// numbers as they are stored.
 
 #include <cstdint>
 
-#include "core/base/bfloat16.hpp"
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
 #include "core/engine/layer.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel::channels_last {
-
-[[nodiscard]] KOKKOS_INLINE_FUNCTION real full(real value) {
-  return value;
-}
-[[nodiscard]] KOKKOS_INLINE_FUNCTION real full(Bfloat16 value) {
-  return static_cast<real>(to_float(value));
-}
-KOKKOS_INLINE_FUNCTION void put(real& to, real value) {
-  to = value;
-}
-KOKKOS_INLINE_FUNCTION void put(Bfloat16& to, real value) {
-  to = to_bfloat16(static_cast<float>(value));
-}
 
 /// [rows, channels]
 template <class Stored>
@@ -43,15 +30,6 @@ struct Rows {
 
   [[nodiscard]] std::int64_t size() const { return rows * channels; }
 };
-
-/// Calls run.operator()<Stored>() for the type that a tensor is stored in.
-template <class Run>
-void with_stored(DataType type, const Run& run) {
-  if (type == DataType::full)
-    run.template operator()<real>();
-  else
-    run.template operator()<Bfloat16>();
-}
 
 /// Calls visit(c, i) for every number i of all rows, whose channel is c; a thread takes several
 /// that follow each other.

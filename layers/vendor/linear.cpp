@@ -77,11 +77,9 @@ void Linear::backward(const ExecutionSpace& exec, const BackwardArguments& argum
                        .workspace = engine_.workspace});
   if (!all.sums_rows) {
     const int rows = arguments.input.n * spec_.output.height;
-    const real* const d_y = arguments.d_output.data;
-    if (spec_.output_format.type == DataType::full)
-      sum_rows(exec, rows, out_, d_y, d_bias);
-    else
-      sum_rows(exec, rows, out_, reinterpret_cast<const Bfloat16*>(d_y), d_bias);
+    with_stored(spec_.output_format.type, [&]<class Stored>() {
+      sum_rows(exec, rows, out_, reinterpret_cast<const Stored*>(arguments.d_output.data), d_bias);
+    });
   }
   if (arguments.d_input.data == nullptr) return;
   all.d_input(exec, {.a = arguments.parameters,

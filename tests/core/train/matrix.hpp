@@ -14,6 +14,7 @@
 
 #include "tests/core/train/random_dataset.hpp"
 #include "tests/core/train/small_run.hpp"
+#include "tests/layers/device.hpp"
 
 namespace carousel::test {
 
@@ -256,6 +257,15 @@ inline void expect_same(const std::vector<Snapshot>& actual,
     SCOPED_TRACE(fmt::format("checkpoint {}", k));
     expect_same(actual[k], expected[k]);
   }
+}
+
+/// Where sums are made in another order.
+inline void expect_close(const std::vector<HostTensor>& actual,
+                         const std::vector<HostTensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t k = 0; k < actual.size(); ++k)
+    EXPECT_LE(relative_difference(actual[k].values, expected[k].values), 50 * rounding)
+        << expected[k].name;
 }
 
 /// What was told of steps and evaluations, less the times.

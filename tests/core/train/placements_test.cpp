@@ -18,13 +18,6 @@ class Placements : public ::testing::TestWithParam<int> {
   const ExecutionSpace exec_;
 };
 
-void expect_close(const std::vector<HostTensor>& actual, const std::vector<HostTensor>& expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t k = 0; k < actual.size(); ++k)
-    EXPECT_LE(relative_difference(actual[k].values, expected[k].values), 50 * rounding)
-        << expected[k].name;
-}
-
 TEST_P(Placements, GiveTheSameBits) {
   int compared = 0;
   for (const SmallDeck& deck : all_decks_for(GetParam())) {
