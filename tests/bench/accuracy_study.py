@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the rules cost in accuracy: a deck of inputs/paper under several rules and seeds.
+
+    accuracy_study.py FOLDER [DECK] [--seeds 1 2 3] [--build build/release] [--report] [key=value ...]
+
+Trains what FOLDER does not hold yet, seed after seed; a run that was stopped goes on from its last
+checkpoint, so that the same command goes on with the study. Then, or with --report at once, it
+prints a table of the finished runs (accuracy on the test set after the last epoch, mean and
+standard deviation over seeds, and differences from dp of the same seed, which has the same first
+parameters and order of samples, with their 95% interval by Student's t) and draws
+FOLDER/accuracy.png. key=value goes to every run. Needs h5py, numpy and matplotlib.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+import h5py
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EIGHT = ["parallel.micro_batches=8", "parallel.stages=8", "train.micro_batch_size=16"]
+# Name, colour and what replaces keys of the deck. With 8 micro-batches a step has as many samples.
+VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
+            ("cdp-v2", "#0072b2", ["parallel.rule=cdp-v2"]),
+            ("cdp-v2, slack 1", "#56b4e9", ["parallel.rule=cdp-v2", "parallel.slack=1"]),
+            ("cdp-v2, slack 2", "#009e73", ["parallel.rule=cdp-v2", "parallel.slack=2"]),
+            ("cdp-v1", "#d55e00", ["parallel.rule=cdp-v1"]),
+            ("cdp-v2, N = 8", "#cc79a7", ["parallel.rule=cdp-v2", *EIGHT])]
+BASELINE = "dp"
+# Student's t, quantile 0.975, for 1, 2, ... degrees of freedom.
+STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228]
+
+
+def run_folder(study, name, seed):
+    return study / f"{name.replace(', ', '-').replace(' = ', '').replace(' ', '')}-seed{seed}"
+
+
+def train(arguments, folder, seed, keys):
+    """Returns whether the run is finished; what it says goes into a file beside its folder."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{folder}.log", "a") as log:
+        code = subprocess.run(
+            [ROOT / arguments.build / "carousel", "train", arguments.deck, f"run.output={folder}",
+             f"run.seed={seed}", "run.resume=auto", "checkpoint.keep=1", "profile.steps=",
+             *keys, *arguments.keys], stdout=log, stderr=log).returncode
+    if code != 0:
+        print(f"{folder}: exit code {code}; see {folder}.log", file=sys.stderr)
+    return code == 0
+
+
+def state_of(folder):
+    """As its status file has it; "" where there is none."""
+    try:
+        return json.loads((folder / "status.json").read_text())["state"]
+    except OSError:
+        return ""
+
+
+def accuracies(folder):
+    """Percent on the test set after every epoch; None where a run is not done."""
+    if state_of(folder) != "done":
+        return None
+    with h5py.File(folder / "run.h5") as run:
+        return 100 * run["evaluations/accuracy"][:]
+
+
+def interval(values):
+    """Mean and half the width of its 95% interval; None of one value."""
+    half = None
+    if len(values) > 1:
+        half = STUDENT[len(values) - 2] * np.std(values, ddof=1) / np.sqrt(len(values))
+    return np.mean(values), half
+
+
+def describe(values, signed=False):
+    mean, half = interval(values)
+    return f"{mean:+6.2f}" if half is None else f"{mean:{'+' if signed else ''}6.2f} +- {half:.2f}"
+
+
+def report(arguments, found):
+    """`found`: {variant: {seed: [epoch] accuracy}} of finished runs."""
+    print(f"{'':18}runs  mean   deviation  difference from {BASELINE}, 95% interval   seeds")
+    for name, _, _ in VARIANTS:
+        runs = found[name]
+        if not runs:
+            continue
+        last = {seed: curve[-1] for seed, curve in runs.items()}
+        paired = [last[seed] - found[BASELINE][seed][-1] for seed in last
+                  if seed in found[BASELINE]]
+        deviation = f"{np.std(list(last.values()), ddof=1):6.2f}" if len(last) > 1 else "     -"
+        difference = describe(paired, signed=True) if paired and name != BASELINE else ""
+        print(f"{name:18}{len(last):4}  {np.mean(list(last.values())):5.2f}  {deviation}     "
+              f"{difference:39} {' '.join(f'{value:.2f}' for value in last.values())}")
+    draw(arguments, found)
+
+
+def draw(arguments, found):
+    figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+    for name, colour, _ in VARIANTS:
+        if not found[name]:
+            continue
+        curves = np.array(list(found[name].values()))
+        mean, epochs = curves.mean(axis=0), np.arange(1, curves.shape[1] + 1)
+        axes.plot(epochs, mean, color=colour, linewidth=1.2, marker="o", markersize=2.5,
+                  label=f"{name}: {mean[-1]:.2f} ({len(curves)} runs)")
+        if len(curves) > 1:
+            deviation = curves.std(axis=0, ddof=1)
+            axes.fill_between(epochs, mean - deviation, mean + deviation, color=colour, alpha=0.12,
+                              linewidth=0)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("accuracy on the test set (%)")
+    axes.set_title(f"{arguments.deck.stem}: mean and standard deviation over seeds", loc="left",
+                   fontsize=10)
+    axes.grid(color="#dddddd", linewidth=0.4)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    figure.savefig(arguments.folder / "accuracy.png", dpi=160)
+    print(f"wrote {arguments.folder / 'accuracy.png'}")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("deck", type=pathlib.Path, metavar="DECK", nargs="?",
+                        default=ROOT / "inputs/paper/resnet20_cifar10.toml")
+    parser.add_argument("keys", metavar="key=value", nargs="*", default=[])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--report", action="store_true", help="train nothing")
+    arguments = parser.parse_args()
+    if "=" in arguments.deck.name:
+        parser.error("name the deck before keys")
+    if len(arguments.seeds) > len(STUDENT) + 1:
+        parser.error(f"at most {len(STUDENT) + 1} seeds")
+    return arguments
+
+
+def main():
+    arguments = parse()
+    found = {name: {} for name, _, _ in VARIANTS}
+    failed = 0
+    for seed in arguments.seeds:
+        for name, _, keys in VARIANTS:
+            folder = run_folder(arguments.folder, name, seed)
+            curve = accuracies(folder)
+            if state_of(folder) == "diverged":
+                print(f"{name}, seed {seed}: diverged", flush=True)
+                continue
+            if curve is None and not arguments.report:
+                failed += not train(arguments, folder, seed, keys)
+                curve = accuracies(folder)
+            if curve is not None:
+                found[name][seed] = curve
+                print(f"{name}, seed {seed}: {curve[-1]:.2f}", flush=True)
+    if any(found.values()):
+        report(arguments, found)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
