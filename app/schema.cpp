@@ -362,8 +362,8 @@ std::vector<KeySpec> engine_keys() {
           "none also rounds what norms hand to convolutions and poolings."),
       key("vendor", engine, &EngineConfig::vendor, one_of({VendorUse::automatic, VendorUse::none}),
           "Kernels of layers that a vendor's libraries have, too. auto takes the vendor's where "
-          "the "
-          "build has them: cuBLASLt's in a build for GPUs."),
+          "the build has them: in a build for GPUs cuBLASLt's for linear layers and cuDNN's for "
+          "convolutions and, in bf16, attention."),
       key("precision", engine, &EngineConfig::precision,
           one_of({DataType::full, DataType::bfloat16}),
           "Type of activations and weights where they are kept and sent. bf16: both take half the "

@@ -18,6 +18,7 @@ source=${3:-}
 arch=${Carousel_KOKKOS_ARCH:-NATIVE}
 cuda_arch=${Carousel_CUDA_ARCH:-HOPPER90}
 here=$(cd "$(dirname "$0")" && pwd)
+source "$here/steps.sh"
 cache=$(cd "$here/.." && pwd)/.cache
 package=pycompadre-1.7.6
 sha256=c766ec4d445ce076069be4b8c51a23ffac4ee79ea949ca86446bfd8c299b154c
@@ -30,22 +31,11 @@ flock 9
 work=$(mktemp -d "$cache/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-fetch() {
-  local archive=$cache/$package.tar.gz
-  if [ ! -f "$archive" ]; then
-    python3 -m pip download --quiet --disable-pip-version-check --no-deps \
-      --no-binary pycompadre --dest "$work" "${package/-/==}"
-    mv "$work/$package.tar.gz" "$archive"
-  fi
-  if ! echo "$sha256  $archive" | sha256sum --check --status; then
-    rm -f "$archive"
-    echo "kokkos.sh: $package.tar.gz is damaged and was removed; run again" >&2
-    exit 1
-  fi
-  tar -xf "$archive" -C "$work" "$package/kokkos"
+if [ -z "$source" ]; then
+  fetch "$cache" "$work" "$package.tar.gz" "$sha256" "${package/-/==}" --no-binary pycompadre
+  tar -xf "$cache/$package.tar.gz" -C "$work" "$package/kokkos"
   source=$work/$package/kokkos
-}
-[ -n "$source" ] || fetch
+fi
 
 options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=20 -DCMAKE_POSITION_INDEPENDENT_CODE=ON
          -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib

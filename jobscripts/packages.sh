@@ -14,9 +14,9 @@ list='
 build  cmake               CMake >= 3.25
 build  ninja-build         Ninja
 build  g++                 a C++20 compiler (GCC >= 12)
-build  python3             Python 3 (only to fetch Kokkos)
-build  python3-pip         pip (only to fetch Kokkos)
-build  ca-certificates     certificates (only to fetch Kokkos)
+build  python3             Python 3 (only to fetch Kokkos and headers of cuDNN)
+build  python3-pip         pip (likewise)
+build  ca-certificates     certificates (likewise)
 build  mpich               an MPI launcher
 build  libmpich-dev        MPI
 build  libhdf5-dev         HDF5 >= 1.10, serial

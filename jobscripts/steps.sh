@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by the scripts that people start. Prints which step runs and how long it took, keeps its
-# output in a log, and shows the end of the log if the step fails.
+# Sourced by the scripts that people start. step prints which step runs and how long it took, keeps
+# its output in a log, and shows the end of the log if the step fails; fetch gets a Python package.
 # shellcheck shell=bash
 
 # Shows the newest "[42/189]" of a log, again and again.
@@ -39,4 +39,19 @@ step() {
     tail -n 30 "$log" | sed 's/^/    /'
   } >&2
   return "$status"
+}
+
+# fetch CACHE WORK FILE SHA256 REQUIREMENT [OPTION...]: CACHE/FILE by pip unless it is there, whole or
+# not at all. WORK is a folder of the caller's on the same file system.
+fetch() {
+  local archive=$1/$3
+  if [ ! -f "$archive" ]; then
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$2" "${@:6}" "$5"
+    mv "$2/$3" "$archive"
+  fi
+  if ! echo "$4  $archive" | sha256sum --check --status; then
+    rm -f "$archive"
+    echo "${0##*/}: $3 is damaged and was removed; run again" >&2
+    exit 1
+  fi
 }

@@ -15,6 +15,9 @@ class Add final : public Layer {
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  DataType type_;
 };
 
 }  // namespace carousel

@@ -8,14 +8,15 @@
 namespace carousel {
 namespace {
 
-/// The channels of one head in one sample, [size, tokens].
+/// The channels of one head in one sample.
 template <class Real>
 struct Rows {
   Real* data;
-  int tokens;
+  int channel_stride;
+  int token_stride;
 
   [[nodiscard]] KOKKOS_FUNCTION Real& at(int channel, int token) const {
-    return data[std::int64_t{channel} * tokens + token];
+    return data[std::int64_t{channel} * channel_stride + std::int64_t{token} * token_stride];
   }
 };
 
@@ -24,20 +25,24 @@ struct Heads {
   int heads;
   int size;  // channels of a head
   int tokens;
-  real scale;  // 1 / sqrt(size)
+  bool features_last;  // side by side, token by token
+  real scale;          // 1 / sqrt(size)
 
-  Heads(const SampleShape& output, int count)
+  Heads(const SampleShape& output, int count, bool is_last)
       : heads(count),
         size(output.channels / count),
         tokens(output.height * output.width),
+        features_last(is_last),
         scale(static_cast<real>(1 / Kokkos::sqrt(static_cast<double>(size)))) {}
 
   /// Part `part` of `parts` of the channels: of queries, keys and values.
   template <class Real>
   [[nodiscard]] KOKKOS_FUNCTION Rows<Real> rows(Real* data, int parts, int part, int head) const {
-    const int sample = head / heads;
-    const std::int64_t first = (std::int64_t{sample} * parts + part) * heads + head % heads;
-    return {data + first * size * tokens, tokens};
+    const int features = parts * heads * size;
+    const int first = (part * heads + head % heads) * size;
+    Real* const sample = data + std::int64_t{head / heads} * tokens * features;
+    if (features_last) return {sample + first, 1, features};
+    return {sample + std::int64_t{first} * tokens, tokens, 1};
   }
   [[nodiscard]] KOKKOS_FUNCTION real product(const Rows<const real>& a, int i,
                                              const Rows<const real>& b, int j) const {
@@ -146,6 +151,7 @@ void key_gradients(const ExecutionSpace& exec, const Gradient& gradient) {
 
 Attention::Attention(const LayerSpec& spec, const Engine& engine)
     : heads_(spec.as<kind::Attention>().heads),
+      features_last_(spec.output_format.block > 1),
       scores_(reinterpret_cast<real*>(engine.workspace.data())) {
   CAROUSEL_CHECK(
       spec.input().channels == 3 * spec.output.channels && spec.output.channels % heads_ == 0,
@@ -155,7 +161,7 @@ Attention::Attention(const LayerSpec& spec, const Engine& engine)
 
 void Attention::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::attention_forward";
-  const Heads heads(arguments.output.shape, heads_);
+  const Heads heads(arguments.output.shape, heads_, features_last_);
   const real* x = arguments.input.data;
   real* y = arguments.output.data;
   const std::int64_t queries = std::int64_t{arguments.input.n} * heads_ * heads.tokens;
@@ -179,7 +185,7 @@ void Attention::forward(const ExecutionSpace& exec, const ForwardArguments& argu
 /// With dp_ij = dy_i v_j and d_i = sum_j p_ij dp_ij: the gradient of a score is p_ij (dp_ij - d_i).
 void Attention::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   if (arguments.d_input.data == nullptr) return;
-  const Heads heads(arguments.d_output.shape, heads_);
+  const Heads heads(arguments.d_output.shape, heads_, features_last_);
   const std::int64_t size = std::int64_t{arguments.input.n} * heads_ * heads.tokens;
   const Gradient gradient{heads,
                           size,

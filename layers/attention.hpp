@@ -20,6 +20,7 @@ class Attention final : public Layer {
 
  private:
   int heads_;
+  bool features_last_;
   real* scores_;  // for backward: of each query the logarithm of its sum, and its mean gradient
 };
 

@@ -5,6 +5,7 @@
 #include "core/base/check.hpp"
 #include "core/base/random.hpp"
 #include "core/base/range.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel {
 namespace {
@@ -17,6 +18,7 @@ KOKKOS_FUNCTION std::int64_t place_of(std::int64_t i, std::int64_t pixels, int b
 }
 
 /// Sets numbers to zero with a probability, and scales the others.
+template <class Stored>
 void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t key,
           double probability, const Draw& draw, const Tensor& values, int block) {
   const std::uint64_t epoch = static_cast<std::uint64_t>(draw.epoch) << 32;
@@ -24,13 +26,13 @@ void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t ke
   const auto scale = static_cast<real>(1 / (1 - probability));
   const std::int64_t size = values.shape.size();
   const std::int64_t pixels = std::int64_t{values.shape.height} * values.shape.width;
-  real* y = values.data;
+  auto* y = reinterpret_cast<Stored*>(values.data);
   Kokkos::parallel_for(
       label, range(exec, values.size()), KOKKOS_LAMBDA(std::int64_t i) {
         const std::uint64_t stream = epoch + static_cast<std::uint64_t>(samples[i / size]);
         const std::int64_t k = place_of(i % size, pixels, block);
         const double u = uniform01(key, stream, static_cast<std::uint64_t>(k));
-        y[i] = u < probability ? real(0) : y[i] * scale;
+        put(y[i], u < probability ? real(0) : full(y[i]) * scale);
       });
 }
 
@@ -38,7 +40,7 @@ void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t ke
 
 Dropout::Dropout(const LayerSpec& spec)
     : probability_(spec.as<kind::Dropout>().probability),
-      block_(spec.output_format.block),
+      format_(spec.output_format),
       purpose_(random_key(0, "dropout " + spec.name)) {
   CAROUSEL_CHECK(
       spec.in_place && spec.input() == spec.output && probability_ >= 0 && probability_ < 1,
@@ -48,15 +50,19 @@ Dropout::Dropout(const LayerSpec& spec)
 void Dropout::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::dropout_forward";
   if (!arguments.training) return;
-  drop(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw, arguments.output,
-       block_);
+  with_stored(format_.type, [&]<class Stored>() {
+    drop<Stored>(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw,
+                 arguments.output, format_.block);
+  });
 }
 
 void Dropout::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::dropout_backward";
   if (arguments.d_input.data == nullptr) return;
-  drop(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw, arguments.d_input,
-       block_);
+  with_stored(format_.type, [&]<class Stored>() {
+    drop<Stored>(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw,
+                 arguments.d_input, format_.block);
+  });
 }
 
 }  // namespace carousel

@@ -22,7 +22,7 @@ class Dropout final : public Layer {
 
  private:
   double probability_;
-  int block_;  // channels side by side
+  TensorFormat format_;  // channels side by side
   std::uint64_t purpose_;
 };
 

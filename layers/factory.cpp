@@ -40,7 +40,7 @@ struct Maker {
     if (spec.input().height > 1) return std::make_unique<Convolution>(spec);
     return std::make_unique<Linear>(spec);
   }
-  Made operator()(const kind::Relu&) const { return std::make_unique<Relu>(); }
+  Made operator()(const kind::Relu&) const { return std::make_unique<Relu>(spec); }
   Made operator()(const kind::Dropout&) const { return std::make_unique<Dropout>(spec); }
   Made operator()(const kind::Convolution&) const { return std::make_unique<Convolution>(spec); }
   Made operator()(const kind::BatchNorm&) const { return std::make_unique<BatchNorm>(spec); }
@@ -52,7 +52,7 @@ struct Maker {
         spec, std::make_unique<Convolution>(convolution_of_patches(spec), 1));
   }
   Made operator()(const kind::LayerNorm&) const { return std::make_unique<LayerNorm>(spec); }
-  Made operator()(const kind::Gelu&) const { return std::make_unique<Gelu>(); }
+  Made operator()(const kind::Gelu&) const { return std::make_unique<Gelu>(spec); }
   Made operator()(const kind::Attention&) const {
     return std::make_unique<Attention>(spec, engine);
   }
@@ -80,7 +80,10 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engi
   CAROUSEL_CHECK(std::ssize(engine.workspace) >= spec.workspace_bytes(samples),
                  "{}: a workspace of {} bytes", spec.label(), engine.workspace.size());
   if (spec.by_vendor) return vendor::make_layer(spec, samples, engine);
-  if (spec.native) return channels_last::make_layer(spec, samples, engine);
+  if (spec.native) {
+    if (auto layer = channels_last::make_layer(spec, samples, engine)) return layer;
+    return std::visit(Maker{spec, engine}, spec.kind);
+  }
   if (spec.is_converted()) return make_converted(spec, samples, engine, make_layer);
   const auto check = [&](const TensorFormat& format) {
     const bool known = format.block == 1 || format.block == vector_block;

@@ -4,6 +4,7 @@
 
 #include "core/base/range.hpp"
 #include "layers/exponential.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel {
 namespace {
@@ -26,30 +27,46 @@ void for_each_number(const ExecutionSpace& exec, const std::string& label, std::
       });
 }
 
-}  // namespace
-
-void Gelu::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+template <class Stored>
+void weigh(const ExecutionSpace& exec, const ConstTensor& from, const Tensor& to) {
   static const std::string label = "carousel::layers::gelu_forward";
-  const real* x = arguments.input.data;
-  real* y = arguments.output.data;
+  const auto* x = reinterpret_cast<const Stored*>(from.data);
+  auto* y = reinterpret_cast<Stored*>(to.data);
   for_each_number(
-      exec, label, arguments.input.size(),
-      KOKKOS_LAMBDA(std::int64_t i) { y[i] = x[i] * detail::normal_at(x[i]).distribution; });
+      exec, label, from.size(), KOKKOS_LAMBDA(std::int64_t i) {
+        const real value = full(x[i]);
+        put(y[i], value * detail::normal_at(value).distribution);
+      });
 }
 
-void Gelu::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+template <class Stored>
+void find_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::gelu_backward";
-  if (arguments.d_input.data == nullptr) return;
-  const real* x = arguments.input.data;
-  const real* d_y = arguments.d_output.data;
-  real* d_x = arguments.d_input.data;
+  const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
+  const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
+  auto* d_x = reinterpret_cast<Stored*>(arguments.d_input.data);
   const bool adds = arguments.adds_input;
   for_each_number(
       exec, label, arguments.input.size(), KOKKOS_LAMBDA(std::int64_t i) {
-        const detail::Normal at = detail::normal_at(x[i]);
-        const real gradient = d_y[i] * (at.distribution + x[i] * at.density);
-        d_x[i] = adds ? d_x[i] + gradient : gradient;
+        const real value = full(x[i]);
+        const detail::Normal at = detail::normal_at(value);
+        const real gradient = full(d_y[i]) * (at.distribution + value * at.density);
+        put(d_x[i], adds ? full(d_x[i]) + gradient : gradient);
       });
+}
+
+}  // namespace
+
+Gelu::Gelu(const LayerSpec& spec) : type_(spec.output_format.type) {}
+
+void Gelu::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  with_stored(type_,
+              [&]<class Stored>() { weigh<Stored>(exec, arguments.input, arguments.output); });
+}
+
+void Gelu::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  if (arguments.d_input.data == nullptr) return;
+  with_stored(type_, [&]<class Stored>() { find_gradient<Stored>(exec, arguments); });
 }
 
 }  // namespace carousel

@@ -11,8 +11,13 @@ namespace carousel {
 
 class Gelu final : public Layer {
  public:
+  explicit Gelu(const LayerSpec& spec);
+
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  DataType type_;
 };
 
 }  // namespace carousel

@@ -3,33 +3,48 @@
 #include "layers/relu.hpp"
 
 #include "core/base/range.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel {
+namespace {
 
-// Both comparisons let NaN pass, as PyTorch does, so that divergence reaches the loss.
-
-void Relu::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+template <class Stored>
+void rectify(const ExecutionSpace& exec, const ConstTensor& from, const Tensor& to) {
   static const std::string label = "carousel::layers::relu_forward";
-  const real* x = arguments.input.data;
-  real* y = arguments.output.data;
+  const auto* x = reinterpret_cast<const Stored*>(from.data);
+  auto* y = reinterpret_cast<Stored*>(to.data);
   Kokkos::parallel_for(
-      label, range(exec, arguments.input.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const real value = x[i];
-        y[i] = value < 0 ? real(0) : value;
+      label, range(exec, from.size()), KOKKOS_LAMBDA(std::int64_t i) {
+        const real value = full(x[i]);
+        put(y[i], value < 0 ? real(0) : value);
       });
 }
 
-void Relu::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+template <class Stored>
+void mask(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::relu_backward";
-  if (arguments.d_input.data == nullptr) return;
-  const real* y = arguments.output.data;
-  const real* d_y = arguments.d_output.data;
-  real* d_x = arguments.d_input.data;
+  const auto* y = reinterpret_cast<const Stored*>(arguments.output.data);
+  const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
+  auto* d_x = reinterpret_cast<Stored*>(arguments.d_input.data);
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const real d = d_y[i];  // read in any case, so that nothing branches on the data
-        d_x[i] = y[i] <= 0 ? real(0) : d;
+        const Stored d = d_y[i];  // read in any case, so that nothing branches on the data
+        d_x[i] = full(y[i]) <= 0 ? Stored{} : d;
       });
+}
+
+}  // namespace
+
+Relu::Relu(const LayerSpec& spec) : type_(spec.output_format.type) {}
+
+void Relu::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  with_stored(type_,
+              [&]<class Stored>() { rectify<Stored>(exec, arguments.input, arguments.output); });
+}
+
+void Relu::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  if (arguments.d_input.data == nullptr) return;
+  with_stored(type_, [&]<class Stored>() { mask<Stored>(exec, arguments); });
 }
 
 }  // namespace carousel

@@ -10,8 +10,13 @@ namespace carousel {
 
 class Relu final : public Layer {
  public:
+  explicit Relu(const LayerSpec& spec);
+
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  DataType type_;
 };
 
 }  // namespace carousel

@@ -21,6 +21,7 @@ struct BuildInfo {
   std::string cuda;     // empty without
   std::string nccl;     // likewise
   std::string kernels;  // of vendors: "cuBLAS 13.0.2"; likewise
+  std::string graphs;   // of vendors, too: "cuDNN 9.19.0"; likewise
 
   /// One line: "Kokkos 4.5.1 (...), MPI ..., HDF5 ...".
   [[nodiscard]] std::string libraries() const;

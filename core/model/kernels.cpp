@@ -34,12 +34,14 @@ void extend_norm(std::span<const LayerSpec> run, LayerSpec& fused) {
 }
 
 /// Of two that match a run the first one counts.
-std::vector<Fusion> fusions(Recompute recompute) {
+std::vector<Fusion> fusions(const KernelChoice& choice) {
   std::vector<Fusion> all;
-  if (recompute != Recompute::none) {
+  if (choice.recompute != Recompute::none) {
     all.push_back({.matches = {is<kind::BatchNorm>, is<kind::Relu>, is<kind::Convolution>},
                    .complete = read_normalised<kind::Convolution>,
                    .is_sole_reader = true});
+  }
+  if (choice.recompute != Recompute::none && choice.block != 0) {
     all.push_back({.matches = {is<kind::BatchNorm>, is<kind::Relu>, is<kind::MaxPool>},
                    .complete = read_normalised<kind::MaxPool>,
                    .is_sole_reader = true});
@@ -53,7 +55,8 @@ std::vector<Fusion> fusions(Recompute recompute) {
 void complete(kind::Convolution& kind, LayerSpec& layer, const KernelChoice& choice) {
   const bool reads_images = layer.inputs.front().format.block == 1;
   const bool has_bias = layer.parameters.back().shape.size() == 1;
-  kind.winograd = choice.winograd && kind.window == Window{3, 1, 1} && !reads_images && !has_bias;
+  kind.winograd = choice.winograd && choice.block != 0 && kind.window == Window{3, 1, 1} &&
+                  !reads_images && !has_bias;
   layer.saves_input = true;
 }
 
@@ -84,21 +87,35 @@ bool begins_blocks(const LayerSpec& layer) {
   return layer.is<kind::Convolution>() || layer.is<kind::PatchEmbedding>();
 }
 
-bool has_blocked_kernels(const LayerSpec& layer, int block) {
-  if (begins_blocks(layer) || layer.is<kind::Linear>()) return layer.output.channels % block == 0;
-  if (layer.is<kind::Attention>())
-    return layer.output.channels % (layer.as<kind::Attention>().heads * block) == 0;
-  return !layer.is<kind::Flatten>() && !layer.is<kind::SoftmaxCrossEntropy>();
+/// Channels of a layer that makes blocks, or features of a head.
+int features_of(const LayerSpec& layer) {
+  const auto* attention = std::get_if<kind::Attention>(&layer.kind);
+  return layer.output.channels / (attention != nullptr ? attention->heads : 1);
 }
 
-/// What of a layer without blocked kernels fills no blocks.
-std::string odd_features(const LayerSpec& layer, int block) {
+/// What of a layer fills no blocks; empty where all is well.
+std::string odd_features(const LayerSpec& layer, const KernelChoice& choice) {
   constexpr std::size_t columns = 30;
+  constexpr int vector = 8;          // numbers of bf16 that tensor cores take at once
+  constexpr int most_of_head = 128;  // that cuDNN's attention has kernels for
   const bool attends = layer.is<kind::Attention>();
-  const int features =
-      attends ? layer.output.channels / layer.as<kind::Attention>().heads : layer.output.channels;
-  return fmt::format("{} has {} {}, no multiple of {}", layer.label(columns), features,
-                     attends ? "features per head" : "channels", block);
+  if (!attends && !begins_blocks(layer) && !layer.is<kind::Linear>()) return {};
+  const int multiple = choice.block == 0 ? vector : choice.block;
+  const int features = features_of(layer);
+  const char* what = attends ? "features per head" : "channels";
+  if (features % multiple != 0)
+    return fmt::format("{} has {} {}, no multiple of {}", layer.label(columns), features, what,
+                       multiple);
+  if (attends && choice.block == 0 && features > most_of_head)
+    return fmt::format("{} has {} {}, more than {}", layer.label(columns), features, what,
+                       most_of_head);
+  return {};
+}
+
+/// Its kernels read and write either type, in any order of the numbers.
+bool works_number_by_number(const LayerSpec& layer) {
+  return layer.is<kind::Relu>() || layer.is<kind::Add>() || layer.is<kind::Dropout>() ||
+         layer.is<kind::Gelu>();
 }
 
 }  // namespace
@@ -116,10 +133,12 @@ LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice) {
     layer.saved = {{"statistics", {channel * layer.input().channels, 0}, true}};
   }
   std::visit([&](auto& kind) { complete(kind, layer, choice); }, layer.kind);
-  if (choice.block != 0)
+  if (choice.block != 0) {
     layer.workspace = blocked_workspace(layer, block);
-  else
+  } else {
     choose_channels_last(layer);
+    layer.native = layer.native || works_number_by_number(layer);
+  }
   return layer;
 }
 
@@ -132,6 +151,7 @@ void choose_types(Model& model, DataType type) {
       input.format.type =
           input.layer < 0 ? DataType::full : model.layers[input.layer].output_format.type;
     layer.output_format.type = layer.in_place ? layer.inputs[0].format.type : type;
+    layer.native = layer.native || works_number_by_number(layer);
     for (ParameterSpec& parameter : layer.parameters)
       parameter.type = parameter.is_per_feature() ? DataType::full : type;
   }
@@ -140,18 +160,16 @@ void choose_types(Model& model, DataType type) {
 Model choose_layers(Model model, const KernelChoice& choice) {
   model.makes_outputs_again = choice.recompute != Recompute::none;
   model.recomputes_stages = choice.recompute == Recompute::stage;
-  if (choice.block <= 1 || std::ranges::none_of(model.layers, begins_blocks)) return model;
-  Model result = fuse(model, fusions(choice.recompute));
+  if (choice.block == 1 || std::ranges::none_of(model.layers, begins_blocks)) return model;
+  Model result = fuse(model, fusions(choice));
   for (LayerSpec& layer : result.layers) {
     for (LayerInput& input : layer.inputs) {
       if (input.layer >= 0) input.format = result.layers[input.layer].output_format;
     }
     const bool has_blocks = layer.inputs.front().format.block > 1;
     if (!has_blocks && !begins_blocks(layer)) continue;  // behind what ends them
-    if (!has_blocked_kernels(layer, choice.block)) {
-      model.portable_because = odd_features(layer, choice.block);
-      return model;
-    }
+    model.portable_because = odd_features(layer, choice);
+    if (!model.portable_because.empty()) return model;
     layer = with_blocks(std::move(layer), choice);
   }
   return result;
@@ -160,9 +178,11 @@ Model choose_layers(Model model, const KernelChoice& choice) {
 }  // namespace
 
 Model choose_kernels(Model model, const KernelChoice& choice) {
-  Model result = choose_layers(std::move(model), choice);
+  KernelChoice chosen = choice;
+  if (wants_channels_last(choice.vendor)) chosen.block = 0;
+  Model result = choose_layers(std::move(model), chosen);
   choose_types(result, choice.type);
-  if (choice.vendor) std::ranges::for_each(result.layers, choose_vendor);
+  for (LayerSpec& layer : result.layers) choose_vendor(layer, choice.vendor);
   return result;
 }
 

@@ -7,6 +7,7 @@
 // timing or from the samples of a micro-batch.
 
 #include "core/model/model.hpp"
+#include "core/model/vendor.hpp"
 
 namespace carousel {
 
@@ -25,7 +26,7 @@ struct KernelChoice {
   // Of activations between layers, and of weights as kernels read them; biases, norms and all sums
   // are always full.
   DataType type = DataType::full;
-  bool vendor = false;  // a vendor's kernels where there are such
+  VendorKernels vendor = VendorKernels::none;
 };
 
 /// A layer of images in blocks of channels, or with all of them side by side, with what its kernels

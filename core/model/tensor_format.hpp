@@ -5,6 +5,7 @@
 // What a tensor of activations looks like in memory: its shape, the type of its numbers and their
 // order.
 
+#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -22,7 +23,7 @@ struct SampleShape {
   [[nodiscard]] std::int64_t size() const {
     return static_cast<std::int64_t>(channels) * height * width;
   }
-  bool operator==(const SampleShape&) const = default;
+  auto operator<=>(const SampleShape&) const = default;
 };
 [[nodiscard]] std::string to_string(const SampleShape& shape);
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/vendor.hpp"
 
+#include "core/base/align.hpp"
+
 namespace carousel {
 namespace {
 
@@ -18,8 +20,41 @@ bool is_product(const LayerSpec& layer) {
          has_rows(layer.output, output);
 }
 
+/// Of images whose channels lie side by side, but for those of files.
+bool is_convolution(const LayerSpec& layer) {
+  const TensorFormat& input = layer.inputs.front().format;
+  const bool reads_images = input.block == 1 && input.type == DataType::full;
+  return layer.is<kind::Convolution>() && layer.parameters.back().shape.size() == 4 &&
+         layer.output_format.block == layer.output.channels &&
+         (reads_images ||
+          (input.block == layer.input().channels && input.type == layer.output_format.type));
+}
+
+bool has_one_type(const LayerSpec& layer) {
+  return layer.inputs.front().format.type == layer.output_format.type;
+}
+
+/// Of patches of images, whose bias has an order of its own behind the weights.
+bool is_patch_product(const LayerSpec& layer) {
+  return layer.is<kind::PatchEmbedding>() && layer.inputs.front().format == TensorFormat{} &&
+         layer.output_format.block == layer.output.channels;
+}
+
+bool is_attention(const LayerSpec& layer) {
+  return layer.is<kind::Attention>() && layer.output_format.type == DataType::bfloat16 &&
+         has_one_type(layer) && layer.output_format.block == layer.output.channels &&
+         layer.inputs.front().format.block == layer.input().channels;
+}
+
+/// Room for a bias in the type of the result.
+std::int64_t bias_bytes(const LayerSpec& layer) {
+  return align_up(2 * std::int64_t{layer.output.channels});
+}
+
 bool takes_channels_last(const LayerSpec& layer) {
-  if (layer.is<kind::BatchNorm>()) return true;
+  if (layer.is<kind::BatchNorm>() || layer.is<kind::LayerNorm>() || layer.is<kind::FirstToken>() ||
+      layer.is<kind::Attention>())
+    return true;
   if (layer.is<kind::MaxPool>()) return !layer.as<kind::MaxPool>().normalises;
   return layer.is<kind::AveragePool>() && layer.as<kind::AveragePool>().window.kernel == 0;
 }
@@ -28,14 +63,67 @@ bool takes_channels_last(const LayerSpec& layer) {
 
 void choose_channels_last(LayerSpec& layer) {
   layer.native = takes_channels_last(layer);
-  if (layer.is<kind::BatchNorm>()) layer.workspace = {{norm_workspace, 0}};
+  if (layer.is<kind::BatchNorm>() || layer.is<kind::LayerNorm>())
+    layer.workspace = {{norm_workspace, 0}};
 }
 
-void choose_vendor(LayerSpec& layer) {
-  if (!is_product(layer)) return;
-  layer.native = layer.by_vendor = true;
-  // Behind it, the bias in the type of the result.
-  layer.workspace = {{product_workspace + 2 * std::int64_t{layer.output.channels}, 0}};
+ConvolutionMemory convolution_memory(const LayerSpec& layer) {
+  constexpr std::int64_t vector_bytes = 16;
+  const auto& kind = layer.as<kind::Convolution>();
+  const std::int64_t type_bytes = size_of(layer.output_format.type);
+  const SampleShape& input = layer.input();
+  const bool reads_images = layer.inputs.front().format.block == 1;
+  ConvolutionMemory memory = {};
+  memory.channels =
+      static_cast<int>(align_up(input.channels, reads_images ? vector_bytes / type_bytes : 1));
+  memory.sums = graph_workspace;
+  memory.weights = memory.sums + (kind.normalises ? norm_workspace : 0);
+  const std::int64_t taps = std::int64_t{kind.window.kernel} * kind.window.kernel;
+  memory.images = memory.weights + align_up(layer.output.channels * taps * memory.channels *
+                                            std::int64_t{sizeof(real)});
+  memory.image_bytes = std::int64_t{input.height} * input.width * memory.channels * type_bytes;
+  return memory;
+}
+
+std::int64_t attention_gradient_bytes(const LayerSpec& layer) {
+  return layer.input().size() * size_of(layer.output_format.type);
+}
+
+PatchMemory patch_memory(const LayerSpec& layer, int n) {
+  const std::int64_t type_bytes = size_of(layer.output_format.type);
+  PatchMemory memory = {};
+  memory.rows = product_workspace + bias_bytes(layer);
+  memory.products = memory.rows + align_up(n * layer.input().size() * type_bytes);
+  memory.end = memory.products + align_up(n * layer.output.size() * type_bytes);
+  return memory;
+}
+
+void choose_vendor(LayerSpec& layer, VendorKernels kernels) {
+  if (kernels == VendorKernels::none) return;
+  if (is_product(layer)) {
+    layer.native = layer.by_vendor = true;
+    layer.workspace = {{product_workspace + bias_bytes(layer), 0}};
+  } else if (is_patch_product(layer)) {
+    layer.native = layer.by_vendor = true;
+    const std::int64_t fixed = patch_memory(layer, 0).end;
+    layer.workspace = {{fixed, align_up(patch_memory(layer, 1).end - fixed)}};
+  } else if (wants_channels_last(kernels) && is_convolution(layer)) {
+    layer.native = layer.by_vendor = true;
+    const ConvolutionMemory memory = convolution_memory(layer);
+    layer.workspace = {{memory.images, memory.image_bytes}};
+  } else if (wants_channels_last(kernels) && is_attention(layer)) {
+    layer.native = layer.by_vendor = true;
+    const std::int64_t heads = layer.as<kind::Attention>().heads;
+    const std::int64_t tokens = layer.output.height;
+    layer.saves_output = true;
+    layer.saved = {{"log_sums", {0, heads * tokens * std::int64_t{sizeof(real)}}}};
+    // Gradients that have the same bits every time want all scores' at once, in bf16 and whole
+    // tiles; sums of queries' gradients are full. Behind that, gradients that are added.
+    constexpr std::int64_t tile = 128;
+    const std::int64_t scores = 2 * heads * align_up(tokens, tile) * align_up(tokens, tile);
+    const std::int64_t sums = 2 * layer.output.size() * std::int64_t{sizeof(real)};
+    layer.workspace = {{graph_workspace, scores + sums + attention_gradient_bytes(layer)}};
+  }
 }
 
 }  // namespace carousel

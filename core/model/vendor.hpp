@@ -10,9 +10,19 @@
 
 namespace carousel {
 
+/// Which of a vendor's libraries a build has and a run uses.
+enum class VendorKernels : std::uint8_t {
+  none,
+  products,  // of matrices: NVIDIA's cuBLASLt
+  graphs,    // and graphs of operations on images and tokens: cuDNN
+};
+
 /// What libraries may take for a product: NVIDIA advises 32 MiB for sm_90 (cuBLAS 13, section
 /// "Workspace").
 inline constexpr std::int64_t product_workspace = std::int64_t{32} << 20;
+
+/// What they may take for a graph; gradients of weights, which are added up in parts, take most.
+inline constexpr std::int64_t graph_workspace = std::int64_t{64} << 20;
 
 /// Sums of a batch norm over chunks of rows, of which there are the fewer the more channels there
 /// are: so many teams of 32 channels, with two doubles each.
@@ -21,11 +31,37 @@ inline constexpr int norm_slab = 32;
 inline constexpr std::int64_t norm_workspace =
     std::int64_t{norm_teams} * norm_slab * 2 * sizeof(double);
 
+/// Where a convolution of graphs lays what it works with, behind graph_workspace bytes.
+struct ConvolutionMemory {
+  int channels;              // of what is convolved: pixels of photographs are filled up to vectors
+  std::int64_t sums;         // of the batch norm in front of it
+  std::int64_t weights;      // in the library's order, or their gradient
+  std::int64_t images;       // as they are convolved, or their gradient
+  std::int64_t image_bytes;  // of a sample
+};
+[[nodiscard]] ConvolutionMemory convolution_memory(const LayerSpec& layer);
+
+/// Where a patch embedding of n samples lays patches as rows, and what they are multiplied to.
+struct PatchMemory {
+  std::int64_t rows;
+  std::int64_t products;
+  std::int64_t end;
+};
+[[nodiscard]] PatchMemory patch_memory(const LayerSpec& layer, int n);
+
+/// Bytes of a sample's queries, keys and values, or of their gradients.
+[[nodiscard]] std::int64_t attention_gradient_bytes(const LayerSpec& layer);
+
+/// Whether networks of images and tokens have their channels side by side for these libraries.
+[[nodiscard]] constexpr bool wants_channels_last(VendorKernels kernels) {
+  return kernels == VendorKernels::graphs && sizeof(real) == sizeof(float);
+}
+
 /// Marks a layer that has kernels of ours for tensors as they are stored, all of whose channels lie
 /// side by side.
 void choose_channels_last(LayerSpec& layer);
 
 /// Leaves a layer to the vendor, in the formats that it has, where that has kernels for it.
-void choose_vendor(LayerSpec& layer);
+void choose_vendor(LayerSpec& layer, VendorKernels kernels);
 
 }  // namespace carousel

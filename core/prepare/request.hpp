@@ -23,12 +23,12 @@ struct PlanBasis {
   int classes = 0;
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
-  int real_bytes = 0;            // of one number, by the build
-  int block = 1;                 // channels side by side in images, by the build
-  bool staged_messages = false;  // messages pass through host memory
-  bool vendor = false;           // kernels of vendors' libraries, by the build and the deck
-  int token_bytes = 0;           // that a device holds for messages that carry nothing
-  bool copies_input = false;     // images are copied to a device before they are shown
+  int real_bytes = 0;                          // of one number, by the build
+  int block = 1;                               // channels side by side in images, by the build
+  bool staged_messages = false;                // messages pass through host memory
+  VendorKernels vendor = VendorKernels::none;  // by the build and the deck
+  int token_bytes = 0;        // that a device holds for messages that carry nothing
+  bool copies_input = false;  // images are copied to a device before they are shown
 
   bool operator==(const PlanBasis&) const = default;
 };

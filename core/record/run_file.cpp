@@ -24,7 +24,7 @@ void write_basis(hdf5::File& file, const PlanBasis& basis) {
   file.set(group, "real_bytes", std::int64_t{basis.real_bytes});
   file.set(group, "block", std::int64_t{basis.block});
   file.set(group, "staged_messages", std::int64_t{basis.staged_messages});
-  file.set(group, "vendor", std::int64_t{basis.vendor});
+  file.set(group, "vendor", static_cast<std::int64_t>(basis.vendor));
   file.set(group, "token_bytes", std::int64_t{basis.token_bytes});
   file.set(group, "copies_input", std::int64_t{basis.copies_input});
 }

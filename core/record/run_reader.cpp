@@ -40,7 +40,8 @@ PlanBasis read_basis(const hdf5::File& file) {
       .real_bytes = small("real_bytes"),
       .block = file.has("/plan/basis", "block") ? small("block") : 1,  // files before there was one
       .staged_messages = number("staged_messages") != 0,
-      .vendor = file.has("/plan/basis", "vendor") && number("vendor") != 0,
+      .vendor = static_cast<VendorKernels>(
+          file.has("/plan/basis", "vendor") ? std::clamp<std::int64_t>(number("vendor"), 0, 2) : 0),
       .token_bytes = file.has("/plan/basis", "token_bytes") ? small("token_bytes") : 0,
       .copies_input = number("copies_input") != 0};
 }

@@ -8,7 +8,7 @@
 
 namespace carousel::channels_last {
 
-/// Null where the portable kernels do for a layer, which work number by number.
+/// Null where the portable kernels do for a layer.
 [[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples,
                                                 const Engine& engine);
 

@@ -2,27 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/channels_last/norm.hpp"
 
+#include "layers/add_numbers.hpp"
 #include "layers/channels_last/norm_kernels.hpp"
 
 namespace carousel::channels_last {
-namespace {
-
-/// d_second = or += what d_output has become.
-template <class Stored>
-void hand_on(const ExecutionSpace& exec, const Tensor& d_output, const Tensor& d_second,
-             bool adds) {
-  static const std::string label = "carousel::layers::norm_backward_second";
-  if (d_second.data == nullptr || d_second.data == d_output.data) return;
-  const Rows<const Stored> from(d_output);
-  const Rows<Stored> to(d_second);
-  for_each_number(
-      exec, label, from.size(), from.channels, KOKKOS_LAMBDA(int, std::int64_t i) {
-        put(to.data[i], adds ? full(to.data[i]) + full(from.data[i]) : full(from.data[i]));
-      });
-}
-
-}  // namespace
-
 BatchNorm::BatchNorm(const LayerSpec& spec, const Engine& engine)
     : channels_(spec.input().channels),
       type_(spec.output_format.type),
@@ -45,6 +28,7 @@ void BatchNorm::forward(const ExecutionSpace& exec, const ForwardArguments& argu
 }
 
 void BatchNorm::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::norm_backward_second";
   const NormStatistics saved(const_cast<std::byte*>(arguments.saved), channels_);
   const Mask mask = !kind_.rectifies ? Mask::none : kind_.adds ? Mask::output : Mask::input;
   norm_gradient(exec, type_, mask,
@@ -55,9 +39,11 @@ void BatchNorm::backward(const ExecutionSpace& exec, const BackwardArguments& ar
                  .adds = arguments.adds_input},
                 saved, reinterpret_cast<double*>(workspace_.data()), arguments.d_parameters,
                 arguments.statistics);
-  if (!kind_.adds) return;
+  // What d_output has become.
+  const Tensor& d_second = arguments.d_second;
+  if (d_second.data == nullptr || d_second.data == arguments.d_output.data) return;
   with_stored(type_, [&]<class Stored>() {
-    hand_on<Stored>(exec, arguments.d_output, arguments.d_second, arguments.adds_second);
+    hand_on<Stored>(exec, label, arguments.d_output, d_second, arguments.adds_second);
   });
 }
 

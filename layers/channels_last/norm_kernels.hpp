@@ -12,9 +12,6 @@
 
 namespace carousel::channels_last {
 
-/// Chunks of so many rows that are added up apart, in norm_workspace bytes.
-[[nodiscard]] std::int64_t sum_chunks(std::int64_t rows, int channels);
-
 /// Of the input of a layer with a batch norm, stored in `type`: of the micro-batch in training,
 /// scale and shift from the running statistics in evaluation; those of an earlier forward if that
 /// is run again. `weight`: scale [c], then shift [c].

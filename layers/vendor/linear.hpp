@@ -2,15 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// torch.nn.Linear of rows of features by cuBLASLt: Y = X W^T + b, in fp32 or bf16. In bf16 the bias
-// is rounded for the product, since cuBLASLt adds one of the result's type; gradients of parameters
-// are full numbers. GELU stays a layer of its own: cuBLASLt's is the one by tanh, not that of
-// torch.nn.GELU by itself.
-
-#include <map>
+// torch.nn.Linear of rows of features by cuBLASLt.
 
 #include "core/engine/layer.hpp"
-#include "layers/vendor/matmul.hpp"
+#include "layers/vendor/row_products.hpp"
 
 namespace carousel::vendor {
 
@@ -23,20 +18,10 @@ class Linear final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
-  /// Of so many rows.
-  struct Products {
-    Product forward;
-    Product d_weights;
-    bool sums_rows = false;  // the product does, for the gradient of the bias
-    Product d_input;
-  };
-  Products& products(int n);
-
-  LayerSpec spec_;
-  Engine engine_;
-  int in_;
-  int out_;
-  std::map<int, Products> products_;  // of n samples
+  int tokens_;
+  std::int64_t weights_;       // numbers
+  std::int64_t weight_bytes_;  // as they are stored
+  RowProducts products_;
 };
 
 }  // namespace carousel::vendor

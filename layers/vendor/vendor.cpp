@@ -3,12 +3,14 @@
 #include "layers/vendor/vendor.hpp"
 
 #include "core/base/check.hpp"
+#include "layers/vendor/graph_layers.hpp"
 #include "layers/vendor/handles.hpp"
 #include "layers/vendor/linear.hpp"
+#include "layers/vendor/patch_embedding.hpp"
 
 namespace carousel {
 
-VendorHandles::VendorHandles() {
+VendorHandles::VendorHandles(const ExecutionSpace& exec) : graphs(vendor::make_graphs(exec)) {
   const cublasStatus_t status = cublasLtCreate(&cublas);
   if (status != CUBLAS_STATUS_SUCCESS)
     fail(ExitCode::internal, "cublasLtCreate: {}", cublasLtGetStatusString(status));
@@ -20,13 +22,15 @@ VendorHandles::~VendorHandles() {
 
 namespace vendor {
 
-std::shared_ptr<VendorHandles> make_handles(const ExecutionSpace& /*exec*/) {
-  return std::make_shared<VendorHandles>();
+std::shared_ptr<VendorHandles> make_handles(const ExecutionSpace& exec) {
+  return std::make_shared<VendorHandles>(exec);
 }
 
 std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engine& engine) {
   if (spec.is<kind::Linear>()) return std::make_unique<Linear>(spec, samples, engine);
-  fail(ExitCode::internal, "{}: no vendor has kernels for it", spec.label());
+  if (spec.is<kind::PatchEmbedding>())
+    return std::make_unique<PatchEmbedding>(spec, samples, engine);
+  return make_graph_layer(spec, engine);
 }
 
 }  // namespace vendor

@@ -16,13 +16,15 @@ namespace carousel::test {
 namespace {
 
 constexpr int n = 3;
-const SampleShape shape = {24, 5, 7};
+const SampleShape images = {24, 5, 7};
+const SampleShape tokens = {24, 11};
 
 struct Case {
   const char* name;
   LayerKind kind;
   SampleShape output;
   bool adds_input = false;
+  SampleShape input = images;
 };
 // NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 void PrintTo(const Case& one, std::ostream* out) {
@@ -38,6 +40,7 @@ class ChannelsLast : public ::testing::TestWithParam<Case> {
 
   [[nodiscard]] static Written run(DataType type) {
     const Case& one = GetParam();
+    const SampleShape& shape = one.input;
     LayerSpec spec;
     spec.kind = one.kind;
     spec.name = "layer";
@@ -48,6 +51,10 @@ class ChannelsLast : public ::testing::TestWithParam<Case> {
       spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
       spec.buffers = {{"running_mean", {shape.channels}}, {"running_var", {shape.channels}}};
       if (norm->adds) spec.inputs.push_back(spec.inputs[0]);
+    }
+    if (std::holds_alternative<kind::LayerNorm>(one.kind)) {
+      spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
+      spec.saved = {{"statistics", {0, 2 * shape.height * std::int64_t{sizeof(real)}}, true}};
     }
     spec = with_blocks(spec, {.block = 0});
     spec.output_format.type = type;
@@ -113,10 +120,13 @@ TEST_P(ChannelsLast, RoundsWhatItWrites) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layers, ChannelsLast,
-    ::testing::Values(Case{"norm", kind::BatchNorm{}, shape},
-                      Case{"norm_relu", kind::BatchNorm{false, true}, shape, true},
-                      Case{"norm_add", kind::BatchNorm{true, false}, shape},
-                      Case{"norm_add_relu", kind::BatchNorm{true, true}, shape, true},
+    ::testing::Values(Case{"layer_norm", kind::LayerNorm{}, tokens, true, tokens},
+                      Case{"first_token", kind::FirstToken{}, {24, 1, 1}, true, tokens},
+                      Case{"gelu", kind::Gelu{}, tokens, true, tokens},
+                      Case{"norm", kind::BatchNorm{}, images},
+                      Case{"norm_relu", kind::BatchNorm{false, true}, images, true},
+                      Case{"norm_add", kind::BatchNorm{true, false}, images},
+                      Case{"norm_add_relu", kind::BatchNorm{true, true}, images, true},
                       Case{"max_pool", kind::MaxPool{{3, 2, 1}}, {24, 3, 4}},
                       Case{"max_pool_adds", kind::MaxPool{{2, 2, 0}}, {24, 2, 3}, true},
                       Case{"average_pool", kind::AveragePool{{.kernel = 0}}, {24, 1, 1}},

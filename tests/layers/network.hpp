@@ -18,12 +18,14 @@ namespace carousel::test {
 
 class Network {
  public:
-  Network(const Model& model, int n, const LayerFactory& layers = make_layer)
+  Network(const Model& model, int n, const LayerFactory& layers = make_layer,
+          std::shared_ptr<VendorHandles> vendor = {})
       : n_(n),
+        vendor_(std::move(vendor)),
         memory_(plan_stages(model, {{0, static_cast<int>(model.layers.size())}, {}}, n)[0]),
         workspace_("carousel::test::workspace", memory_.workspace_bytes),
         stage_(model, {&memory_, 1}, 0, n, {}, layers,
-               {{}, {workspace_.data(), workspace_.size()}}),
+               {{}, {workspace_.data(), workspace_.size()}, vendor_.get()}),
         images_("carousel::test::images", n * model.input.size()),
         labels_("carousel::test::labels", n),
         frame_("carousel::test::frame", memory_.frame_bytes),
@@ -95,6 +97,7 @@ class Network {
   }
 
   int n_;
+  std::shared_ptr<VendorHandles> vendor_;
   StageMemory memory_;
   Device<std::byte> workspace_;
   Stage stage_;

@@ -6,6 +6,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
+#include "core/base/version.hpp"
 #include "core/model/kernels.hpp"
 #include "tests/layers/network_training.hpp"
 
@@ -13,6 +14,13 @@ namespace carousel {
 namespace {
 
 constexpr bool is_double = sizeof(real) == 8;
+
+/// Of this build; on hosts there are none.
+VendorKernels vendor_kernels() {
+  if (build_info().kernels.empty()) return VendorKernels::none;
+  return build_info().graphs.empty() ? VendorKernels::products : VendorKernels::graphs;
+}
+
 constexpr double tolerance = 1e-10;         // in double precision, of a step
 constexpr double tolerance_learned = 1e-9;  // of what several steps have multiplied
 // In single precision, times PyTorch's own distance from its double; at least 1e-6. Measured:
@@ -127,8 +135,11 @@ class NetworkInBf16 : public testing::TestWithParam<const char*> {};
 TEST_P(NetworkInBf16, IsNearFullNumbers) {
   constexpr double coarser = 65536;
   const nlohmann::json fixture = reference::fixture("models", "networks.json").at(GetParam());
-  for (const int block : {1, vector_block}) {
-    KernelChoice choice{.block = block, .winograd = block > 1};
+  std::vector<KernelChoice> choices = {{.winograd = false}};
+  if (vector_block > 1) choices.push_back({.block = vector_block});
+  if (vendor_kernels() != VendorKernels::none)
+    choices.push_back({.winograd = false, .vendor = vendor_kernels()});
+  for (KernelChoice choice : choices) {
     test::NetworkTraining full(fixture, choice);
     choice.type = DataType::bfloat16;
     test::NetworkTraining half(fixture, choice);
@@ -137,9 +148,10 @@ TEST_P(NetworkInBf16, IsNearFullNumbers) {
     half.step(0);
     const double gradient = distance(half.gradient(), full.gradient());
     fmt::print(
-        "{}, blocks of {}: bf16 is off by {:.4f} of logits, {:.4f} of gradients, {:.5f} of "
+        "{}, blocks of {}{}: bf16 is off by {:.4f} of logits, {:.4f} of gradients, {:.5f} of "
         "the loss\n",
-        GetParam(), block, logits, gradient, half.loss() / full.loss() - 1);
+        GetParam(), choice.block, choice.vendor == VendorKernels::none ? "" : ", vendor", logits,
+        gradient, half.loss() / full.loss() - 1);
     EXPECT_GT(logits, 1e-4) << "nothing was rounded";
     EXPECT_LT(logits, coarser * fixture.at("logits").at("").at("distance").get<double>());
     double of_floats = 0;
@@ -166,6 +178,8 @@ std::vector<Case> cases() {
   const char* deepest = is_double ? "resnet50" : "resnet50-shifted";
   for (const char* model : {"resnet20", "resnet18-cifar", deepest, "vit"}) {
     add(model, "portable", {.winograd = false});
+    if (vendor_kernels() != VendorKernels::none)
+      add(model, "vendor", {.winograd = false, .vendor = vendor_kernels()});
     if constexpr (vector_block == 1) continue;
     for (const Recompute recompute : {Recompute::none, Recompute::cheap, Recompute::stage})
       add(model, to_string(recompute), {vector_block, false, recompute});

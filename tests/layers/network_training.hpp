@@ -7,6 +7,7 @@
 
 #include "core/model/kernels.hpp"
 #include "core/train/optimizer.hpp"
+#include "layers/vendor/vendor.hpp"
 #include "tests/layers/network.hpp"
 #include "tests/reference/fixtures.hpp"
 #include "tests/reference/initial_state.hpp"
@@ -40,7 +41,8 @@ class NetworkTraining {
               .learning_rate = fixture.at("lr")},
         model_(model_of(fixture)),
         computed_(choose_kernels(model_, kernels)),
-        network_(computed_, n_),
+        vendor_(kernels.vendor == VendorKernels::none ? nullptr : vendor::make_handles(exec_)),
+        network_(computed_, n_, make_layer, vendor_),
         states_("carousel::test::states", 2 * model_.parameter_size()),
         digest_("carousel::test::digest", 1) {
     reference::State initial = reference::initial_state(model_, fixture.at("seed"));
@@ -51,7 +53,7 @@ class NetworkTraining {
 
   /// The logits of the first micro-batch; nothing is learned.
   [[nodiscard]] Numbers first_logits() {
-    Network logits(without_loss(computed_), n_);
+    Network logits(without_loss(computed_), n_, make_layer, vendor_);
     Kokkos::deep_copy(logits.parameters(), network_.parameters());
     set_batch(logits, 0);
     logits.forward(exec_);
@@ -125,10 +127,11 @@ class NetworkTraining {
   OptimizerStep step_;
   Model model_;
   Model computed_;
+  ExecutionSpace exec_;
+  std::shared_ptr<VendorHandles> vendor_;
   Network network_;
   Device<real> states_;
   Device<std::uint64_t> digest_;
-  ExecutionSpace exec_;
 };
 
 }  // namespace carousel::test

@@ -22,7 +22,7 @@ TEST(Relu, ForwardAndBackwardInPlace) {
   const Numbers d = test::random_numbers(size, "d");
   const auto y = test::to_device(x);
   const auto d_x = test::to_device(d);
-  Relu layer;
+  Relu layer(LayerSpec{});
   layer.forward(ExecutionSpace(), {.input = {y.data(), n, shape}, .output = {y.data(), n, shape}});
   layer.backward(ExecutionSpace(), {.input = {},
                                     .output = {y.data(), n, shape},
@@ -34,7 +34,8 @@ TEST(Relu, ForwardAndBackwardInPlace) {
 
 TEST(Relu, LetsNanPass) {
   const auto y = test::to_device(Numbers{std::numeric_limits<real>::quiet_NaN()});
-  Relu().forward(ExecutionSpace(), {.input = {y.data(), 1, {1}}, .output = {y.data(), 1, {1}}});
+  Relu(LayerSpec{})
+      .forward(ExecutionSpace(), {.input = {y.data(), 1, {1}}, .output = {y.data(), 1, {1}}});
   EXPECT_TRUE(std::isnan(test::to_host(y)[0]));
 }
 

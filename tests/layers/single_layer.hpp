@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One layer on one micro-batch, from and to plain vectors in PyTorch's order, for tests of kernels.
-// What a backward must overwrite or must not touch holds marks before, the workspace always; what
-// is right is known elsewhere.
+// One layer on one micro-batch, from and to plain vectors in PyTorch's order, for tests of kernels;
+// numbers are stored in the types that its spec says. What a backward must overwrite or must not
+// touch holds marks before, the workspace always; what is right is known elsewhere.
 
 #include <algorithm>
 #include <optional>
@@ -13,6 +13,7 @@
 #include "layers/factory.hpp"
 #include "tests/layers/blocks.hpp"
 #include "tests/layers/device.hpp"
+#include "tests/layers/stored.hpp"
 
 namespace carousel::test {
 
@@ -37,13 +38,13 @@ class SingleLayer {
   static constexpr real mark = real(-1e30);
 
   SingleLayer(const LayerSpec& spec, int n, const Numbers& parameters = {},
-              const Numbers& buffers = {})
+              const Numbers& buffers = {}, VendorHandles* vendor = nullptr)
       : spec_(spec),
         n_(n),
         working_(spec.workspace_bytes(n) / std::int64_t{sizeof(real)}),
         workspace_(marked(working_ + guard)),
-        layer_(make_layer(spec, n, engine())),
-        parameters_(to_device(parameters)),
+        layer_(make_layer(spec, n, engine(vendor))),
+        parameters_(stored_parameters(parameters)),
         buffers_(to_device(buffers)),
         saved_(marked(spec.saved_bytes(n) / std::int64_t{sizeof(real)})),
         d_parameters_(marked(spec.parameter_size())),
@@ -52,26 +53,26 @@ class SingleLayer {
   Numbers forward(const Numbers& x, bool training = true) { return forward(x, {}, training); }
   /// Of a layer with two inputs.
   Numbers forward(const Numbers& x, const Numbers& second, bool training = true) {
-    x_ = to_device(in_blocks(x, spec_.input(), spec_.inputs[0].format, n_));
-    second_ = to_device(in_blocks(second, second_shape(), spec_.inputs.back().format, n_));
-    y_ = marked(n_ * spec_.output.size());
+    x_ = on_device(x, spec_.input(), spec_.inputs[0].format);
+    second_ = on_device(second, second_shape(), spec_.inputs.back().format);
+    y_ = marked(n_ * spec_.output.size(), spec_.output_format.type);
     Kokkos::deep_copy(workspace_, mark);
     layer_->forward(ExecutionSpace(), forward_arguments(training));
     check_guard();
-    return from_blocks(to_host(y_), spec_.output, spec_.output_format, n_);
+    return from_device(y_, spec_.output, spec_.output_format);
   }
 
   /// The gradient of the input, added to `others` where there are such.
   Numbers backward(const Numbers& d_y, const std::optional<Numbers>& others = {}) {
     const TensorFormat& format = spec_.inputs[0].format;
-    d_x_ = others ? to_device(in_blocks(*others, spec_.input(), format, n_))
-                  : marked(n_ * spec_.input().size());
+    d_x_ = others ? on_device(*others, spec_.input(), format)
+                  : marked(n_ * spec_.input().size(), format.type);
     run_backward(d_y, others.has_value());
-    return from_blocks(to_host(d_x_), spec_.input(), format, n_);
+    return from_device(d_x_, spec_.input(), format);
   }
   /// After backward: what is left of the gradient of the output.
   [[nodiscard]] Numbers d_output() const {
-    return from_blocks(to_host(d_output_), spec_.output, spec_.output_format, n_);
+    return from_device(d_output_, spec_.output, spec_.output_format);
   }
   /// As the first layer of a model, where nobody wants the gradient of the input.
   void backward_without_input(const Numbers& d_y) {
@@ -89,14 +90,44 @@ class SingleLayer {
   [[nodiscard]] Numbers saved() const { return to_host(saved_); }
 
  private:
+  using Bytes = Device<std::byte>;
+
   static Device<real> marked(std::int64_t size) {
     Device<real> numbers("carousel::test::marked", size);
     Kokkos::deep_copy(numbers, mark);
     return numbers;
   }
+  static Bytes marked(std::int64_t size, DataType type) {
+    return to_device(stored(Numbers(static_cast<std::size_t>(size), mark), type));
+  }
+  [[nodiscard]] Bytes on_device(const Numbers& numbers, const SampleShape& shape,
+                                const TensorFormat& format) const {
+    return to_device(stored(in_blocks(numbers, shape, format, n_), format.type));
+  }
+  [[nodiscard]] Numbers from_device(const Bytes& bytes, const SampleShape& shape,
+                                    const TensorFormat& format) const {
+    return from_blocks(restored(to_host(bytes), format.type), shape, format, n_);
+  }
+  [[nodiscard]] Bytes stored_parameters(const Numbers& numbers) const {
+    std::vector<std::byte> all;
+    auto first = numbers.begin();
+    for (const ParameterSpec& parameter : spec_.parameters) {
+      if (first == numbers.end()) break;
+      std::vector<std::byte> bytes =
+          stored(Numbers(first, first + parameter.size()), parameter.type);
+      bytes.resize(static_cast<std::size_t>(parameter.stored_bytes()));
+      all.insert(all.end(), bytes.begin(), bytes.end());
+      first += parameter.size();
+    }
+    return to_device(all);
+  }
+  template <class Real = real>
+  static Real* at(const Bytes& bytes) {
+    return reinterpret_cast<Real*>(bytes.data());
+  }
 
   void run_backward(const Numbers& d_y, bool adds) {
-    d_output_ = to_device(in_blocks(d_y, spec_.output, spec_.output_format, n_));
+    d_output_ = on_device(d_y, spec_.output, spec_.output_format);
     Kokkos::deep_copy(workspace_, mark);
     Kokkos::deep_copy(d_parameters_, mark);
     Kokkos::deep_copy(statistics_, mark);
@@ -105,20 +136,20 @@ class SingleLayer {
   }
 
   [[nodiscard]] ForwardArguments forward_arguments(bool training) const {
-    return {.input = {x_.data(), n_, spec_.input()},
-            .output = {y_.data(), n_, spec_.output},
-            .parameters = parameters_.data(),
-            .second = {second_.data(), n_, second_shape()},
+    return {.input = {at(x_), n_, spec_.input()},
+            .output = {at(y_), n_, spec_.output},
+            .parameters = at(parameters_),
+            .second = {at(second_), n_, second_shape()},
             .saved = reinterpret_cast<std::byte*>(saved_.data()),
             .buffers = buffers_.data(),
             .training = training};
   }
   [[nodiscard]] BackwardArguments backward_arguments(bool adds) const {
-    return {.input = {x_.data(), n_, spec_.input()},
-            .output = {y_.data(), n_, spec_.output},
-            .d_output = {d_output_.data(), n_, spec_.output},
-            .d_input = {d_x_.data(), n_, spec_.input()},
-            .parameters = parameters_.data(),
+    return {.input = {at(x_), n_, spec_.input()},
+            .output = {at(y_), n_, spec_.output},
+            .d_output = {at(d_output_), n_, spec_.output},
+            .d_input = {at(d_x_), n_, spec_.input()},
+            .parameters = at(parameters_),
             .d_parameters = d_parameters_.data(),
             .adds_input = adds,
             .saved = reinterpret_cast<std::byte*>(saved_.data()),
@@ -127,14 +158,17 @@ class SingleLayer {
   [[nodiscard]] SampleShape second_shape() const {
     return spec_.inputs.size() == 2 ? spec_.inputs[1].shape : SampleShape{};
   }
-  [[nodiscard]] Engine engine() const {
+  [[nodiscard]] Engine engine(VendorHandles* vendor) const {
     auto* bytes = reinterpret_cast<std::byte*>(workspace_.data());
-    return {.exec = {}, .workspace = {bytes, static_cast<std::size_t>(working_) * sizeof(real)}};
+    return {.exec = {},
+            .workspace = {bytes, static_cast<std::size_t>(working_) * sizeof(real)},
+            .vendor = vendor};
   }
   /// What is planned for a workspace must do.
   void check_guard() const {
-    const Numbers all = to_host(workspace_);
-    EXPECT_TRUE(std::all_of(all.begin() + working_, all.end(), [](real x) { return x == mark; }))
+    const std::pair<std::int64_t, std::int64_t> behind(working_, working_ + guard);
+    const Numbers all = to_host(Device<real>(Kokkos::subview(workspace_, behind)));
+    EXPECT_TRUE(std::ranges::all_of(all, [](real x) { return x == mark; }))
         << spec_.name << " writes behind its workspace of " << working_ << " numbers";
   }
 
@@ -145,8 +179,8 @@ class SingleLayer {
   std::int64_t working_;    // numbers of the workspace
   Device<real> workspace_;  // and a guard behind them
   std::unique_ptr<Layer> layer_;
-  Device<real> x_, second_, y_, d_output_, d_x_, parameters_, buffers_, saved_, d_parameters_,
-      statistics_;
+  Bytes x_, second_, y_, d_output_, d_x_, parameters_;
+  Device<real> buffers_, saved_, d_parameters_, statistics_;
 };
 
 /// What stood there with a gradient added to it.

@@ -21,6 +21,7 @@ using test::SingleLayer;
 constexpr int n = 3;
 constexpr double tolerance = 5 * test::rounding;
 
+/// Of how many channels a block has.
 class Tokens : public testing::TestWithParam<int> {
  protected:
   /// The one layer that `append` gives a model of tokens.
@@ -30,7 +31,8 @@ class Tokens : public testing::TestWithParam<int> {
     append(builder);
     LayerSpec spec = builder.model().layers.back();
     if (GetParam() == 1) return spec;
-    if (!spec.is<kind::PatchEmbedding>()) spec.inputs.front().format.block = GetParam();
+    if (!spec.is<kind::PatchEmbedding>())
+      spec.inputs.front().format.block = GetParam() > 0 ? GetParam() : input.channels;
     return with_blocks(spec, {.block = GetParam()});
   }
   [[nodiscard]] static Numbers random(std::int64_t size, const char* purpose) {
@@ -104,7 +106,10 @@ TEST_P(Tokens, AttendWhereScoresAreLarge) {
   for (const real y : layer.forward(x)) EXPECT_LE(std::abs(y), 50.1);
 }
 
-TEST_P(Tokens, AreLinear) {
+/// Which nobody here multiplies with all features side by side.
+using TokenProducts = Tokens;
+
+TEST_P(TokenProducts, AreLinear) {
   const int features = 3 * vector_block;
   const SampleShape output = {features, shape_.height};
   const Numbers x = random(n * shape_.size(), "x");
@@ -122,7 +127,7 @@ TEST_P(Tokens, AreLinear) {
   expect_near(layer.d_parameters(), test::joined(gradients.d_w, gradients.d_b));
 }
 
-TEST_P(Tokens, AreMadeOfPatches) {
+TEST_P(TokenProducts, AreMadeOfPatches) {
   const SampleShape image = {3, 12, 8};
   const Window window = {4, 4, 0};
   const SampleShape patches = {width_, 3, 2};
@@ -158,7 +163,10 @@ TEST_P(Tokens, LeaveTheFirst) {
   EXPECT_EQ(layer.backward(d_y, x), test::sum(d_x, x));
 }
 
-INSTANTIATE_TEST_SUITE_P(Blocks, Tokens, testing::ValuesIn(std::set{1, vector_block}),
+// 0: all features side by side.
+INSTANTIATE_TEST_SUITE_P(Blocks, Tokens, testing::ValuesIn(std::set{0, 1, vector_block}),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Blocks, TokenProducts, testing::ValuesIn(std::set{1, vector_block}),
                          testing::PrintToStringParamName());
 
 }  // namespace

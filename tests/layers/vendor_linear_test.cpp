@@ -54,7 +54,7 @@ class VendorLinear : public ::testing::TestWithParam<Shape> {
     parameters_.resize(static_cast<std::size_t>(spec_.parameters[0].stored_bytes()));
     const std::vector<std::byte> bias = stored(b_, DataType::full);
     parameters_.insert(parameters_.end(), bias.begin(), bias.end());
-    choose_vendor(spec_);
+    choose_vendor(spec_, VendorKernels::products);
   }
   void TearDown() override {
     layer_.reset();
@@ -204,11 +204,11 @@ TEST(VendorChoice, LeavesOthersAlone) {
   spec.inputs = {{-1, {8, 5, 1}}};  // features one behind the other
   spec.output = {8, 5, 1};
   spec.parameters = {{"weight", {8, 8}}, {"bias", {8}}};
-  choose_vendor(spec);
+  choose_vendor(spec, VendorKernels::products);
   EXPECT_FALSE(spec.by_vendor);
   spec.inputs.front().format.block = spec.output_format.block = 8;
   spec.inputs.front().format.type = DataType::bfloat16;
-  choose_vendor(spec);
+  choose_vendor(spec, VendorKernels::products);
   EXPECT_FALSE(spec.by_vendor) << "factors are of two types";
 }
 
@@ -222,7 +222,7 @@ TEST(VendorRuns, TrainAsOurOwnKernelsDo) {
     deck.kernels.type = type;
     SmallRun own(ExecutionSpace(), dataset, deck);
     (void)own.trainer().run();
-    deck.kernels.vendor = true;
+    deck.kernels.vendor = VendorKernels::products;
     deck.vendor = vendor::make_handles;
     clear_cublas();
     SmallRun single(ExecutionSpace(), dataset, deck);

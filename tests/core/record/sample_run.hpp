@@ -48,7 +48,7 @@ inline PlanRecord sample_plan() {
                 .real_bytes = sizeof(real),
                 .block = 16,
                 .staged_messages = true,
-                .vendor = true,
+                .vendor = VendorKernels::graphs,
                 .token_bytes = 2};
   return plan;
 }

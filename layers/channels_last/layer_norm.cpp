@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/channels_last/layer_norm.hpp"
+
+#include "layers/channels_last/column_sums.hpp"
+#include "layers/channels_last/rows.hpp"
+
+namespace carousel::channels_last {
+namespace {
+
+constexpr int team_size = runs_on_host ? 1 : 128;  // threads for a token
+
+/// Where the numbers of a token's statistics are.
+template <class Real>
+struct Saved {
+  Real* data;
+  int tokens;
+
+  [[nodiscard]] KOKKOS_FUNCTION Real& mean(std::int64_t row) const {
+    return data[2 * (row / tokens) * tokens + row % tokens];
+  }
+  [[nodiscard]] KOKKOS_FUNCTION Real& inverse(std::int64_t row) const {
+    return data[(2 * (row / tokens) + 1) * tokens + row % tokens];
+  }
+};
+
+/// The sum of term(c) over the features of a token, for all threads of its team.
+template <class Term>
+KOKKOS_INLINE_FUNCTION real add_features(const Team& team, int channels, const Term& term) {
+  real total = 0;
+  Kokkos::parallel_reduce(
+      Kokkos::TeamThreadRange(team, channels), [&](int c, real& sum) { sum += term(c); }, total);
+  return total;
+}
+
+template <class Stored>
+struct Forward {
+  Rows<const Stored> x;
+  Rows<Stored> y;
+  const real* weight;  // [c], then bias [c]
+  Saved<real> saved;
+  bool again;  // `saved` is there
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t row = team.league_rank();
+    const int channels = x.channels;
+    const Stored* const at = x.data + row * channels;
+    real mean = again ? saved.mean(row) : real{0};
+    real inverse = again ? saved.inverse(row) : real{0};
+    if (!again) {
+      const auto size = static_cast<real>(channels);
+      mean = add_features(team, channels, [&](int c) { return full(at[c]); }) / size;
+      // In a second pass, so that a mean far from zero does no harm.
+      const real squares = add_features(team, channels, [&](int c) {
+        const real d = full(at[c]) - mean;
+        return d * d;
+      });
+      inverse =
+          static_cast<real>(1 / Kokkos::sqrt(double{squares} / channels + layer_norm_epsilon));
+      Kokkos::single(Kokkos::PerTeam(team), [&] {
+        saved.mean(row) = mean;
+        saved.inverse(row) = inverse;
+      });
+    }
+    Stored* const to = y.data + row * channels;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, channels), [&](int c) {
+      put(to[c], (full(at[c]) - mean) * inverse * weight[c] + weight[channels + c]);
+    });
+  }
+};
+
+template <class Stored>
+struct InputGradient {
+  Rows<const Stored> x;
+  Rows<const Stored> d_y;
+  Rows<Stored> d_x;
+  bool adds;
+  const real* weight;
+  Saved<const real> saved;
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const std::int64_t row = team.league_rank();
+    const int channels = x.channels;
+    const Stored* const at = x.data + row * channels;
+    const Stored* const d = d_y.data + row * channels;
+    Stored* const to = d_x.data + row * channels;
+    const real mean = saved.mean(row);
+    const real inverse = saved.inverse(row);
+    const auto size = static_cast<real>(channels);
+    const real of_mean =
+        add_features(team, channels, [&](int c) { return full(d[c]) * weight[c]; }) / size;
+    const real of_variance =
+        add_features(team, channels,
+                     [&](int c) { return full(d[c]) * weight[c] * (full(at[c]) - mean); }) *
+        inverse * inverse / size;
+    const bool adds_here = adds;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, channels), [&](int c) {
+      const real gradient =
+          (full(d[c]) * weight[c] - of_mean - (full(at[c]) - mean) * of_variance) * inverse;
+      put(to[c], adds_here ? full(to[c]) + gradient : gradient);
+    });
+  }
+};
+
+/// d_weight: [c], then of the bias [c].
+template <class Stored>
+void find_weight_gradient(const ExecutionSpace& exec, const Rows<const Stored>& x,
+                          const Rows<const Stored>& d_y, const Saved<const real>& saved,
+                          double* partial, real* d_weight) {
+  static const std::string sum_label = "carousel::layers::layer_norm_backward_sums";
+  static const std::string label = "carousel::layers::layer_norm_backward_weight";
+  const int channels = x.channels;
+  add_up(
+      exec, sum_label, x.rows, channels,
+      KOKKOS_LAMBDA(std::int64_t row, int c) {
+        const std::int64_t i = row * channels + c;
+        const real d = full(d_y.data[i]);
+        return Sums{d, d * ((full(x.data[i]) - saved.mean(row)) * saved.inverse(row))};
+      },
+      partial);
+  const auto chunks = static_cast<int>(sum_chunks(x.rows, channels));
+  Kokkos::parallel_for(
+      label, range(exec, channels), KOKKOS_LAMBDA(int c) {
+        const Sums sums = total(partial, chunks, channels, c);
+        d_weight[c] = static_cast<real>(sums.second);
+        d_weight[channels + c] = static_cast<real>(sums.first);
+      });
+}
+
+TeamPolicy teams(const ExecutionSpace& exec, std::int64_t rows) {
+  return {exec, static_cast<int>(rows), team_size};
+}
+
+}  // namespace
+
+LayerNorm::LayerNorm(const LayerSpec& spec, const Engine& engine)
+    : type_(spec.output_format.type), workspace_(engine.workspace) {
+  CAROUSEL_CHECK(spec.input() == spec.output && spec.inputs.front().format.type == type_ &&
+                     spec.parameter_size() == 2 * std::int64_t{spec.output.channels},
+                 "layer norm {} has {} parameters", spec.name, spec.parameter_size());
+}
+
+void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  static const std::string label = "carousel::layers::layer_norm_forward";
+  const Saved<real> saved{reinterpret_cast<real*>(arguments.saved), arguments.input.shape.height};
+  with_stored(type_, [&]<class Stored>() {
+    const Rows<const Stored> x(arguments.input);
+    Kokkos::parallel_for(label, teams(exec, x.rows),
+                         Forward<Stored>{x, Rows<Stored>(arguments.output), arguments.parameters,
+                                         saved, arguments.again});
+  });
+}
+
+void LayerNorm::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::layer_norm_backward";
+  const Saved<const real> saved{reinterpret_cast<const real*>(arguments.saved),
+                                arguments.input.shape.height};
+  with_stored(type_, [&]<class Stored>() {
+    const Rows<const Stored> x(arguments.input);
+    const Rows<const Stored> d_y(arguments.d_output);
+    find_weight_gradient(exec, x, d_y, saved, reinterpret_cast<double*>(workspace_.data()),
+                         arguments.d_parameters);
+    if (arguments.d_input.data == nullptr) return;
+    Kokkos::parallel_for(label, teams(exec, x.rows),
+                         InputGradient<Stored>{x, d_y, Rows<Stored>(arguments.d_input),
+                                               arguments.adds_input, arguments.parameters, saved});
+  });
+}
+
+}  // namespace carousel::channels_last

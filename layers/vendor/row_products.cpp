@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/vendor/row_products.hpp"
+
+#include <utility>
+
+#include "core/base/copy.hpp"
+#include "core/model/vendor.hpp"
+#include "layers/row_sums.hpp"
+#include "layers/vendor/handles.hpp"
+
+namespace carousel::vendor {
+
+RowProducts::RowProducts(const Engine& engine, std::string label, int in, int out, DataType type,
+                         int rows)
+    : engine_(engine), label_(std::move(label)), in_(in), out_(out), type_(type) {
+  products(rows);
+}
+
+RowProducts::Products& RowProducts::products(int rows) {
+  const auto known = products_.find(rows);
+  if (known != products_.end()) return known->second;
+  const auto product = [&](const char* what, Operand a, Operand b, Operand result,
+                           Epilogue epilogue) {
+    return Product(engine_.vendor->cublas, {label_ + what, a, b, result, epilogue},
+                   product_workspace);
+  };
+  // Rows of ours are columns of theirs: X is [in, rows], W [in, out], Y [out, rows].
+  const Operand x = {in_, rows, type_};
+  const Operand w = {in_, out_, type_};
+  const Operand y = {out_, rows, type_};
+  const auto transposed = [](Operand operand) {
+    operand.transposed = true;
+    return operand;
+  };
+  const auto d_weights = [&](Epilogue epilogue) {
+    return product(", gradient of the weights", x, transposed(y), {in_, out_, DataType::full},
+                   epilogue);
+  };
+  const bool sums_rows = d_weights(Epilogue::sum_columns_b).is_offered();
+  return products_
+      .emplace(rows,
+               Products{product("", transposed(w), x, y, Epilogue::add_vector),
+                        d_weights(sums_rows ? Epilogue::sum_columns_b : Epilogue::none), sums_rows,
+                        product(", gradient of the input", w, y, x, Epilogue::none)})
+      .first->second;
+}
+
+void RowProducts::forward(const ExecutionSpace& exec, int rows, const void* x, const void* weights,
+                          const real* bias, void* y) {
+  std::span<std::byte> workspace = engine_.workspace;
+  const void* added = bias;
+  if (type_ == DataType::bfloat16) {
+    auto* rounded = reinterpret_cast<Bfloat16*>(workspace.data() + product_workspace);
+    shorten(exec, bias, rounded, out_);
+    added = rounded;
+  }
+  products(rows).forward(exec, {.a = weights,
+                                .b = x,
+                                .result = y,
+                                .vector = const_cast<void*>(added),
+                                .workspace = workspace});
+}
+
+void RowProducts::find_parameter_gradients(const ExecutionSpace& exec, int rows, const void* x,
+                                           const void* d_y, real* d_weights, real* d_bias) {
+  Products& all = products(rows);
+  all.d_weights(exec, {.a = x,
+                       .b = d_y,
+                       .result = d_weights,
+                       .vector = all.sums_rows ? d_bias : nullptr,
+                       .workspace = engine_.workspace});
+  if (all.sums_rows) return;
+  with_stored(type_, [&]<class Stored>() {
+    sum_rows(exec, rows, out_, static_cast<const Stored*>(d_y), d_bias);
+  });
+}
+
+void RowProducts::find_input_gradient(const ExecutionSpace& exec, int rows, const void* weights,
+                                      const void* d_y, void* d_x, bool adds) {
+  products(rows).d_input(
+      exec, {.a = weights, .b = d_y, .result = d_x, .adds = adds, .workspace = engine_.workspace});
+}
+
+}  // namespace carousel::vendor

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What is asked of cuDNN, with another library in its place that computes the graphs of its front
+// end, and what happens where the library has none. vendor_layers_test has the numbers.
+
+#include <gmock/gmock.h>
+
+#include "core/base/check.hpp"
+#include "tests/layers/cudnn_double.hpp"
+#include "tests/layers/vendor_layers.hpp"
+
+namespace carousel::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class VendorGraphs : public VendorConvolution {
+ protected:
+  VendorGraphs() { clear_cudnn(); }
+  void TearDown() override {
+    VendorConvolution::TearDown();
+    EXPECT_EQ(cudnn_calls().open, 0);
+  }
+};
+
+TEST_P(VendorGraphs, RoundGradientsOfWeightsWhereCudnnHasNoOthers) {
+  refuse_results(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, CUDNN_DATA_FLOAT);
+  SingleLayer layer(spec_, n_, w_, {}, handles_.get());
+  (void)layer.forward(x_);
+  layer.backward_without_input(d_y_);
+  const auto expected = reference::convolution_gradients(windows_, x_, w_, d_y_);
+  EXPECT_EQ(layer.d_parameters(), rounded_to(layer.d_parameters(), DataType::bfloat16));
+  EXPECT_LE(relative_difference(layer.d_parameters(), expected.d_w), tolerance());
+}
+
+TEST_P(VendorGraphs, NormaliseOnTheWay) {
+  expect_normalised();
+  EXPECT_THAT(cudnn_calls().runs, ::testing::Contains(HasSubstr("relu")));
+}
+
+TEST_P(VendorGraphs, LeaveTheNormToUsWhereCudnnHasNone) {
+  refuse_operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  expect_normalised();
+  EXPECT_THAT(cudnn_calls().runs, ::testing::Not(::testing::Contains(HasSubstr("relu"))));
+}
+
+TEST_P(VendorGraphs, AreMadeOncePerPassAndShape) {
+  SingleLayer layer(spec_, n_, w_, {}, handles_.get());
+  SingleLayer other(spec_, n_, w_, {}, handles_.get());
+  for (int k = 0; k < 2; ++k) {
+    (void)layer.forward(x_);
+    (void)layer.backward(d_y_);
+    (void)other.forward(x_);
+  }
+  EXPECT_EQ(cudnn_calls().plans, 3);
+  EXPECT_THAT(std::vector(cudnn_calls().runs.begin(), cudnn_calls().runs.begin() + 3),
+              ElementsAre("forward 2x8x8x8 16x8x3x3 = 2x16x4x4 bf16",
+                          "d_weights 2x8x8x8 2x16x4x4 = 16x8x3x3 fp32",
+                          "d_input 2x16x4x4 16x8x3x3 = 2x8x8x8 bf16"));
+}
+
+TEST_P(VendorGraphs, PassOverEnginesThatAskForTooMuchOrGiveOtherBits) {
+  offer_engines(
+      {{.workspace = graph_workspace + 1},
+       {.notes = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}},
+       {.notes = {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}},
+       {.workspace = graph_workspace, .notes = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}}});
+  SingleLayer layer(spec_, n_, w_, {}, handles_.get());
+  (void)layer.forward(x_);
+  EXPECT_THAT(cudnn_calls().engines, ElementsAre(3));
+}
+
+TEST_P(VendorGraphs, TakeNoTensorCoresForFullNumbers) {
+  offer_engines({{.notes = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}},
+                 {.notes = {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}},
+                 {.notes = {CUDNN_NUMERICAL_NOTE_FFT}}});
+  ConvolutionCase full = GetParam();
+  full.type = DataType::full;
+  SingleLayer layer(spec_of(full), n_, w_, {}, handles_.get());
+  (void)layer.forward(x_);
+  EXPECT_THAT(cudnn_calls().engines, ElementsAre(2));
+}
+
+TEST_P(VendorGraphs, NameALayerThatNobodyComputes) {
+  offer_engines({{.workspace = graph_workspace + 1}});
+  SingleLayer layer(spec_, n_, w_, {}, handles_.get());
+  try {
+    (void)layer.forward(x_);
+    ADD_FAILURE() << "it was computed";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("convolution layer: cuDNN has no kernels for it"));
+    EXPECT_THAT(error.what(), HasSubstr("engine.vendor = \"none\""));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, VendorGraphs,
+                         ::testing::Values(ConvolutionCase{
+                             2, 8, 8, 8, 16, {3, 2, 1}, DataType::bfloat16}));
+
+}  // namespace
+}  // namespace carousel::test
