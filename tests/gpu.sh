@@ -5,11 +5,20 @@
 # Carries the tests of a CUDA build to a machine that has a GPU and little else:
 #   gpu.sh pack [BUILD]  collects programs, libraries, inputs and the tests of label gpu from BUILD
 #                        (default build/cuda) in build/gpu-pack.tar.gz, at most 64 MiB
-#   gpu.sh run [PACK]    unpacks PACK (default: build/gpu-pack.tar.gz) and runs every test in it,
-#                        then trains the digits; 125 where no GPU is
+#   gpu.sh run [PACK] [PART...]  unpacks PACK (default: build/gpu-pack.tar.gz) and does what PARTs
+#                        name, by default all, in this order; 125 where no GPU is
+#     tests      every test of label gpu: kernels and networks against PyTorch's numbers in fp32 and
+#                bf16, with vendors' kernels and our own, and the bits of placements on one GPU
+#     digits     trains them under two rules, and checks the accuracy
+#     nccl       the same by NCCL, one rank to itself and, where there are two GPUs, two: same bits
+#     sanitizer  compute-sanitizer over the tests of layers and of the launch queue
+#     bench      gpu.py: images per second beside the machine's own PyTorch
+# At most 60 lines are printed; whole outputs are in gpu-logs beside PACK. Exit code 1 if anything
+# failed; what the machine lacks is named and skipped.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 limit=$((64 << 20))
+lines=60
 
 # ---- pack ---------------------------------------------------------------------------------------
 
@@ -34,7 +43,8 @@ for test in json.load(sys.stdin)["tests"]:
 # The GPU's machine has its own driver, CUDA and C library.
 stays() {
   case $1 in
-    libcuda.so.* | libcudart.so.* | libcublas*.so.* | libcudnn*.so.* | libnccl.so.*) ;;
+    libcuda.so.* | libcudart.so.* | libcublas*.so.* | libcudnn*.so.* | \
+      libnvrtc.so.* | libnccl.so.*) ;;
     libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | librt.so.* | libresolv.so.*) ;;
     *) return 1 ;;
   esac
@@ -76,7 +86,7 @@ pack() {
     exit 2
   fi
   pack=$work/pack
-  mkdir -p "$pack"/{bin,lib/gnu,tests/app,tests/reference,inputs}
+  mkdir -p "$pack"/{bin,lib/gnu,tests/app,tests/bench,tests/reference,inputs}
   list_tests >"$pack/tests.list"
   copy_launcher
   local program
@@ -89,7 +99,8 @@ pack() {
   cp "$here"/inputs/{README.md,digits.toml,digits.h5} "$pack/inputs/"
   cp "$here"/tests/gpu_or_skip.sh "$pack/tests/"
   cp "$here/tests/app/run_test.py" "$pack/tests/app/"
-  cp "$here"/tests/reference/{pytorch,resnets}.json "$pack/tests/reference/"
+  cp "$here"/tests/bench/{gpu,against_pytorch}.py "$pack/tests/bench/"
+  cp "$here"/tests/reference/{*.json,make_network_fixtures.py} "$pack/tests/reference/"
 
   local bytes
   tar -C "$pack" -czf "$archive" .
@@ -119,6 +130,10 @@ find_libraries() {
       break
     done
   done
+  for name in $(ldd "$pack/carousel-engine" 2>&1 | sed -n 's/^\s*\(\S*\) => not found.*/\1/p'); do
+    echo "gpu.sh: this machine has no $name" >&2
+    exit 1
+  done
   # A compiler's library newer than the machine's own, only if need be: Python uses these folders too.
   if ldd "$pack/carousel-engine" 2>&1 | grep -q "version .* not found"; then
     add_folder "$pack/lib/gnu"
@@ -128,67 +143,131 @@ find_libraries() {
 passed=0
 failed=0
 skipped=0
+printed=0
 
-# report NAME CODE SECONDS LOG
-report() {
-  local word
-  case $2 in
-    0) word=passed; passed=$((passed + 1)) ;;
-    125) word=skipped; skipped=$((skipped + 1)) ;;
-    *) word="FAILED (exit code $2)"; failed=$((failed + 1)) ;;
+# Prints a line while there is room for it.
+say() {
+  printed=$((printed + 1))
+  [ "$printed" -ge "$lines" ] || printf '%.160s\n' "$1"
+}
+
+# run_one NAME SECONDS COMMAND...: counts how it ends, and shows the end of what failed.
+run_one() {
+  local name=$1 seconds=$2 log=$logs/$1.log start=$SECONDS code=0 line
+  shift 2
+  timeout "$seconds" "$@" >"$log" 2>&1 </dev/null || code=$?
+  case $code in
+    0) passed=$((passed + 1)) ;;
+    125) skip "$name" "$(tail -n 1 "$log")" ;;
+    *)
+      failed=$((failed + 1))
+      say "FAILED $name, exit code $code after $((SECONDS - start)) s"
+      while IFS= read -r line; do say "    $line"; done < <(tail -n 4 "$log")
+      ;;
   esac
-  printf '%-36s %4d s  %s\n' "$1" "$3" "$word"
-  [ "$2" -eq 0 ] || tail -n 40 "$4"
+  return "$code"
 }
 
-run_tests() {
-  local name seconds words start code
+skip() {
+  skipped=$((skipped + 1))
+  say "skipped $1: $2"
+}
+
+part_tests() {
+  local words
   while IFS=$'\t' read -r -a words; do
-    name=${words[0]} seconds=${words[1]}
-    words=("${words[@]:2}")
-    words=("${words[@]//@/$pack}")
-    start=$SECONDS code=0
-    if [ "${words[0]}" = python3 ] && ! python3 -c 'import h5py, numpy' 2>/dev/null; then
-      echo "python3 has no h5py" >"$work/log" && code=125
-    else
-      timeout "$seconds" "${words[@]}" >"$work/log" 2>&1 </dev/null || code=$?
+    if [ "${words[2]}" = python3 ] && ! python3 -c 'import h5py, numpy' 2>/dev/null; then
+      skip "${words[0]}" "python3 has no h5py"
+      continue
     fi
-    report "$name" "$code" $((SECONDS - start)) "$work/log"
-  done <"$pack/tests.list"
+    run_one "${words[0]}" "${words[1]}" "${words[@]:2}" || true
+  done < <(sed "s#@#$pack#g" "$pack/tests.list")
 }
 
-# The digits on one device: any rule gets nineteen of twenty right.
+# train NAME KEY=VALUE...: the digits, of which any rule gets nineteen of twenty right.
 train() {
-  local rule start code accuracy
-  for rule in dp cdp-v2; do
-    start=$SECONDS code=0
-    timeout 300 "$pack/carousel" train "$pack/inputs/digits.toml" "parallel.rule=$rule" \
-      "run.output=$work/$rule" >"$work/log" 2>&1 </dev/null || code=$?
-    accuracy=$("$pack/carousel" inspect "$work/$rule" 2>/dev/null |
-      sed -n 's/.*accuracy \([0-9.]*\).*/\1/p' | tail -n 1)
-    if [ "$code" -eq 0 ] && ! awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 0.95) }'; then
-      code=1
+  local name=$1 accuracy
+  shift
+  run_one "$name" 300 "${launcher[@]}" "$pack/carousel" train "$pack/inputs/digits.toml" \
+    "run.output=$work/$name" "$@" || return 0
+  accuracy=$("$pack/carousel" inspect "$work/$name" | sed -n 's/.*accuracy \([0-9.]*\).*/\1/p' |
+    tail -n 1)
+  run_one "$name.accuracy" 10 awk -v a="${accuracy:-0}" 'BEGIN { print a; exit !(a >= 0.95) }' || true
+}
+
+part_digits() {
+  launcher=()
+  for rule in dp cdp-v2; do train "digits.$rule" "parallel.rule=$rule"; done
+}
+
+part_nccl() {
+  local ranks
+  for ranks in 1 2; do
+    if [ ! -x "$pack/bin/mpiexec" ]; then
+      skip "nccl.$ranks" "the pack has no launcher"
+    elif [ "$(find /dev -maxdepth 1 -name 'nvidia[0-9]*' | wc -l)" -lt "$ranks" ]; then
+      skip "nccl.$ranks" "it takes $ranks GPUs"
+    else
+      local keys=("parallel.micro_batches=$ranks" "parallel.placement=replicated")
+      launcher=()
+      train "nccl.$ranks.alone" "${keys[@]}" parallel.transport=local
+      launcher=("$pack/bin/mpiexec" -n "$ranks")
+      train "nccl.$ranks" "${keys[@]}" parallel.transport=nccl
+      run_one "nccl.$ranks.bits" 60 "$pack/carousel" diff "$work/nccl.$ranks.alone" \
+        "$work/nccl.$ranks" || true
     fi
-    report "digits.$rule, accuracy ${accuracy:--}" "$code" $((SECONDS - start)) "$work/log"
   done
+}
+
+part_sanitizer() {
+  local program
+  if ! command -v compute-sanitizer >/dev/null; then
+    skip sanitizer "this machine has no compute-sanitizer"
+    return
+  fi
+  for program in "$pack"/tests/test_layers_{add,channels_last,linear,pool,relu,token_layers,vendor_layers} \
+    "$pack/tests/test_train_launch_queue"; do
+    [ ! -x "$program" ] || run_one "sanitizer.${program##*/test_}" 600 compute-sanitizer \
+      --error-exitcode 1 "$program" || true
+  done
+}
+
+part_bench() {
+  local line
+  if python3 -c 'import torch, torchvision, h5py' 2>/dev/null; then
+    run_one bench 1800 python3 "$pack/tests/bench/gpu.py" --build . || true
+    while IFS= read -r line; do say "$line"; done <"$logs/bench.log"
+  else
+    skip bench "python3 lacks torch, torchvision or h5py"
+  fi
 }
 
 run() {
   bash "$here/tests/gpu_or_skip.sh" true || exit 125
-  archive=${1:-$archive}
+  if [ $# -gt 0 ] && [ "${1%.tar.gz}" != "$1" ]; then
+    archive=$1
+    shift
+  fi
+  [ $# -gt 0 ] || set -- tests digits nccl sanitizer bench
+  local part
+  for part in "$@"; do
+    if [ "$(type -t "part_$part")" != function ]; then
+      echo "gpu.sh: no part '$part'; known: tests, digits, nccl, sanitizer, bench" >&2
+      exit 2
+    fi
+  done
   if [ ! -f "$archive" ]; then
     echo "gpu.sh: there is no $archive; run gpu.sh pack where the build is" >&2
     exit 2
   fi
+  logs=$(dirname "$(realpath "$archive")")/gpu-logs
   pack=$work/pack
-  mkdir "$pack"
+  mkdir -p "$pack" "$logs"
   tar -C "$pack" -xzf "$archive"
   find_libraries
   export OMP_NUM_THREADS=1 OMP_PROC_BIND=false CAROUSEL_FIXTURES=$pack/tests/reference
-  run_tests
-  train
-  echo
-  echo "$passed passed, $failed failed, $skipped skipped"
+  for part in "$@"; do "part_$part"; done
+  echo "$passed passed, $failed failed, $skipped skipped; outputs in $logs"
   [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
 }
 
@@ -197,5 +276,5 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 case ${1:-} in
   pack | run) "$@" ;;
-  *) echo "usage: gpu.sh pack [BUILD] | run [PACK]" >&2; exit 2 ;;
+  *) echo "usage: gpu.sh pack [BUILD] | run [PACK] [PART...]" >&2; exit 2 ;;
 esac
