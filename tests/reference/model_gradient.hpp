@@ -18,9 +18,9 @@ struct MicroBatch {
 };
 
 struct ModelGradient {
-  Numbers gradient;    // of every parameter, in layer order
-  Numbers statistics;  // of the micro-batch for every buffer, in layer order
-  Numbers logits;      // [n, classes]
+  Numbers gradient;         // of every parameter, in layer order
+  Numbers statistics = {};  // of the micro-batch for every buffer, in layer order
+  Numbers logits = {};      // [n, classes]
   double loss = 0;
   double margin = 1;  // the least input of a rectifier, as a share of the largest of its layer
 };

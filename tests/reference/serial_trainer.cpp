@@ -138,7 +138,9 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
         if (rule.reads_new(i, slice.stage))
           std::ranges::copy(slice.of(current.parameters), read.begin() + slice.begin);
       }
-      const ModelGradient g = gradient_of(training.model, read, training.micro_batch(t, i));
+      const ModelGradient g = training.gradient
+                                  ? ModelGradient{.gradient = training.gradient(read)}
+                                  : gradient_of(training.model, read, training.micro_batch(t, i));
       accumulate(gradient, g.gradient);
       accumulate(statistics, g.statistics);
       loss += g.loss / rule.micro_batches;

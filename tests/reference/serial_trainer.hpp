@@ -40,6 +40,7 @@ struct SerialTraining {
   std::function<double(std::int64_t t)> learning_rate;
   std::function<MicroBatch(std::int64_t t, int i)> micro_batch;
   std::vector<State> given = {};  // [t] what step t + 1 starts from; empty: what step t has made
+  std::function<Numbers(const Numbers& theta)> gradient = {};  // of another loss than the model's
 };
 
 struct SerialResult {
