@@ -96,7 +96,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .devices = {0},
                    .beginning = beginning,
                    .layers = make_layer,
-                   .vendor = vendor::make_handles,
+                   .vendor = vendor::handles_for(run.basis.vendor),
                    .transport = [&](int device) { return hub.transport(device); },
                    .seconds = seconds,
                    .keeps_chosen = true},

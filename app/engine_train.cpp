@@ -325,29 +325,33 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     }
     ranks.together([&] {
       observer.emplace(config, *run, *dataset, devices, ranks, status, start);
-      trainer.emplace(*exec,
-                      TrainerSpec{.model = run->model,
-                                  .partition = run->partition,
-                                  .schedule = run->schedule,
-                                  .memory = run->memory,
-                                  .dataset = *dataset,
-                                  .augment = config.data.augment,
-                                  .train = config.train,
-                                  .checkpoint = config.checkpoint,
-                                  .profile = config.profile,
-                                  .seed = config.run.seed,
-                                  .workers = config.data.workers,
-                                  .devices = devices,
-                                  .beginning = beginning_of(config, run->model,
-                                                            checkpoint ? &*checkpoint : nullptr,
-                                                            weights ? &*weights : nullptr),
-                                  .wants_pause = [&pauses] { return pauses.wanted(); },
-                                  .layers = make_layer,
-                                  .vendor = vendor::make_handles,
-                                  .transport = connect,
-                                  .communication = queue,
-                                  .seconds = seconds},
-                      *observer);
+      trainer.emplace(
+          *exec,
+          TrainerSpec{
+              .model = run->model,
+              .partition = run->partition,
+              .schedule = run->schedule,
+              .memory = run->memory,
+              .dataset = *dataset,
+              .augment = config.data.augment,
+              .train = config.train,
+              .checkpoint = config.checkpoint,
+              .profile = config.profile,
+              .seed = config.run.seed,
+              .workers = config.data.workers,
+              .devices = devices,
+              .beginning = beginning_of(config, run->model, checkpoint ? &*checkpoint : nullptr,
+                                        weights ? &*weights : nullptr),
+              .wants_pause = [&pauses] { return pauses.wanted(); },
+              .layers = make_layer,
+              .vendor = vendor::handles_for(run->basis.vendor),
+              .transport = connect,
+              .communication = queue,
+              .seconds = seconds,
+              // Copies of messages wait for a GPU, for which the thread that
+              // computes has no time.
+              .helping = run->basis.staged_messages ? Helping::alone : Helping::helped},
+          *observer);
     });
 
     // 4. The run folder; until here an earlier run in it is untouched.

@@ -152,7 +152,10 @@ class HostCommunication::End final : public CommunicationQueue {
   };
 
   void lend_a_hand(void (End::*work)()) {
-    const std::lock_guard lock(all_.mutex_);
+    // Where the thread does all, it may have the lock for as long as a copy takes.
+    const std::unique_lock lock = all_.is_alone() ? std::unique_lock(all_.mutex_, std::try_to_lock)
+                                                  : std::unique_lock(all_.mutex_);
+    if (!lock.owns_lock()) return;
     if (all_.failure_) std::rethrow_exception(all_.failure_);
     if (all_.is_alone()) return;
     const bool idle = under_way_.empty();
