@@ -33,6 +33,7 @@ PlanRequest request_of(const RunConfig& config, TransportKind transport) {
           .winograd = config.engine.winograd,
           .recompute = config.engine.recompute,
           .precision = config.engine.precision,
+          .queues = config.engine.queues,
           .rounds =
               config.transport == TransportKind::rounds || config.transport == TransportKind::nccl,
           .largest_message = uses_mpi(transport) ? INT_MAX : 0,  // counts of MPI

@@ -53,6 +53,7 @@ struct EngineConfig {
   Recompute recompute = Recompute::cheap;
   DataType precision = DataType::full;
   VendorUse vendor = VendorUse::automatic;
+  int queues = 1;   // of a device
   int device = -1;  // GPU of a process without a launcher; -1: whatever fits
 };
 

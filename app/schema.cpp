@@ -67,6 +67,7 @@ Allowed one_of(std::initializer_list<Enum> values) {
   return allowed;
 }
 
+constexpr double most_queues = 64;    // streams that are of use to a GPU
 constexpr double most_threads = 512;  // what Kokkos' OpenMP backend has room for
 const Allowed anything = {};
 const Allowed fraction = within(0, 1);
@@ -364,6 +365,13 @@ std::vector<KeySpec> engine_keys() {
           "Kernels of layers that a vendor's libraries have, too. auto takes the vendor's where "
           "the build has them: in a build for GPUs cuBLASLt's for linear layers and cuDNN's for "
           "convolutions and, in bf16, attention."),
+      key("queues", engine, &EngineConfig::queues, within(1, most_queues),
+          "Compute queues of a device, at most N: the passes of other micro-batches that are due "
+          "at "
+          "the same time may then run at the same time on a GPU. Each queue has scratch and "
+          "workspace of its own. Results do not depend on it; CPUs run one pass after the other.",
+          {.only_with = {{"parallel.rule", {"cdp-v1", "cdp-v2"}},
+                         {"parallel.placement", {"single"}}}}),
       key("precision", engine, &EngineConfig::precision,
           one_of({DataType::full, DataType::bfloat16}),
           "Type of activations and weights where they are kept and sent. bf16: both take half the "

@@ -55,7 +55,9 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
   add("devices", describe_devices(node, run.schedule.devices(), processes));
   if (node.gpu >= 0 || !node.place.empty()) add("rank 0", describe_place(node));
   add("memory", describe_memory(run.memory));
-  if (config.engine.precision == DataType::bfloat16) add("numbers", "bf16, computed in fp32");
+  const bool converts = run.basis.vendor == VendorKernels::none;
+  if (config.engine.precision == DataType::bfloat16)
+    add("numbers", converts ? "bf16, computed in fp32" : "bf16");
   if (!run.model.portable_because.empty()) add("kernels", "slow: " + run.model.portable_because);
   const int samples = parallel.micro_batches * config.train.micro_batch_size;
   add("steps", fmt::format("{} of {} each, in {} epoch{}", human_count(agenda.total_steps),

@@ -26,9 +26,10 @@ std::vector<AccountedAction> all_actions(const Expectation& expected, int device
   return all;
 }
 
-/// The rows of /actions are the actions of the plan, one after the other in time.
+/// The rows of /actions are the actions of the plan, one after the other in time unless several
+/// queues share them.
 std::vector<ActionRecord> verify_actions(const JudgedFile& file,
-                                         std::span<const AccountedAction> plan,
+                                         std::span<const AccountedAction> plan, bool share,
                                          std::set<std::string>& words) {
   auto rows = file.rows<ActionRecord>(plan.size(), words);
   double before = 0;
@@ -42,7 +43,7 @@ std::vector<ActionRecord> verify_actions(const JudgedFile& file,
                                    .version = action.version});
     file.demand_within("/actions/begin", k, rows[k].begin, before, never);
     file.demand_within("/actions/end", k, rows[k].end, rows[k].begin, never);
-    before = rows[k].end;
+    before = share ? 0 : rows[k].end;
   }
   return rows;
 }
@@ -157,7 +158,9 @@ VerifiedRank verify_rank(const JudgedFile& file, const Expectation& expected, in
                          std::span<const Segment> segments) {
   const std::vector<AccountedAction> plan = all_actions(expected, device, segments);
   std::set<std::string> words;
-  const std::vector<ActionRecord> actions = verify_actions(file, plan, words);
+  const std::vector<ActionRecord> actions = verify_actions(
+      file, plan, expected.memory.devices[static_cast<std::size_t>(device)].workspaces.size() > 1,
+      words);
   verify_memory(file, plan, actions, expected.plan.bytes[static_cast<std::size_t>(device)]);
   VerifiedRank result{.actions = std::ssize(plan),
                       .messages = verify_messages(file, plan, actions)};

@@ -109,9 +109,10 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   for (int k = 0; counts.lands() && k < counts.frames[counts.first_stage]; ++k)
     plan.landings.push_back(
         offsets.take(Category::boundary, schedule.spec().activation_bytes[counts.first_stage - 1]));
-  offsets.take(Category::scratch, scratch);
-  for (int queue = 0; queue < spec.compute_queues; ++queue)
+  for (int queue = 0; queue < spec.compute_queues; ++queue) {
+    plan.scratches.push_back(offsets.take(Category::scratch, scratch));
     plan.workspaces.push_back(offsets.take(Category::workspace, plan.workspace_bytes));
+  }
   offsets.take(Category::communication, communication_bytes);
   const std::int64_t samples = spec.micro_batch_size;
   for (int k = 0; k < counts.inputs; ++k) {

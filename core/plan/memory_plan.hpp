@@ -28,6 +28,7 @@ struct DeviceMemoryPlan {
   std::vector<std::vector<std::int64_t>> frames;      // [stage][frame], in activations
   std::vector<std::int64_t> frame_bytes;              // [stage]
   std::vector<std::int64_t> landings;                 // [frame] of the first stage, in boundary
+  std::vector<std::int64_t> scratches;                // [compute queue]
   std::vector<std::int64_t> workspaces;               // [compute queue], in workspace
   std::int64_t workspace_bytes = 0;                   // of each
   std::vector<std::vector<std::int64_t>> boundaries;  // [stage][buffer]
@@ -66,7 +67,7 @@ struct MemorySpec {
   std::int64_t label_staging_bytes = 0;  // the same where no images are loaded
   bool staged_messages = false;          // messages under way lie in host memory
   int token_bytes = 0;                   // of a device, for messages that carry nothing
-  int compute_queues = 1;                // of a device; each has a workspace of its own
+  int compute_queues = 1;                // of a device; each has scratch and a workspace of its own
 };
 
 /// Numbers of a gradient whose squares are added up by one thread, and how many such blocks there

@@ -48,7 +48,8 @@ MemorySpec memory_spec(const PlanRequest& request, const PlanBasis& basis, int b
           .staging_bytes = staging(basis.input),
           .label_staging_bytes = staging({}),
           .staged_messages = basis.staged_messages,
-          .token_bytes = basis.token_bytes};
+          .token_bytes = basis.token_bytes,
+          .compute_queues = std::min(request.queues, request.parallel.micro_batches)};
 }
 
 void check_message_sizes(const PreparedRun& run, std::int64_t largest) {

@@ -44,6 +44,7 @@ struct PlanRequest {
   bool winograd = true;  // where it is faster
   Recompute recompute = Recompute::cheap;
   DataType precision = DataType::full;
+  int queues = 1;                    // of a device; more than 1 under cyclic rules on one device
   bool rounds = false;               // messages are exchanged in rounds
   std::int64_t largest_message = 0;  // bytes that one message may have; 0: any number
   std::optional<Machine> machine = {};

@@ -26,22 +26,43 @@ std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& coun
   return stages;
 }
 
+/// Tasks that a device is ahead by, at most; fewer than two steps of a large plan.
+constexpr int queued_tasks = 1024;
+
+/// Each with a stream and a workspace of its own.
+std::vector<std::unique_ptr<Lane>> make_lanes(const TrainerSpec& spec, const BufferCounts& counts,
+                                              const ExecutionSpace& exec,
+                                              const DeviceMemory& memory) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (int k = 0; k < memory.queues(); ++k) {
+    const ExecutionSpace own = k == 0 ? exec : own_stream(exec);
+    std::shared_ptr<VendorHandles> vendor = spec.vendor ? spec.vendor(own) : nullptr;
+    std::vector<Stage> stages = make_stages(spec, counts, {own, memory.workspace(k), vendor.get()});
+    lanes.emplace_back(new Lane{own, std::move(vendor), std::move(stages), memory.scratch(k),
+                                LaunchQueue(own, queued_tasks)});
+  }
+  return lanes;
+}
+
+std::vector<Queue*> queues_of(const std::vector<std::unique_ptr<Lane>>& lanes) {
+  std::vector<Queue*> queues;
+  for (const std::unique_ptr<Lane>& lane : lanes) queues.push_back(&lane->queue);
+  return queues;
+}
+
 std::unique_ptr<CommunicationQueue> make_communication(const TrainerSpec& spec, int device,
                                                        const ExecutionSpace& exec,
                                                        HostCommunication& communication) {
   if (spec.communication) return spec.communication(device);
-  return communication.queue(
-      {.device = device,
-       .transport = spec.transport(device),
-       .requests = spec.schedule.buffers(device).requests,
-       .clock = spec.seconds,
-       .staging_bytes =
-           spec.memory.devices[device].bytes[static_cast<std::size_t>(Category::communication)],
-       .exec = own_stream(exec)});
+  const std::int64_t staging_bytes =
+      spec.memory.devices[device].bytes[static_cast<std::size_t>(Category::communication)];
+  return communication.queue({.device = device,
+                              .transport = spec.transport(device),
+                              .requests = spec.schedule.buffers(device).requests,
+                              .clock = spec.seconds,
+                              .staging_bytes = staging_bytes,
+                              .exec = staging_bytes > 0 ? own_stream(exec) : exec});
 }
-
-/// Tasks that a device is ahead by, at most; fewer than two steps of a large plan.
-constexpr int queued_tasks = 1024;
 
 /// Calls visit(tensor, at) with each tensor of a stage's layers, one after the other at `at`, as
 /// they are `stored` or in full numbers; returns what lies behind them.
@@ -124,9 +145,8 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
       copies_(spec.schedule.buffers(index).parameter_copies),
       states_(spec.memory.optimizer_states),
       memory_(exec_, spec.memory, index, spec.schedule.buffers(index)),
-      vendor_(spec.vendor ? spec.vendor(exec_) : nullptr),
-      stages_(make_stages(spec, spec.schedule.buffers(index),
-                          {exec_, memory_.workspace(0), vendor_.get()})),
+      lanes_(make_lanes(spec, spec.schedule.buffers(index), exec_, memory_)),
+      next_lane_(spec.next_lane),
       communication_(make_communication(spec, index, exec_, communication)),
       prefetcher_({.dataset = spec.dataset,
                    .augment = spec.augment,
@@ -138,28 +158,27 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
       chosen_("carousel::train::chosen", spec.keeps_chosen ? spec.dataset.test().samples() : 0),
       recorder_(Slices(spec.profile.steps), hooks.total_steps, pinned_memory()),
       reports_(exec_, spec.schedule.rule().stages(), spec.beginning.step),
-      compute_(exec_, queued_tasks),
-      executor_(exec_, {.device = index,
-                        .schedule = spec.schedule,
-                        .memory = memory_,
-                        .stages = stages_,
-                        .communication = *communication_,
-                        .prefetcher = prefetcher_,
-                        .reports = reports_,
-                        .recorder = recorder_,
-                        .activity = activity_,
-                        .optimizer = spec.train.optimizer,
-                        .learning_rate = std::move(hooks.learning_rate),
-                        .on_update = std::move(hooks.on_update),
-                        .wants_pause = spec.wants_pause,
-                        .seconds = spec.seconds,
-                        .chosen = spec.keeps_chosen ? chosen_.data() : nullptr,
-                        .micro_batch_size = spec.train.micro_batch_size,
-                        .seed = spec.seed}),
+      executor_({.device = index,
+                 .schedule = spec.schedule,
+                 .memory = memory_,
+                 .lanes = lanes_,
+                 .communication = *communication_,
+                 .prefetcher = prefetcher_,
+                 .reports = reports_,
+                 .recorder = recorder_,
+                 .activity = activity_,
+                 .optimizer = spec.train.optimizer,
+                 .learning_rate = std::move(hooks.learning_rate),
+                 .on_update = std::move(hooks.on_update),
+                 .wants_pause = spec.wants_pause,
+                 .seconds = spec.seconds,
+                 .chosen = spec.keeps_chosen ? chosen_.data() : nullptr,
+                 .micro_batch_size = spec.train.micro_batch_size,
+                 .seed = spec.seed}),
       issuer_({.device = index,
                .schedule = spec.schedule,
                .executor = executor_,
-               .compute = compute_,
+               .compute = queues_of(lanes_),
                .communication = *communication_,
                .reports = reports_,
                .recorder = recorder_,
@@ -181,7 +200,7 @@ void Device::fill(const Model& model, std::int64_t version, const StateSource& s
   finish(exec_, "carousel::train::fill");  // arenas are zeros first
   std::vector<real> values;
   for (const int j : owned_) {
-    const StageMemory& memory = stages_[j - first_stage_].memory();
+    const StageMemory& memory = stage(j);
     const auto tensors = [&](StatePart part, int state, std::byte* at, bool stored) {
       return for_each_tensor(
           model, memory, part, at, stored, [&](const ParameterSpec& tensor, std::byte* there) {
@@ -208,7 +227,7 @@ void Device::fill(const Model& model, std::int64_t version, const StateSource& s
 
 void Device::show(const Model& model, int stage, std::int64_t version,
                   const StateVisitor& visit) const {
-  const StageMemory& memory = stages_[stage - first_stage_].memory();
+  const StageMemory& memory = this->stage(stage);
   const auto tensors = [&](StatePart part, int state, std::byte* at, bool stored) {
     return for_each_tensor(model, memory, part, at, stored,
                            [&](const ParameterSpec& tensor, const std::byte* there) {
@@ -233,21 +252,46 @@ std::vector<int> Device::chosen() const {
   return classes;
 }
 
+void Device::stand_still() const {
+  for (const std::unique_ptr<Lane>& lane : lanes_)
+    finish(lane->exec, "carousel::train::stand_still");
+}
+
+bool Device::is_empty() const {
+  return std::ranges::all_of(lanes_, [](const auto& lane) { return lane->queue.empty(); });
+}
+
+Lane* Device::find_lane() {
+  const std::size_t first = next_lane_ ? next_lane_(lanes_.size()) : turn_;
+  for (std::size_t k = 0; k < lanes_.size(); ++k) {
+    const std::size_t turn = (first + k) % lanes_.size();
+    LaunchQueue& queue = lanes_[turn]->queue;
+    if (queue.empty() || queue.blocked()) continue;
+    turn_ = turn;
+    return lanes_[turn].get();
+  }
+  return nullptr;
+}
+
 Device::State Device::advance() {
   bool moved = false;
   bool yielded = false;
   issuer_.issue();
   while (true) {
-    if (compute_.empty()) {
+    if (is_empty()) {
       if (issuer_.is_done()) return State::done;
       communication_->help();
       issuer_.issue();
-      if (compute_.empty()) return moved ? State::moved : State::blocked;
+      if (is_empty()) return moved ? State::moved : State::blocked;
     }
-    if (compute_.yields() && std::exchange(yielded, true)) return State::moved;
-    if (compute_.blocked()) communication_->help();
-    if (compute_.blocked()) return moved ? State::moved : State::blocked;
-    if (compute_.run_next()) communication_->begin_due();
+    Lane* lane = find_lane();
+    if (lane == nullptr) {
+      communication_->help();
+      lane = find_lane();
+    }
+    if (lane == nullptr) return moved ? State::moved : State::blocked;
+    if (lane->queue.yields() && std::exchange(yielded, true)) return State::moved;
+    if (lane->queue.run_next()) communication_->begin_due();
     issuer_.listen();
     moved = true;
   }

@@ -12,7 +12,7 @@
 #include "core/train/executor.hpp"
 #include "core/train/host_communication.hpp"
 #include "core/train/issuer.hpp"
-#include "core/train/launch_queue.hpp"
+#include "core/train/lane.hpp"
 
 namespace carousel {
 
@@ -85,7 +85,7 @@ class Device {
   /// one time step is over, so that devices of one process take turns in step, or all are done.
   State advance();
   /// Waits until all that was launched is over.
-  void stand_still() const { finish(exec_, "carousel::train::stand_still"); }
+  void stand_still() const;
 
   /// Starts reading what the loads of a segment or of an evaluation will ask for.
   void prefetch(const Schedule& schedule, const TrainingOrder& order, const Segment& segment);
@@ -100,6 +100,13 @@ class Device {
   void show(const Model& model, int stage, std::int64_t version, const StateVisitor& visit) const;
 
  private:
+  [[nodiscard]] bool is_empty() const;
+  /// The next lane whose task can be run; null where there is none.
+  [[nodiscard]] Lane* find_lane();
+  [[nodiscard]] const StageMemory& stage(int index) const {
+    return lanes_.front()->stages[index - first_stage_].memory();
+  }
+
   /// All that stays on the device and that a training goes on from.
   void fill(const Model& model, std::int64_t version, const StateSource& source);
 
@@ -110,18 +117,18 @@ class Device {
   int copies_;              // of them
   int states_;              // of the optimizer
   DeviceMemory memory_;
-  std::shared_ptr<VendorHandles> vendor_;
-  std::vector<Stage> stages_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::function<std::size_t(std::size_t)> next_lane_;  // of those that could run, if anybody asks
   std::unique_ptr<CommunicationQueue> communication_;
   Prefetcher prefetcher_;
   Kokkos::View<int*, MemorySpace> chosen_;
   Recorder recorder_;
   Activity activity_;
   Reports reports_;
-  LaunchQueue compute_;
   Executor executor_;
   Issuer issuer_;
   std::vector<BatchRequest> requests_;
+  std::size_t turn_ = 0;  // lane that was run last
 };
 
 }  // namespace carousel

@@ -89,8 +89,8 @@ std::byte* DeviceMemory::boundary(int stage, int buffer) const {
   return at(Category::boundary, plan_.boundaries[stage][buffer]);
 }
 
-std::byte* DeviceMemory::scratch() const {
-  return at(Category::scratch, 0);
+std::byte* DeviceMemory::scratch(int queue) const {
+  return at(Category::scratch, plan_.scratches[queue]);
 }
 
 std::span<std::byte> DeviceMemory::workspace(int queue) const {

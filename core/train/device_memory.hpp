@@ -41,7 +41,9 @@ class DeviceMemory {
   /// What came over the cut before the first stage of the device, for one of that stage's frames.
   [[nodiscard]] std::byte* landing(int frame) const;
   [[nodiscard]] std::byte* boundary(int stage, int buffer) const;
-  [[nodiscard]] std::byte* scratch() const;
+  /// Compute queues, each with scratch and a workspace of its own.
+  [[nodiscard]] int queues() const { return static_cast<int>(plan_.workspaces.size()); }
+  [[nodiscard]] std::byte* scratch(int queue) const;
   /// What kernels of a compute queue work with for the time of one call.
   [[nodiscard]] std::span<std::byte> workspace(int queue) const;
   /// Null where the device has not the first stage.

@@ -16,15 +16,15 @@
 
 namespace carousel {
 
-Executor::Executor(const ExecutionSpace& exec, ExecutorParts parts)
-    : exec_(exec),
-      parts_(std::move(parts)),
-      clock_(exec, parts_.seconds),
+Executor::Executor(ExecutorParts parts)
+    : parts_(std::move(parts)),
+      lane_(parts_.lanes.front().get()),
+      clock_(lane_->exec, parts_.seconds),
       counts_(parts_.schedule.buffers(parts_.device)),
       buffers_{.frames = std::vector<int>(parts_.schedule.rule().stages())},
       frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
-      loads_(exec, staged_batches + 1) {
+      loads_(lane_->exec, staged_batches + 1) {
   for (const ActionKind kind : computing_kinds) {
     for (std::size_t j = 0; j < frames_.size(); ++j)
       regions_[kind].push_back(fmt::format("carousel::{} of stage {}", to_string(kind), j));
@@ -37,34 +37,40 @@ void Executor::begin(std::optional<std::int64_t> first_step) {
   given_back_ = loads_.marked();  // the prefetcher has begun anew
 }
 
-void Executor::turn_to(const Action& action) {
-  parts_.activity.starts(action);
-  record_ = nullptr;
-  if (!first_step_ || !parts_.recorder.profiles(action.step)) return;
-  record_ = parts_.recorder.add({.kind = to_string(action.kind),
-                                 .step = action.step,
-                                 .micro_batch = action.micro_batch,
-                                 .stage = action.stage,
-                                 .version = action.version});
-  clock_.stamp(exec_, &record_->begin);
+ActionRecord* Executor::note(const Action& action) {
+  DeviceMemory& memory = parts_.memory;
+  if (action.kind == ActionKind::forward) memory.acquire_frame(action.stage);
+  if (action.kind == ActionKind::release) memory.release_frame(action.stage);
+  if (!first_step_ || !parts_.recorder.profiles(action.step)) return nullptr;
+  ActionRecord* const row = parts_.recorder.add({.kind = to_string(action.kind),
+                                                 .step = action.step,
+                                                 .micro_batch = action.micro_batch,
+                                                 .stage = action.stage,
+                                                 .version = action.version});
+  parts_.recorder.add(memory.in_use());
+  return row;
 }
 
-void Executor::execute(const Action& action) {
-  turn_to(action);
+void Executor::turn_to(const Action& action, ActionRecord* row, int lane) {
+  lane_ = parts_.lanes[lane].get();
+  parts_.activity.starts(action);
+  record_ = row;
+  if (row != nullptr) clock_.stamp(lane_->exec, &row->begin);
+}
+
+void Executor::execute(const Action& action, ActionRecord* row, int lane) {
+  turn_to(action, row, lane);
   perform(action);
   end();
 }
 
-void Executor::prepare(const Action& start) {
-  turn_to(start);
+void Executor::prepare(const Action& start, ActionRecord* row) {
+  turn_to(start, row);
   if (start.payload == Payload::norms) leave_own_norms();
 }
 
 void Executor::end() {
-  if (record_ != nullptr) {
-    clock_.stamp(exec_, &record_->end);
-    parts_.recorder.add(parts_.memory.in_use());
-  }
+  if (record_ != nullptr) clock_.stamp(lane_->exec, &record_->end);
   parts_.activity.ends();
   ++executed_;
 }
@@ -87,7 +93,7 @@ void Executor::perform(const Action& action) {
     case ActionKind::update:
       return update(action);
     case ActionKind::release:
-      return parts_.memory.release_frame(action.stage);
+      return;  // it was counted when it was handed over
     default:
       fail(ExitCode::internal, "not to be executed: {}", to_string(action));
   }
@@ -106,7 +112,7 @@ StageArguments Executor::arguments(const Action& pass) {
   for (int stage = first; stage <= j; ++stage)
     frames_[stage] = memory.frame(stage, buffers_.frames[stage]);
   result.frames = frames_;
-  result.scratch = memory.scratch();
+  result.scratch = lane_->scratch;
   // What stays on the device, or the copy that passes by for this pass.
   result.parameters = buffers_.parameters < 0 ? memory.parameters(j, pass.version)
                                               : memory.travelling(buffers_.parameters);
@@ -128,7 +134,7 @@ void Executor::load(const Action& action) {
   samples_ = batch.request.count;
   const int input = action.buffer;
   const auto bring = [&](void* to, const auto& from) {
-    copy<MemorySpace, HostSpace>(exec_, to, from.data(), from.size_bytes());
+    copy<MemorySpace, HostSpace>(lane_->exec, to, from.data(), from.size_bytes());
   };
   if (counts_.first_stage == 0) show(batch, input);
   if (counts_.last_stage + 1 == std::ssize(frames_))
@@ -150,23 +156,23 @@ void Executor::show(const Batch& batch, int input) {
   const std::uint8_t* images = batch.images.data();
   const ShownPart* shown = batch.parts.data();
   if (memory.read_images() != nullptr) {
-    copy<MemorySpace, HostSpace>(exec_, memory.read_images(), images, batch.images.size_bytes());
-    copy<MemorySpace, HostSpace>(exec_, memory.parts(), shown, batch.parts.size_bytes());
+    copy<MemorySpace, HostSpace>(lane_->exec, memory.read_images(), images,
+                                 batch.images.size_bytes());
+    copy<MemorySpace, HostSpace>(lane_->exec, memory.parts(), shown, batch.parts.size_bytes());
     images = memory.read_images();
     shown = memory.parts();
   }
-  show_images(exec_, parts_.prefetcher.input(), batch.request.count, images, shown, memory.levels(),
-              memory.images(input));
+  show_images(lane_->exec, parts_.prefetcher.input(), batch.request.count, images, shown,
+              memory.levels(), memory.images(input));
 }
 
 void Executor::forward(const Action& action) {
-  parts_.memory.acquire_frame(action.stage);
   const StageArguments arguments = this->arguments(action);
   const int j = action.stage;
-  parts_.stages[j - counts_.first_stage].forward(exec_, arguments);
+  lane_->stages[j - counts_.first_stage].forward(lane_->exec, arguments);
   if (!first_step_ || j < counts_.last_stage || j + 1 == std::ssize(frames_)) return;
   write_ages(
-      exec_, parts_.reports.decisions(), action.step,
+      lane_->exec, parts_.reports.decisions(), action.step,
       rider_of(frames_[j] + stage(j).leaving_offset, parts_.schedule.spec().activation_bytes[j]));
 }
 
@@ -180,28 +186,28 @@ void Executor::backward(const Action& action) {
   arguments.d_parameters = gradient;
   if (!last) arguments.d_output = memory.boundary(j, buffers_.d_output);
   if (j > 0) arguments.d_input = memory.boundary(j - 1, buffers_.d_input);
-  parts_.stages[j - counts_.first_stage].backward(exec_, arguments);
+  lane_->stages[j - counts_.first_stage].backward(lane_->exec, arguments);
   // What the micro-batch reports rides down from the device of the last stage.
   real* rider = gradient + stage(j).rider_offset();
   if (counts_.last_stage + 1 == std::ssize(frames_))
-    write_rider(exec_, arguments.metrics, rider);
+    write_rider(lane_->exec, arguments.metrics, rider);
   else
-    copy_rider(exec_, rider_of(arguments.d_output, spec.d_activation_bytes[j]), rider);
-  if (parts_.wants_pause()) ask_for_pause(exec_, rider);
+    copy_rider(lane_->exec, rider_of(arguments.d_output, spec.d_activation_bytes[j]), rider);
+  if (parts_.wants_pause()) ask_for_pause(lane_->exec, rider);
   if (j == counts_.first_stage && j > 0)
-    copy_rider(exec_, rider, rider_of(arguments.d_input, spec.d_activation_bytes[j - 1]));
+    copy_rider(lane_->exec, rider, rider_of(arguments.d_input, spec.d_activation_bytes[j - 1]));
 }
 
 void Executor::accumulate(const Action& action) {
   // Numbers that ride behind the gradient are summed with it.
   const auto size = static_cast<std::size_t>(stage(action.stage).message_size);
-  add(exec_, Vector(parts_.memory.gradient(action.buffer), size),
+  add(lane_->exec, Vector(parts_.memory.gradient(action.buffer), size),
       ConstVector(parts_.memory.gradient(action.source), size));
 }
 
 void Executor::measure(int stage, const real* gradient_sum) {
   const DeviceMemory& memory = parts_.memory;
-  measure_norm(exec_, gradient_sum, this->stage(stage).parameter_size, gradient_scale(),
+  measure_norm(lane_->exec, gradient_sum, this->stage(stage).parameter_size, gradient_scale(),
                memory.workspace(0), memory.norms() + stage);
 }
 
@@ -216,10 +222,11 @@ const real* Executor::clip_factor(int stage, const real* gradient_sum) {
       break;
     case Clipping::stage:
       measure(stage, gradient_sum);
-      find_clip_factor(exec_, norms + stage, 1, optimizer.clip_stage_norm, factor);
+      find_clip_factor(lane_->exec, norms + stage, 1, optimizer.clip_stage_norm, factor);
       return factor;
     case Clipping::model:
-      find_clip_factor(exec_, norms, parts_.schedule.rule().stages(), optimizer.clip_norm, factor);
+      find_clip_factor(lane_->exec, norms, parts_.schedule.rule().stages(), optimizer.clip_norm,
+                       factor);
       return factor;
   }
   return nullptr;
@@ -235,7 +242,7 @@ void Executor::update(const Action& action) {
   real* const next_full = memory.full_parameters(j, action.version);
   std::uint64_t* const digest = parts_.reports.digest(action.step, j);
   const real scale = gradient_scale();
-  carousel::update(exec_, {parts_.optimizer, parts_.learning_rate(action.step), action.step},
+  carousel::update(lane_->exec, {parts_.optimizer, parts_.learning_rate(action.step), action.step},
                    stage.parameter_ranges,
                    {.theta = memory.full_parameters(j, action.step),
                     .gradient_sum = gradient,
@@ -244,19 +251,19 @@ void Executor::update(const Action& action) {
                     .states = memory.optimizer(j),
                     .next = next_full,
                     .digest = digest});
-  if (stage.keeps_full) store_parameters(exec_, stage.parameter_ranges, next_full, next);
+  if (stage.keeps_full) store_parameters(lane_->exec, stage.parameter_ranges, next_full, next);
   const std::int64_t buffers = stage.stored_buffers();
-  update_statistics(exec_, {.size = stage.buffer_size,
-                            .running = numbers(memory.parameters(j, action.step) + buffers),
-                            .batch_sums = gradient + stage.parameter_size,
-                            .scale = scale,
-                            .next = numbers(next + buffers),
-                            .parameters = stage.parameter_size,
-                            .digest = digest});
+  update_statistics(lane_->exec, {.size = stage.buffer_size,
+                                  .running = numbers(memory.parameters(j, action.step) + buffers),
+                                  .batch_sums = gradient + stage.parameter_size,
+                                  .scale = scale,
+                                  .next = numbers(next + buffers),
+                                  .parameters = stage.parameter_size,
+                                  .digest = digest});
   real* const rider = numbers(next + stage.stored_rider_offset);
-  copy_rider(exec_, gradient + stage.rider_offset(), rider);
+  copy_rider(lane_->exec, gradient + stage.rider_offset(), rider);
   parts_.on_update(action.step, j, next_full);
-  if (j == 0) parts_.reports.learn(exec_, action.step, rider, *first_step_);
+  if (j == 0) parts_.reports.learn(lane_->exec, action.step, rider, *first_step_);
 }
 
 }  // namespace carousel

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Executes the actions of one device in the turn of its compute queue, one small function per kind.
-// It makes no decision of its own and waits for nobody: rules and placements are the schedule's,
-// order is the queues', bytes are the transport's.
+// Executes the actions of one device in the turn of its compute queues, one small function per
+// kind. It makes no decision of its own and waits for nobody: rules and placements are the
+// schedule's, order is the queues', bytes are the transport's.
 
 #include <functional>
 #include <map>
@@ -20,9 +20,9 @@
 #include "core/train/activity.hpp"
 #include "core/train/config.hpp"
 #include "core/train/device_memory.hpp"
+#include "core/train/lane.hpp"
 #include "core/train/recorder.hpp"
 #include "core/train/reports.hpp"
-#include "core/train/stage.hpp"
 
 namespace carousel {
 
@@ -31,7 +31,7 @@ struct ExecutorParts {
   int device = 0;
   const Schedule& schedule;
   DeviceMemory& memory;
-  std::vector<Stage>& stages;  // those of the device
+  std::vector<std::unique_ptr<Lane>>& lanes;
   CommunicationQueue& communication;
   Prefetcher& prefetcher;
   Reports& reports;
@@ -49,19 +49,23 @@ struct ExecutorParts {
 
 class Executor {
  public:
-  Executor(const ExecutionSpace& exec, ExecutorParts parts);
+  explicit Executor(ExecutorParts parts);
 
   /// Begins a segment of training steps, or, without one, a list outside of training.
   void begin(std::optional<std::int64_t> first_step);
 
-  // For tasks of the compute queue, which may launch but not wait:
+  /// When it is handed over, in the order of the schedule: counts what is in use from it on, and
+  /// makes its row, in profiled steps.
+  [[nodiscard]] ActionRecord* note(const Action& action);
+
+  // For tasks of compute queues, which may launch but not wait, one at a time, with that row:
   /// Executes an action that is not about a message.
-  void execute(const Action& action);
+  void execute(const Action& action, ActionRecord* row, int lane = 0);
   /// What comes before and after the start of a message.
-  void prepare(const Action& start);
+  void prepare(const Action& start, ActionRecord* row);
   void end();
   /// What comes before and after a wait.
-  void turn_to(const Action& action);
+  void turn_to(const Action& action, ActionRecord* row, int lane = 0);
   void arrive(const Action& wait, Request request);
 
   /// What a message carries, or where it is put.
@@ -92,11 +96,11 @@ class Executor {
     return static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
   }
   [[nodiscard]] const StageMemory& stage(int index) const {
-    return parts_.stages[index - counts_.first_stage].memory();
+    return lane_->stages[index - counts_.first_stage].memory();
   }
 
-  ExecutionSpace exec_;
   ExecutorParts parts_;
+  Lane* lane_;  // of the task in hand
   DeviceClock clock_;
   const BufferCounts& counts_;
   PassBuffers buffers_;                                     // of the pass in hand

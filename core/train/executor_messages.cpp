@@ -55,8 +55,8 @@ void Executor::leave_own_norms() {
   const int end = first + static_cast<int>(owned.size());
   CAROUSEL_CHECK(owned.empty() || owned.back() + 1 == end, "stages {} to {} are {}", first,
                  owned.back(), owned.size());
-  carousel::leave_own_norms(exec_, parts_.memory.norms(), parts_.schedule.rule().stages(), first,
-                            end);
+  carousel::leave_own_norms(lane_->exec, parts_.memory.norms(), parts_.schedule.rule().stages(),
+                            first, end);
 }
 
 void Executor::arrive(const Action& wait, Request request) {
@@ -69,8 +69,8 @@ void Executor::arrive(const Action& wait, Request request) {
                              .micro_batch = wait.micro_batch,
                              .peer = wait.peer,
                              .bytes = wait.bytes});
-    clock_.stamp(exec_, &row->waited);
-    note_times(exec_, parts_.communication.times(request), &record_->begin, row);
+    clock_.stamp(lane_->exec, &row->waited);
+    note_times(lane_->exec, parts_.communication.times(request), &record_->begin, row);
   }
   if (wait.direction != Direction::send) look_at(wait);
   end();
@@ -82,18 +82,18 @@ void Executor::look_at(const Action& arrived) {
   const auto numbers = [](std::byte* data) { return reinterpret_cast<const real*>(data); };
   switch (arrived.payload) {
     case Payload::sums:
-      return reports.learn(exec_, arrived.version - 1, numbers(payload(arrived)),
+      return reports.learn(lane_->exec, arrived.version - 1, numbers(payload(arrived)),
                            first_step_.value_or(arrived.version));
     case Payload::parameters:
     case Payload::forward_copy:
     case Payload::backward_copy:
       if (!first_step_ || arrived.stage != 0) return;
-      return reports.learn(exec_, arrived.version - 1,
+      return reports.learn(lane_->exec, arrived.version - 1,
                            numbers(payload(arrived) + stage(0).stored_rider_offset), *first_step_);
     case Payload::activations:
       if (!first_step_) return;
-      return read_ages(exec_, rider_of(payload(arrived), arrived.bytes), arrived.step, *first_step_,
-                       reports.decisions());
+      return read_ages(lane_->exec, rider_of(payload(arrived), arrived.bytes), arrived.step,
+                       *first_step_, reports.decisions());
     default:
       return;
   }

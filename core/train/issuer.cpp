@@ -22,7 +22,10 @@ int tag_of(const Action& action, int stages) {
 }  // namespace
 
 Issuer::Issuer(IssuerParts parts)
-    : parts_(std::move(parts)), begun_(parts_.first_step - 1), told_(parts_.first_step - 1) {
+    : parts_(std::move(parts)),
+      lane_order_(parts_.schedule, parts_.device, static_cast<int>(parts_.compute.size())),
+      begun_(parts_.first_step - 1),
+      told_(parts_.first_step - 1) {
   pending_.reserve(parts_.schedule.buffers(parts_.device).requests);
   updates_.reserve(2 * decision_lag * parts_.schedule.rule().stages());
 }
@@ -36,6 +39,7 @@ void Issuer::begin(const Segment& segment) {
   parts_.reports.forget_pause();
   parts_.recorder.begin(parts_.schedule, parts_.device, segment);
   parts_.executor.begin(segment.first);
+  lane_order_.begin(segment.first);
 }
 
 void Issuer::begin(std::span<const Action> actions) {
@@ -72,8 +76,7 @@ bool Issuer::is_done() {
 
 void Issuer::issue() {
   while (fetch()) {
-    // A wait takes two tasks, and so does a start.
-    if (parts_.compute.full() || parts_.communication.full()) return;
+    if (is_full()) return;
     const bool of_step = training_ && action_->kind != ActionKind::exchange;
     if (of_step && action_->step > begun_) {
       if (!may_begin(action_->step)) return;
@@ -87,6 +90,12 @@ void Issuer::issue() {
   }
 }
 
+/// A wait takes two tasks, and so does a start; a pass has waits for other queues before it.
+bool Issuer::is_full() const {
+  return parts_.communication.full() ||
+         std::ranges::any_of(parts_.compute, [](const Queue* queue) { return queue->full(); });
+}
+
 /// Whether an action of a step that none was of before may be handed over. The device has then
 /// begun step - host_lead, before which it knew what was decided at step - decision_lag.
 bool Issuer::may_begin(std::int64_t step) {
@@ -95,7 +104,7 @@ bool Issuer::may_begin(std::int64_t step) {
   collect(step - decision_lag);
   obey();
   if (step >= segment_.last) return true;
-  const Event now = parts_.compute.record();
+  const Event now = queue().record();
   while (begun_ < step) beginnings_[++begun_ % host_lead] = now;
   return true;
 }
@@ -167,17 +176,31 @@ void Issuer::hand_over(const Action& action) {
 }
 
 void Issuer::compute(const Action& action) {
-  parts_.compute.submit([executor = &parts_.executor, action] { executor->execute(action); },
-                        is_pass(action));
+  Executor* const executor = &parts_.executor;
+  const int lane = lane_order_.lane_of(action, training_);
+  Queue& queue = *parts_.compute[lane];
+  const bool shares = training_ && parts_.compute.size() > 1;
+  if (shares) {
+    const std::vector<Event>& before = lane_order_.before(action);
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      if (k > 0) queue.submit([] {});  // each task waits for one event
+      queue.wait(before[k]);
+    }
+  }
+  ActionRecord* const row = executor->note(action);
+  queue.submit([executor, action, row, lane] { executor->execute(action, row, lane); },
+               is_pass(action));
+  if (shares) lane_order_.after(action, queue.record());
 }
 
 void Issuer::start(const Action& action) {
   Executor* const executor = &parts_.executor;
-  parts_.compute.submit([executor, action] { executor->prepare(action); });
-  const Event after = parts_.compute.record();
-  parts_.compute.submit([executor] { executor->end(); });
+  ActionRecord* const row = executor->note(action);
+  queue().submit([executor, action, row] { executor->prepare(action, row); });
+  const Event after = queue().record();
+  queue().submit([executor] { executor->end(); });
   std::byte* const data = parts_.executor.payload(action);
-  CommunicationQueue& queue = parts_.communication;
+  CommunicationQueue& messages = parts_.communication;
   if (is_collective(action)) {
     const Collective collective{.kind = collective_kind(action.kind),
                                 .group = action.group,
@@ -185,16 +208,16 @@ void Issuer::start(const Action& action) {
                                 .data = reinterpret_cast<real*>(data),
                                 .count = static_cast<std::size_t>(action.bytes) / sizeof(real),
                                 .round = action.round.number()};
-    pending_.push_back({action, queue.join(collective, after)});
+    pending_.push_back({action, messages.join(collective, after)});
     return;
   }
   const Message message{action.peer, tag_of(action, parts_.schedule.rule().stages()), data,
                         static_cast<std::size_t>(action.bytes), action.round.number()};
   if (action.kind == ActionKind::post) {
-    pending_.push_back({action, queue.post(message, after)});
+    pending_.push_back({action, messages.post(message, after)});
     return;
   }
-  pending_.push_back({action, queue.send(message, after)});
+  pending_.push_back({action, messages.send(message, after)});
   if (!training_) return;
   ++sent_.messages;
   sent_.bytes += action.bytes;
@@ -208,9 +231,10 @@ void Issuer::wait(const Action& action) {
   *pending = pending_.back();
   pending_.pop_back();
   Executor* const executor = &parts_.executor;
-  parts_.compute.submit([executor, action] { executor->turn_to(action); });
-  parts_.compute.wait(parts_.communication.done(request));
-  parts_.compute.submit([executor, action, request] { executor->arrive(action, request); });
+  ActionRecord* const row = executor->note(action);
+  queue().submit([executor, action, row] { executor->turn_to(action, row); });
+  queue().wait(parts_.communication.done(request));
+  queue().submit([executor, action, request] { executor->arrive(action, request); });
   parts_.communication.release(request);
 }
 

@@ -15,6 +15,7 @@
 #include "core/plan/schedule.hpp"
 #include "core/train/activity.hpp"
 #include "core/train/executor.hpp"
+#include "core/train/lane_order.hpp"
 #include "core/train/recorder.hpp"
 #include "core/train/reports.hpp"
 
@@ -25,7 +26,7 @@ struct IssuerParts {
   int device = 0;
   const Schedule& schedule;
   Executor& executor;
-  Queue& compute;
+  std::vector<Queue*> compute;  // its compute queues
   CommunicationQueue& communication;
   Reports& reports;
   Recorder& recorder;
@@ -74,6 +75,8 @@ class Issuer {
     Request request = 0;
   };
 
+  [[nodiscard]] Queue& queue() const { return *parts_.compute.front(); }
+  [[nodiscard]] bool is_full() const;
   bool fetch();
   bool may_begin(std::int64_t step);
   void obey();
@@ -84,6 +87,7 @@ class Issuer {
   void wait(const Action& action);
 
   IssuerParts parts_;
+  LaneOrder lane_order_;
   std::vector<Pending> pending_;  // started and not yet waited for, as far as is handed over
 
   bool training_ = false;

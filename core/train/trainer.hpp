@@ -45,6 +45,9 @@ struct TrainerSpec {
   LayerFactory layers;
   /// What layers of vendors share, for each compute queue; none where there are no such.
   std::function<std::shared_ptr<VendorHandles>(const ExecutionSpace&)> vendor = {};
+  /// Which of a device's compute queues is asked first for the next task, of so many; none: the one
+  /// that was run last. For tests.
+  std::function<std::size_t(std::size_t)> next_lane = {};
   /// How a device reaches the others: by a transport, whose calls the host makes, or by a queue
   /// that the device itself works off.
   std::function<std::unique_ptr<Transport>(int device)> transport;

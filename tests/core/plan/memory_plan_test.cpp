@@ -314,6 +314,9 @@ TEST(MemoryPlan, GivesEveryComputeQueueTheLargestWorkspace) {
     EXPECT_EQ(device.workspace_bytes, align_up(10 + 2 * 50));
     EXPECT_EQ(std::ssize(device.workspaces), queues);
     EXPECT_EQ(device.workspaces.back(), (queues - 1) * device.workspace_bytes);
+    EXPECT_EQ(std::ssize(device.scratches), queues);
+    EXPECT_EQ(planned.bytes(0, Category::scratch) % queues, 0);
+    EXPECT_EQ(device.scratches.back(), planned.bytes(0, Category::scratch) / queues * (queues - 1));
     EXPECT_EQ(planned.bytes(0, Category::workspace), queues * device.workspace_bytes);
   }
 }

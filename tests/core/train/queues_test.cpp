@@ -4,6 +4,8 @@
 // Devices that are queues: whatever is late, the bits are the same; the host is ahead, but not too
 // far; and nothing waits inside of a step.
 
+#include <set>
+
 #include "core/plan/account.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/kokkos_watch.hpp"
@@ -42,6 +44,33 @@ TEST_P(Queues, GiveTheSameBitsWhateverIsLate) {
     expect_same_receipts(run, single);
   }
   fmt::print("matrix: {} late runs in one process, N = {}\n", runs, GetParam());
+}
+
+/// Of a device that has several: whichever of those that may runs its next task, the numbers are
+/// the same, and so is what a run holds, but for the workspaces.
+TEST_P(Queues, GiveTheSameBitsWhereADeviceHasSeveral) {
+  int runs = 0;
+  for (const SmallDeck& deck : all_decks_for(GetParam())) {
+    if (deck.parallel.rule == RuleKind::dp) continue;
+    SmallDeck other = placed(deck, Placement::single);
+    SmallRun one(exec_, dataset_, other);
+    (void)one.trainer().run();
+    for (const int queues : std::set{2, 3, GetParam()}) {
+      if (queues < 2 || queues > GetParam()) continue;
+      other.queues = queues;
+      other.profile.steps = "::1";
+      SCOPED_TRACE(fmt::format("{}, {} queues", name_of(other), queues));
+      SmallRun several(exec_, dataset_, other);
+      const KokkosWatch watch(KokkosWatch::fence);
+      (void)several.trainer().run();
+      EXPECT_EQ(watch.fences(), std::vector<std::string>());
+      expect_same(snapshot(several.trainer()), snapshot(one.trainer()));
+      expect_same_receipts(several, one);
+      EXPECT_EQ(several.trainer().measured(0).peak_bytes, several.memory().devices[0].peak);
+      ++runs;
+    }
+  }
+  fmt::print("matrix: {} runs of several queues, N = {}\n", runs, GetParam());
 }
 
 /// A device that stands at the beginning of a step is handed that and two more, whole, and no

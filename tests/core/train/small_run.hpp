@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <random>
 
 #include "comm/local_transport.hpp"
 #include "comm/rounds_transport.hpp"
@@ -36,6 +37,7 @@ struct SmallDeck {
   Helping helping = Helping::helped;
   bool staged = false;                // messages under way lie in host memory
   std::optional<unsigned> late = {};  // messages are late at random, with this seed
+  int queues = 1;                     // of a device, whose tasks come in an order that is random
 };
 
 /// A named copy of a tensor.
@@ -228,7 +230,8 @@ class SmallRun final : public TrainingObserver {
         .staging_bytes = staging(input),
         .label_staging_bytes = staging({}),
         .staged_messages = deck_.staged || (process != nullptr && !process->queue && !runs_on_host),
-        .token_bytes = process != nullptr ? process->token_bytes : 0};
+        .token_bytes = process != nullptr ? process->token_bytes : 0,
+        .compute_queues = deck_.queues};
   }
 
   [[nodiscard]] TrainerSpec trainer_spec(const Dataset& dataset, const Process* process,
@@ -266,12 +269,14 @@ class SmallRun final : public TrainingObserver {
             .wants_pause = [this] { return wants_pause(); },
             .layers = make_layer,
             .vendor = deck_.vendor,
+            .next_lane = [this](std::size_t lanes) { return random_() % lanes; },
             .transport = connect,
             .communication = queue,
             .seconds = [this] { return seconds(); },
             .helping = deck_.helping};
   }
 
+  std::mt19937 random_{7};
   std::atomic<std::int64_t> ticks_ = 0;  // transports ask from threads of their own
   int first_here_;
   SmallDeck deck_;
