@@ -18,11 +18,20 @@ namespace carousel {
     return Kokkos::Experimental::partition_space(exec, 1).front();
 }
 
+/// What CUDA and libraries that ask it take for the GPU of the thread that calls is that of `exec`.
+inline void use_gpu_of(const ExecutionSpace& exec);
+
 #ifdef KOKKOS_ENABLE_CUDA
 inline void cuda_must(cudaError_t code, const char* call) {
   if (code != cudaSuccess) fail(ExitCode::internal, "{}: {}", call, cudaGetErrorString(code));
 }
 #define CAROUSEL_CUDA(call) ::carousel::cuda_must(call, #call)
+
+inline void use_gpu_of(const ExecutionSpace& exec) {
+  CAROUSEL_CUDA(cudaSetDevice(exec.cuda_device()));
+}
+#else
+inline void use_gpu_of(const ExecutionSpace& /*exec*/) {}
 #endif
 
 }  // namespace carousel

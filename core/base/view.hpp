@@ -8,6 +8,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/base/real.hpp"
 
@@ -19,7 +20,8 @@ using HostSpace = Kokkos::HostSpace;
 
 using TeamPolicy = Kokkos::TeamPolicy<ExecutionSpace>;
 using Team = TeamPolicy::member_type;
-using RangePolicy = Kokkos::RangePolicy<ExecutionSpace>;
+/// CUDA's own index has 32 bits, and an arena more bytes than those count.
+using RangePolicy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
 /// True where kernels run on the cores of the host, so that tile shapes can follow.
 inline constexpr bool runs_on_host =

@@ -51,6 +51,11 @@ std::int64_t bias_bytes(const LayerSpec& layer) {
   return align_up(2 * std::int64_t{layer.output.channels});
 }
 
+/// What n samples need at most, where none and one need so much and each part is aligned.
+SampleBytes per_sample(std::int64_t none, std::int64_t one) {
+  return {none, align_up(one - none)};
+}
+
 bool takes_channels_last(const LayerSpec& layer) {
   if (layer.is<kind::BatchNorm>() || layer.is<kind::LayerNorm>() || layer.is<kind::FirstToken>() ||
       layer.is<kind::Attention>())
@@ -67,21 +72,27 @@ void choose_channels_last(LayerSpec& layer) {
     layer.workspace = {{norm_workspace, 0}};
 }
 
-ConvolutionMemory convolution_memory(const LayerSpec& layer) {
+ConvolutionMemory convolution_memory(const LayerSpec& layer, int n) {
   constexpr std::int64_t vector_bytes = 16;
   const auto& kind = layer.as<kind::Convolution>();
-  const std::int64_t type_bytes = size_of(layer.output_format.type);
+  const DataType type = layer.output_format.type;
   const SampleShape& input = layer.input();
   const bool reads_images = layer.inputs.front().format.block == 1;
   ConvolutionMemory memory = {};
   memory.channels =
-      static_cast<int>(align_up(input.channels, reads_images ? vector_bytes / type_bytes : 1));
-  memory.sums = graph_workspace;
-  memory.weights = memory.sums + (kind.normalises ? norm_workspace : 0);
+      static_cast<int>(align_up(input.channels, reads_images ? vector_bytes / size_of(type) : 1));
   const std::int64_t taps = std::int64_t{kind.window.kernel} * kind.window.kernel;
-  memory.images = memory.weights + align_up(layer.output.channels * taps * memory.channels *
-                                            std::int64_t{sizeof(real)});
-  memory.image_bytes = std::int64_t{input.height} * input.width * memory.channels * type_bytes;
+  const std::int64_t weights =
+      layer.output.channels * taps * memory.channels * std::int64_t{sizeof(real)};
+  const std::int64_t images =
+      std::int64_t{n} * input.height * input.width * memory.channels * size_of(type);
+  memory.library = graph_workspace;
+  if (type == DataType::full)
+    memory.library += align_up(images + n * layer.output.size() * size_of(type) + weights);
+  memory.sums = memory.library;
+  memory.weights = memory.sums + (kind.normalises ? norm_workspace : 0);
+  memory.images = memory.weights + align_up(weights);
+  memory.end = memory.images + align_up(images);
   return memory;
 }
 
@@ -105,12 +116,11 @@ void choose_vendor(LayerSpec& layer, VendorKernels kernels) {
     layer.workspace = {{product_workspace + bias_bytes(layer), 0}};
   } else if (is_patch_product(layer)) {
     layer.native = layer.by_vendor = true;
-    const std::int64_t fixed = patch_memory(layer, 0).end;
-    layer.workspace = {{fixed, align_up(patch_memory(layer, 1).end - fixed)}};
+    layer.workspace = {per_sample(patch_memory(layer, 0).end, patch_memory(layer, 1).end)};
   } else if (wants_channels_last(kernels) && is_convolution(layer)) {
     layer.native = layer.by_vendor = true;
-    const ConvolutionMemory memory = convolution_memory(layer);
-    layer.workspace = {{memory.images, memory.image_bytes}};
+    layer.workspace = {
+        per_sample(convolution_memory(layer, 0).end, convolution_memory(layer, 1).end)};
   } else if (wants_channels_last(kernels) && is_attention(layer)) {
     layer.native = layer.by_vendor = true;
     const std::int64_t heads = layer.as<kind::Attention>().heads;

@@ -31,15 +31,17 @@ inline constexpr int norm_slab = 32;
 inline constexpr std::int64_t norm_workspace =
     std::int64_t{norm_teams} * norm_slab * 2 * sizeof(double);
 
-/// Where a convolution of graphs lays what it works with, behind graph_workspace bytes.
+/// Where a convolution of n samples by a graph lays what it works with, behind what is the
+/// library's.
 struct ConvolutionMemory {
-  int channels;              // of what is convolved: pixels of photographs are filled up to vectors
-  std::int64_t sums;         // of the batch norm in front of it
-  std::int64_t weights;      // in the library's order, or their gradient
-  std::int64_t images;       // as they are convolved, or their gradient
-  std::int64_t image_bytes;  // of a sample
+  int channels;          // of what is convolved: pixels of photographs are filled up to vectors
+  std::int64_t library;  // bytes; in fp32 it may bring all tensors into an order of its own
+  std::int64_t sums;     // of the batch norm in front of it
+  std::int64_t weights;  // in the library's order, or their gradient
+  std::int64_t images;   // as they are convolved, or their gradient
+  std::int64_t end;
 };
-[[nodiscard]] ConvolutionMemory convolution_memory(const LayerSpec& layer);
+[[nodiscard]] ConvolutionMemory convolution_memory(const LayerSpec& layer, int n);
 
 /// Where a patch embedding of n samples lays patches as rows, and what they are multiplied to.
 struct PatchMemory {

@@ -8,6 +8,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
+#include "core/base/cuda.hpp"
 #include "core/plan/staging.hpp"
 
 namespace carousel {
@@ -109,6 +110,10 @@ class HostCommunication::End final : public CommunicationQueue {
       operation->done.reach(++operation->completions);
       return true;
     });
+  }
+  void go_on_in_thread() {
+    use_gpu_of(spec_.exec);  // a thread begins with the first one of the node
+    go_on();
   }
   /// Whether the thread has something to do.
   [[nodiscard]] bool needs_thread() const {
@@ -279,7 +284,7 @@ void HostCommunication::drive() {
         wake_.wait(lock);
         continue;
       }
-      for (End* end : ends_) end->go_on();
+      for (End* end : ends_) end->go_on_in_thread();
       lock.unlock();
       std::this_thread::sleep_for(is_alone() ? short_interval : interval);
       lock.lock();

@@ -15,7 +15,7 @@
 namespace carousel {
 namespace {
 
-/// Rounds in which no device of a process moves, where none waits for another process.
+/// Rounds in which no device of a process moves, where none waits for another process or for a GPU.
 constexpr int patience = 100000;
 
 TrainingOrder training_order(const TrainerSpec& spec) {
@@ -164,7 +164,8 @@ void Trainer::drive(std::int64_t evaluated) {
     idle = moved ? 0 : idle + 1;
     if (idle == 0 || running == 0) continue;
     // A message between devices of one process needs no more than a few looks.
-    const bool all_here = std::ssize(devices_) == spec_.schedule.devices() && devices_.size() > 1;
+    const bool all_here =
+        runs_on_host && std::ssize(devices_) == spec_.schedule.devices() && devices_.size() > 1;
     CAROUSEL_CHECK(idle < patience || !all_here || spec_.helping == Helping::alone,
                    "all {} devices wait for each other", running);
     // Cores may be shared with the very rank that this one waits for.

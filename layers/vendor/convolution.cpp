@@ -10,7 +10,7 @@
 #include "layers/vendor/handles.hpp"
 
 namespace carousel::vendor {
-Convolution::Convolution(const LayerSpec& spec, const Engine& engine)
+Convolution::Convolution(const LayerSpec& spec, int samples, const Engine& engine)
     : spec_(spec),
       kind_(spec.as<kind::Convolution>()),
       names_{spec.label(), spec.label() + ", gradient of the input",
@@ -18,7 +18,7 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine)
       type_(spec.output_format.type),
       graphs_(*engine.vendor->graphs),
       workspace_(engine.workspace),
-      memory_(convolution_memory(spec)),
+      memory_(convolution_memory(spec, samples)),
       weights_{spec.output.channels, spec.input().channels,
                kind_.window.kernel * kind_.window.kernel, memory_.channels},
       weights_at_(0),
@@ -68,9 +68,9 @@ void Convolution::convolve(const ConvolutionShape& shape, Pass pass, DataType re
     tensors[4] = norm->shift;
   }
   const std::size_t count = shape.normalises ? 5 : 3;
-  graphs_.convolution(name, shape, pass, result)(
+  graphs_.convolution(name, shape, pass, result, memory_.library)(
       name, std::span(tensors).first(count),
-      workspace_.first(static_cast<std::size_t>(graph_workspace)));
+      workspace_.first(static_cast<std::size_t>(memory_.library)));
 }
 
 const void* Convolution::convolved_images(const ExecutionSpace& exec, const ConstTensor& input,
@@ -106,7 +106,8 @@ void Convolution::forward(const ExecutionSpace& exec, const ForwardArguments& ar
   const NormStatistics norm =
       channels_last::find_statistics(exec, type_, arguments, arguments.parameters, sums());
   const ConvolutionShape fused = shape(x.n, true);
-  const bool is_fused = graphs_.find_convolution(fused, Pass::forward, type_) != nullptr;
+  const bool is_fused =
+      graphs_.find_convolution(fused, Pass::forward, type_, memory_.library) != nullptr;
   convolve(is_fused ? fused : shape(x.n), Pass::forward, type_,
            is_fused ? x.data : convolved_images(exec, x, &norm), weights, arguments.output.data,
            &norm);
@@ -128,8 +129,8 @@ void Convolution::find_weight_gradient(const ExecutionSpace& exec,
   for (const Way& each :
        {Way{true, DataType::full}, Way{false, DataType::full}, Way{true, type_}}) {
     if (each.is_fused && !normalises) continue;
-    if (graphs_.find_convolution(shape(x.n, each.is_fused), Pass::d_weights, each.result) ==
-        nullptr)
+    if (graphs_.find_convolution(shape(x.n, each.is_fused), Pass::d_weights, each.result,
+                                 memory_.library) == nullptr)
       continue;
     way = each;
     break;

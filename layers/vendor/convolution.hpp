@@ -20,7 +20,7 @@ namespace carousel::vendor {
 /// kernel]. The first layer of a network reads images as files have them.
 class Convolution final : public Layer {
  public:
-  Convolution(const LayerSpec& spec, const Engine& engine);
+  Convolution(const LayerSpec& spec, int samples, const Engine& engine);
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/check.hpp"
+#include "layers/vendor/workspace.hpp"
 
 namespace carousel::vendor {
 
@@ -65,8 +66,24 @@ struct ChannelsLast {
         strides{shape.size(), 1, std::int64_t{shape.width} * shape.channels, shape.channels} {}
 };
 
+/// Notes of engines that none is taken with.
+using Notes = std::vector<fe::NumericalNote_t>;
+
+Notes approximate() {
+  return {fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
+}
+Notes unwanted(DataType type) {
+  Notes notes = approximate();
+  notes.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
+  if (type == DataType::full) {
+    notes.push_back(fe::NumericalNote_t::TENSOR_CORE);  // TF32's
+    notes.push_back(fe::NumericalNote_t::DOWN_CONVERT_INPUTS);
+  }
+  return notes;
+}
+
 /// Chooses the plan; null where there is none.
-std::unique_ptr<Graph> complete(cudnnHandle_t handle, Built built, DataType type,
+std::unique_ptr<Graph> complete(cudnnHandle_t handle, Built built, const Notes& notes,
                                 std::int64_t workspace, std::string& reason) {
   fe::graph::Graph& graph = built->graph;
   const auto holds = [&](fe::error_t error) {
@@ -77,18 +94,13 @@ std::unique_ptr<Graph> complete(cudnnHandle_t handle, Built built, DataType type
       !holds(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})))
     return nullptr;
   // Only what the heuristics have offered by now is looked at.
-  std::vector<fe::NumericalNote_t> unwanted = {fe::NumericalNote_t::NONDETERMINISTIC,
-                                               fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
-  if (type == DataType::full) {
-    unwanted.push_back(fe::NumericalNote_t::TENSOR_CORE);  // TF32's
-    unwanted.push_back(fe::NumericalNote_t::DOWN_CONVERT_INPUTS);
-  }
-  graph.deselect_numeric_notes(unwanted).deselect_workspace_greater_than(workspace);
+  const std::int64_t usable = usable_bytes(workspace);
+  graph.deselect_numeric_notes(notes).deselect_workspace_greater_than(usable);
   if (!holds(graph.check_support()) ||
       !holds(graph.build_plans(fe::BuildPlanPolicy_t::HEURISTICS_CHOICE)))
     return nullptr;
   built->workspace = graph.get_workspace_size();  // with what the front end itself adds
-  if (built->workspace > workspace) {
+  if (built->workspace > usable) {
     reason = fmt::format("it needs {} bytes of workspace", built->workspace);
     return nullptr;
   }
@@ -129,12 +141,12 @@ Graph::~Graph() = default;
 
 void Graph::operator()(const std::string& layer, std::span<void* const> tensors,
                        std::span<std::byte> workspace) const {
-  CAROUSEL_CHECK(std::ssize(workspace) >= built_->workspace, "{}: a workspace of {} bytes", layer,
-                 workspace.size());
+  CAROUSEL_CHECK(usable_bytes(std::ssize(workspace)) >= built_->workspace,
+                 "{}: a workspace of {} bytes", layer, workspace.size());
   std::unordered_map<std::int64_t, void*> pack;
   for (std::size_t k = 0; k < tensors.size(); ++k)
     pack.emplace(static_cast<std::int64_t>(k), tensors[k]);
-  fe::error_t error = built_->graph.execute(handle_, pack, workspace.data());
+  fe::error_t error = built_->graph.execute(handle_, pack, aligned(workspace));
   if (error.is_bad()) fail(ExitCode::internal, "{}: cuDNN: {}", layer, error.get_message());
 }
 
@@ -163,7 +175,7 @@ std::unique_ptr<Graph> make_convolution(cudnnHandle_t handle, const ConvolutionS
                                                 windows<fe::graph::Conv_wgrad_attributes>(shape));
     leave(made, 2, result, w.dims, w.strides);
   }
-  return complete(handle, std::move(built), shape.type, workspace, reason);
+  return complete(handle, std::move(built), unwanted(shape.type), workspace, reason);
 }
 
 namespace {
@@ -192,18 +204,34 @@ float scale_of(const AttentionShape& shape) {
 
 }  // namespace
 
+namespace {
+
+/// As one operation of cuDNN or as products and sums, whichever it has a plan for.
+template <class Make>
+std::unique_ptr<Graph> first_offered(const Make& make) {
+  using fe::AttentionImplementation_t;
+  for (const auto way : {AttentionImplementation_t::AUTO, AttentionImplementation_t::COMPOSITE})
+    if (std::unique_ptr<Graph> graph = make(way)) return graph;
+  return nullptr;
+}
+
+}  // namespace
+
 std::unique_ptr<Graph> make_attention(cudnnHandle_t handle, const AttentionShape& shape,
                                       std::int64_t workspace, std::string& reason) {
-  Built built = begin(DataType::bfloat16);
   const AttentionTensors all(shape);
-  const auto read = [&](int id) { return tensor(*built, id, all.dims, all.packed); };
-  const auto [y, sums] = built->graph.sdpa(
-      read(0), read(1), read(2),
-      fe::graph::SDPA_attributes().set_name("sdpa").set_generate_stats(true).set_attn_scale(
-          scale_of(shape)));
-  leave(y, 3, DataType::bfloat16, all.dims, all.strides);
-  leave(sums, 4, DataType::full, all.sum_dims, all.sum_strides);
-  return complete(handle, std::move(built), DataType::bfloat16, workspace, reason);
+  return first_offered([&](fe::AttentionImplementation_t way) {
+    Built built = begin(DataType::bfloat16);
+    const auto read = [&](int id) { return tensor(*built, id, all.dims, all.packed); };
+    auto attributes =
+        fe::graph::SDPA_attributes().set_name("sdpa").set_generate_stats(true).set_attn_scale(
+            scale_of(shape));
+    attributes.set_implementation(way);
+    const auto [y, sums] = built->graph.sdpa(read(0), read(1), read(2), attributes);
+    leave(y, 3, DataType::bfloat16, all.dims, all.strides);
+    leave(sums, 4, DataType::full, all.sum_dims, all.sum_strides);
+    return complete(handle, std::move(built), unwanted(DataType::bfloat16), workspace, reason);
+  });
 }
 
 std::unique_ptr<Graph> make_attention_gradient(cudnnHandle_t handle, const AttentionShape& shape,
@@ -222,7 +250,8 @@ std::unique_ptr<Graph> make_attention_gradient(cudnnHandle_t handle, const Atten
                                                    .set_deterministic_algorithm(true));
   for (int k = 0; k < 3; ++k)
     leave(made[static_cast<std::size_t>(k)], 6 + k, DataType::bfloat16, all.dims, all.packed);
-  return complete(handle, std::move(built), DataType::bfloat16, workspace, reason);
+  // Its engine has a note of other uses; this one it was asked to make the same every time.
+  return complete(handle, std::move(built), approximate(), workspace, reason);
 }
 
 }  // namespace carousel::vendor

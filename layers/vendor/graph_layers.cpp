@@ -14,8 +14,8 @@ std::shared_ptr<Graphs> make_graphs(const ExecutionSpace& exec) {
   return std::make_shared<Graphs>(stream_of(exec));
 }
 
-std::unique_ptr<Layer> make_graph_layer(const LayerSpec& spec, const Engine& engine) {
-  if (spec.is<kind::Convolution>()) return std::make_unique<Convolution>(spec, engine);
+std::unique_ptr<Layer> make_graph_layer(const LayerSpec& spec, int samples, const Engine& engine) {
+  if (spec.is<kind::Convolution>()) return std::make_unique<Convolution>(spec, samples, engine);
   if (spec.is<kind::Attention>()) return std::make_unique<Attention>(spec, engine);
   fail(ExitCode::internal, "{}: no vendor has kernels for it", spec.label());
 }

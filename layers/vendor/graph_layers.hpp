@@ -17,6 +17,7 @@ class Graphs;
 [[nodiscard]] std::shared_ptr<Graphs> make_graphs(const ExecutionSpace& exec);
 
 /// Throws Error(internal) for a layer that is not theirs.
-[[nodiscard]] std::unique_ptr<Layer> make_graph_layer(const LayerSpec& spec, const Engine& engine);
+[[nodiscard]] std::unique_ptr<Layer> make_graph_layer(const LayerSpec& spec, int samples,
+                                                      const Engine& engine);
 
 }  // namespace carousel::vendor

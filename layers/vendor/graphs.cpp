@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/vendor/graphs.hpp"
 
+#include <algorithm>
+
 #include "core/base/check.hpp"
-#include "core/model/vendor.hpp"
 
 namespace carousel::vendor {
 namespace {
@@ -11,6 +12,13 @@ namespace {
 void must(cudnnStatus_t status, const char* call) {
   if (status != CUDNN_STATUS_SUCCESS)
     fail(ExitCode::internal, "{}: {}", call, cudnnGetErrorString(status));
+}
+/// What cuDNN says, at most so much of it; why each engine was passed over comes last.
+std::string in_one_line(std::string reason) {
+  constexpr std::size_t most = 1000;
+  if (reason.size() > most) reason = reason.substr(0, most) + "...";
+  std::ranges::replace(reason, '\n', ' ');
+  return reason;
 }
 #define CAROUSEL_CUDNN(call) must(call, #call)
 
@@ -33,26 +41,26 @@ const Graph& Graphs::offered(const std::string& layer, const Made& made) {
     fail(ExitCode::internal,
          "{}: cuDNN has no kernels for it within the workspace of the plan; set engine.vendor = "
          "\"none\" (cuDNN: {})",
-         layer, made.reason.substr(0, made.reason.find('\n')));
+         layer, in_one_line(made.reason));
   return *made.graph;
 }
 
 const Graphs::Made& Graphs::made_convolution(const ConvolutionShape& shape, Pass pass,
-                                             DataType result) {
+                                             DataType result, std::int64_t workspace) {
   const auto [place, is_new] = convolutions_.try_emplace({shape, pass, result});
   Made& made = place->second;
-  if (is_new)
-    made.graph = make_convolution(handle_, shape, pass, result, graph_workspace, made.reason);
+  if (is_new) made.graph = make_convolution(handle_, shape, pass, result, workspace, made.reason);
   return made;
 }
 
-const Graph* Graphs::find_convolution(const ConvolutionShape& shape, Pass pass, DataType result) {
-  return made_convolution(shape, pass, result).graph.get();
+const Graph* Graphs::find_convolution(const ConvolutionShape& shape, Pass pass, DataType result,
+                                      std::int64_t workspace) {
+  return made_convolution(shape, pass, result, workspace).graph.get();
 }
 
 const Graph& Graphs::convolution(const std::string& layer, const ConvolutionShape& shape, Pass pass,
-                                 DataType result) {
-  return offered(layer, made_convolution(shape, pass, result));
+                                 DataType result, std::int64_t workspace) {
+  return offered(layer, made_convolution(shape, pass, result, workspace));
 }
 
 const Graph& Graphs::attention(const std::string& layer, const AttentionShape& shape,

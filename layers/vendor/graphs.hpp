@@ -22,12 +22,13 @@ class Graphs {
   Graphs& operator=(const Graphs&) = delete;
   ~Graphs();
 
-  /// Null where cuDNN offers none that is content with graph_workspace bytes.
+  /// Null where cuDNN offers none that is content with so many bytes of `workspace`, which follow
+  /// from the shape.
   [[nodiscard]] const Graph* find_convolution(const ConvolutionShape& shape, Pass pass,
-                                              DataType result);
+                                              DataType result, std::int64_t workspace);
   /// Throws Error(internal) with the name of the layer where cuDNN offers none.
   [[nodiscard]] const Graph& convolution(const std::string& layer, const ConvolutionShape& shape,
-                                         Pass pass, DataType result);
+                                         Pass pass, DataType result, std::int64_t workspace);
   [[nodiscard]] const Graph& attention(const std::string& layer, const AttentionShape& shape,
                                        std::int64_t workspace);
   [[nodiscard]] const Graph& attention_gradient(const std::string& layer,
@@ -41,7 +42,7 @@ class Graphs {
   };
   [[nodiscard]] static const Graph& offered(const std::string& layer, const Made& made);
   [[nodiscard]] const Made& made_convolution(const ConvolutionShape& shape, Pass pass,
-                                             DataType result);
+                                             DataType result, std::int64_t workspace);
 
   cudnnHandle_t handle_ = nullptr;
   std::map<std::tuple<ConvolutionShape, Pass, DataType>, Made> convolutions_;

@@ -12,7 +12,8 @@ std::shared_ptr<Graphs> make_graphs(const ExecutionSpace& /*exec*/) {
   return nullptr;
 }
 
-std::unique_ptr<Layer> make_graph_layer(const LayerSpec& spec, const Engine& /*engine*/) {
+std::unique_ptr<Layer> make_graph_layer(const LayerSpec& spec, int /*samples*/,
+                                        const Engine& /*engine*/) {
   fail(ExitCode::internal, "{}: this program was built without cuDNN", spec.label());
 }
 

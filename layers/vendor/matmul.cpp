@@ -7,6 +7,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/cuda_stream.hpp"
+#include "layers/vendor/workspace.hpp"
 
 namespace carousel::vendor {
 namespace {
@@ -31,9 +32,10 @@ cublasLtEpilogue_t cublas_epilogue(Epilogue epilogue) {
   return epilogue == Epilogue::none ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BGRADB;
 }
 
-/// What an address is a multiple of, as far as kernels care.
+/// What an address is a multiple of, as far as kernels care. What frames of the same tensor differ
+/// in chooses nothing, so that bits do not depend on where it lies.
 std::uint32_t alignment_of(const void* memory) {
-  constexpr std::uintptr_t most = 256;
+  constexpr std::uintptr_t most = 16;
   const auto address = reinterpret_cast<std::uintptr_t>(memory) | most;
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
@@ -41,7 +43,7 @@ std::uint32_t alignment_of(const void* memory) {
 }  // namespace
 
 Product::Product(cublasLtHandle_t handle, ProductSpec spec, std::int64_t workspace)
-    : handle_(handle), spec_(std::move(spec)), workspace_(workspace) {
+    : handle_(handle), spec_(std::move(spec)), usable_(usable_bytes(workspace)) {
   CAROUSEL_CUBLAS(cublasLtMatmulDescCreate(&operation_, compute_type, real_type));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
     CAROUSEL_CUBLAS(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof(value)));
@@ -64,7 +66,7 @@ Product::Product(cublasLtHandle_t handle, ProductSpec spec, std::int64_t workspa
 Product::Product(Product&& other) noexcept
     : handle_(other.handle_),
       spec_(std::move(other.spec_)),
-      workspace_(other.workspace_),
+      usable_(other.usable_),
       operation_(std::exchange(other.operation_, nullptr)),
       a_(std::exchange(other.a_, nullptr)),
       b_(std::exchange(other.b_, nullptr)),
@@ -78,8 +80,8 @@ Product::~Product() {
 }
 
 void Product::operator()(const ExecutionSpace& exec, const Memory& memory) {
-  CAROUSEL_CHECK(std::ssize(memory.workspace) >= workspace_, "{}: a workspace of {} bytes",
-                 spec_.layer, memory.workspace.size());
+  CAROUSEL_CHECK(usable_bytes(std::ssize(memory.workspace)) >= usable_,
+                 "{}: a workspace of {} bytes", spec_.layer, memory.workspace.size());
   const real one = 1;
   const real others = memory.adds ? 1 : 0;
   const cublasLtMatmulAlgo_t* algorithm = choose(memory);
@@ -87,16 +89,15 @@ void Product::operator()(const ExecutionSpace& exec, const Memory& memory) {
     fail(ExitCode::internal,
          "{}: cuBLASLt has no product of {} x {} by {} x {} with {} bytes to work with; set "
          "engine.vendor = \"none\"",
-         spec_.layer, spec_.a.rows, spec_.a.columns, spec_.b.rows, spec_.b.columns, workspace_);
+         spec_.layer, spec_.a.rows, spec_.a.columns, spec_.b.rows, spec_.b.columns, usable_);
   CAROUSEL_CUBLAS(cublasLtMatmul(handle_, operation_, &one, memory.a, a_, memory.b, b_, &others,
                                  memory.result, result_, memory.result, result_, algorithm,
-                                 memory.workspace.data(), static_cast<std::size_t>(workspace_),
+                                 aligned(memory.workspace), static_cast<std::size_t>(usable_),
                                  stream_of(exec)));
 }
 
-bool Product::is_offered() {
-  auto* const aligned = reinterpret_cast<std::byte*>(16);
-  return choose({.a = aligned, .b = aligned, .result = aligned, .vector = aligned}) != nullptr;
+bool Product::is_offered(const Memory& memory) {
+  return choose(memory) != nullptr;
 }
 
 /// Null where there is none.
@@ -114,7 +115,7 @@ const cublasLtMatmulAlgo_t* Product::choose(const Memory& memory) {
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
     CAROUSEL_CUBLAS(cublasLtMatmulPreferenceSetAttribute(wish, attribute, &value, sizeof(value)));
   };
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_));
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(usable_));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[0]);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1]);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
@@ -124,9 +125,8 @@ const cublasLtMatmulAlgo_t* Product::choose(const Memory& memory) {
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation_, a_, b_, result_,
                                                                result_, wish, 1, &found, &count);
   cublasLtMatmulPreferenceDestroy(wish);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return nullptr;
-  must(status, "cublasLtMatmulAlgoGetHeuristic", spec_.layer);
-  if (count == 0 || found.state != CUBLAS_STATUS_SUCCESS) return nullptr;
+  if (status != CUBLAS_STATUS_SUCCESS || count == 0 || found.state != CUBLAS_STATUS_SUCCESS)
+    return nullptr;
   chosen_.push_back({alignments, found.algo});
   return &chosen_.back().algorithm;
 }

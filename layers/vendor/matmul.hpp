@@ -63,8 +63,8 @@ class Product {
   };
   /// Enqueues the product. Throws Error(internal) with the layer where cuBLASLt offers nothing.
   void operator()(const ExecutionSpace& exec, const Memory& memory);
-  /// Whether cuBLASLt offers one for memory that is aligned to 16 bytes.
-  [[nodiscard]] bool is_offered();
+  /// Whether cuBLASLt offers one for memory that is aligned so.
+  [[nodiscard]] bool is_offered(const Memory& memory);
 
  private:
   /// An algorithm that takes memory that is aligned so.
@@ -76,7 +76,7 @@ class Product {
 
   cublasLtHandle_t handle_;
   ProductSpec spec_;
-  std::int64_t workspace_;
+  std::int64_t usable_;  // bytes of the workspace
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr;
   cublasLtMatrixLayout_t b_ = nullptr;

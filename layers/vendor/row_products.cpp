@@ -37,12 +37,10 @@ RowProducts::Products& RowProducts::products(int rows) {
     return product(", gradient of the weights", x, transposed(y), {in_, out_, DataType::full},
                    epilogue);
   };
-  const bool sums_rows = d_weights(Epilogue::sum_columns_b).is_offered();
   return products_
-      .emplace(rows,
-               Products{product("", transposed(w), x, y, Epilogue::add_vector),
-                        d_weights(sums_rows ? Epilogue::sum_columns_b : Epilogue::none), sums_rows,
-                        product(", gradient of the input", w, y, x, Epilogue::none)})
+      .emplace(rows, Products{product("", transposed(w), x, y, Epilogue::add_vector),
+                              d_weights(Epilogue::sum_columns_b), d_weights(Epilogue::none),
+                              product(", gradient of the input", w, y, x, Epilogue::none)})
       .first->second;
 }
 
@@ -65,12 +63,11 @@ void RowProducts::forward(const ExecutionSpace& exec, int rows, const void* x, c
 void RowProducts::find_parameter_gradients(const ExecutionSpace& exec, int rows, const void* x,
                                            const void* d_y, real* d_weights, real* d_bias) {
   Products& all = products(rows);
-  all.d_weights(exec, {.a = x,
-                       .b = d_y,
-                       .result = d_weights,
-                       .vector = all.sums_rows ? d_bias : nullptr,
-                       .workspace = engine_.workspace});
-  if (all.sums_rows) return;
+  Product::Memory memory = {
+      .a = x, .b = d_y, .result = d_weights, .vector = d_bias, .workspace = engine_.workspace};
+  if (all.d_weights_and_bias.is_offered(memory)) return all.d_weights_and_bias(exec, memory);
+  memory.vector = nullptr;
+  all.d_weights(exec, memory);
   with_stored(type_, [&]<class Stored>() {
     sum_rows(exec, rows, out_, static_cast<const Stored*>(d_y), d_bias);
   });

@@ -33,8 +33,8 @@ class RowProducts {
  private:
   struct Products {
     Product forward;
+    Product d_weights_and_bias;
     Product d_weights;
-    bool sums_rows = false;  // the product does, for the gradient of the bias
     Product d_input;
   };
   Products& products(int rows);

@@ -30,7 +30,7 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engi
   if (spec.is<kind::Linear>()) return std::make_unique<Linear>(spec, samples, engine);
   if (spec.is<kind::PatchEmbedding>())
     return std::make_unique<PatchEmbedding>(spec, samples, engine);
-  return make_graph_layer(spec, engine);
+  return make_graph_layer(spec, samples, engine);
 }
 
 }  // namespace vendor

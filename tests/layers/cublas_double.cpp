@@ -234,7 +234,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t 
   const auto& chosen = as<Algorithm>(algo);
   const bool has_vector = what.epilogue != CUBLASLT_EPILOGUE_DEFAULT;
   if (!fit(what, a, b, d) || c_data != d_data || workspace_bytes < chosen.workspace ||
-      (workspace_bytes > 0 && workspace == nullptr) || has_vector != (what.vector != nullptr))
+      (workspace_bytes > 0 && (workspace == nullptr || !is_aligned(workspace, 256))) ||
+      has_vector != (what.vector != nullptr))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (!is_aligned(a_data, chosen.alignments[0]) || !is_aligned(b_data, chosen.alignments[1]) ||
       !is_aligned(c_data, chosen.alignments[2]) || !is_aligned(d_data, chosen.alignments[3]))

@@ -63,10 +63,10 @@ TEST_P(VendorGraphs, AreMadeOncePerPassAndShape) {
 
 TEST_P(VendorGraphs, PassOverEnginesThatAskForTooMuchOrGiveOtherBits) {
   offer_engines(
-      {{.workspace = graph_workspace + 1},
+      {{.workspace = graph_workspace - 255},
        {.notes = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}},
        {.notes = {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}},
-       {.workspace = graph_workspace, .notes = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}}});
+       {.workspace = graph_workspace - 256, .notes = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}}});
   SingleLayer layer(spec_, n_, w_, {}, handles_.get());
   (void)layer.forward(x_);
   EXPECT_THAT(cudnn_calls().engines, ElementsAre(3));

@@ -31,7 +31,10 @@ TEST_P(VendorConvolution, Backward) {
               tolerance());
   }
   layer.backward_without_input(d_y_);
-  EXPECT_LE(relative_difference(layer.d_parameters(), expected.d_w), rounding) << "they are full";
+  // On GPUs only where cuDNN has such gradients of bf16.
+  EXPECT_LE(relative_difference(layer.d_parameters(), expected.d_w),
+            runs_on_host ? rounding : tolerance())
+      << "they are full";
 }
 
 TEST_P(VendorConvolution, NormalisesOnTheWay) {
