@@ -33,20 +33,20 @@ constexpr int queued_tasks = 1024;
 std::vector<std::unique_ptr<Lane>> make_lanes(const TrainerSpec& spec, const BufferCounts& counts,
                                               const ExecutionSpace& exec,
                                               const DeviceMemory& memory) {
-  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<std::unique_ptr<Lane>> made;
   for (int k = 0; k < memory.queues(); ++k) {
     const ExecutionSpace own = k == 0 ? exec : own_stream(exec);
     std::shared_ptr<VendorHandles> vendor = spec.vendor ? spec.vendor(own) : nullptr;
     std::vector<Stage> stages = make_stages(spec, counts, {own, memory.workspace(k), vendor.get()});
-    lanes.emplace_back(new Lane{own, std::move(vendor), std::move(stages), memory.scratch(k),
-                                LaunchQueue(own, queued_tasks)});
+    made.emplace_back(new Lane{own, std::move(vendor), std::move(stages), memory.scratch(k),
+                               LaunchQueue(own, queued_tasks)});
   }
-  return lanes;
+  return made;
 }
 
-std::vector<Queue*> queues_of(const std::vector<std::unique_ptr<Lane>>& lanes) {
+std::vector<Queue*> queues_of(const std::vector<std::unique_ptr<Lane>>& all) {
   std::vector<Queue*> queues;
-  for (const std::unique_ptr<Lane>& lane : lanes) queues.push_back(&lane->queue);
+  for (const std::unique_ptr<Lane>& lane : all) queues.push_back(&lane->queue);
   return queues;
 }
 
