@@ -201,8 +201,10 @@ def draw(arguments, found):
         row[0].set_ylabel("activations (MiB)", fontsize=8)
     for axes in grid[-1]:
         axes.set_xlabel("training step", fontsize=8)
-    grid[0][0].legend(frameon=False, fontsize=7, loc="center right")
-    figure.savefig(arguments.folder / "memory.png", dpi=160)
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=8, ncol=4, loc="upper center",
+                  bbox_to_anchor=(0.5, 0))
+    figure.savefig(arguments.folder / "memory.png", dpi=160, bbox_inches="tight")
     print(f"wrote {arguments.folder / 'memory.png'}; dotted: sum (N - j) a_j of the cut by activations")
 
 
