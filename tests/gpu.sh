@@ -92,7 +92,12 @@ pack() {
   local program
   for program in carousel carousel-engine $(grep -o '@/[^[:space:]]*' "$pack/tests.list" | sort -u); do
     program=${program#@/}
-    [ ! -f "$build/$program" ] || cp "$build/$program" "$pack/$program"
+    if [ -f "$build/$program" ]; then
+      cp "$build/$program" "$pack/$program"
+    elif [[ $program == tests/test_* || $program == bench_* ]]; then
+      echo "gpu.sh: $build has no $program; build gpu_code first" >&2
+      exit 1
+    fi
   done
   copy_libraries
   find "$pack" -type f \( -perm -u+x -o -name '*.so.*' \) -exec strip --strip-unneeded {} +

@@ -88,7 +88,7 @@ class Queue {
   Queue& operator=(const Queue&) = delete;
   virtual ~Queue() = default;
 
-  /// Whether it takes no more than one further task for now.
+  /// Whether it has no room for all tasks of another action for now.
   [[nodiscard]] virtual bool full() const { return false; }
   /// The task does not block. Where queues share a thread, that may turn to another queue before
   /// one that `yields`.

@@ -100,6 +100,8 @@ std::string odd_features(const LayerSpec& layer, const KernelChoice& choice) {
   constexpr int most_of_head = 128;  // that cuDNN's attention has kernels for
   const bool attends = layer.is<kind::Attention>();
   if (!attends && !begins_blocks(layer) && !layer.is<kind::Linear>()) return {};
+  // In full numbers our own kernels attend.
+  if (attends && choice.block == 0 && choice.type == DataType::full) return {};
   const int multiple = choice.block == 0 ? vector : choice.block;
   const int features = features_of(layer);
   const char* what = attends ? "features per head" : "channels";

@@ -90,7 +90,8 @@ void Issuer::issue() {
   }
 }
 
-/// A wait takes two tasks, and so does a start; a pass has waits for other queues before it.
+/// A wait takes two tasks, and so does a start; an action that waits for other queues takes one for
+/// each of them.
 bool Issuer::is_full() const {
   return parts_.communication.full() ||
          std::ranges::any_of(parts_.compute, [](const Queue* queue) { return queue->full(); });

@@ -8,8 +8,11 @@
 
 namespace carousel {
 
-LaunchQueue::LaunchQueue(const ExecutionSpace& exec, int room)
-    : exec_(exec), entries_(room + 1), timeline_(exec, room + 1) {}
+LaunchQueue::LaunchQueue(const ExecutionSpace& exec, int room, int of_action)
+    : exec_(exec),
+      entries_(room + 1),
+      of_action_(static_cast<std::size_t>(of_action)),
+      timeline_(exec, room + 1) {}
 
 void LaunchQueue::submit(const Task& task, bool yields) {
   CAROUSEL_CHECK(submitted_ - run_ < entries_.size(), "a queue has room for {} tasks",

@@ -16,11 +16,12 @@ namespace carousel {
 
 class LaunchQueue final : public Queue {
  public:
-  /// Full with so many tasks, which launch work on `exec`.
-  LaunchQueue(const ExecutionSpace& exec, int room);
+  /// For so many tasks, which launch work on `exec`; full where it has no room for as many as one
+  /// action may take.
+  LaunchQueue(const ExecutionSpace& exec, int room, int of_action = 2);
 
   [[nodiscard]] bool full() const override {
-    return submitted_ - run_ + 1 >= entries_.size() || !timeline_.has_room();
+    return submitted_ - run_ + of_action_ > entries_.size() || !timeline_.has_room();
   }
   [[nodiscard]] bool empty() const { return submitted_ == run_; }
   void submit(const Task& task, bool yields = false) override;
@@ -47,6 +48,7 @@ class LaunchQueue final : public Queue {
 
   ExecutionSpace exec_;
   std::vector<Entry> entries_;  // task k in k % room
+  std::size_t of_action_;
   std::size_t submitted_ = 0;
   std::size_t run_ = 0;
   Event after_ = {};         // of the next one to be submitted

@@ -64,6 +64,7 @@ void Convolution::convolve(const ConvolutionShape& shape, Pass pass, DataType re
   const std::string& name = names_[static_cast<std::size_t>(pass)];
   std::array<void*, 5> tensors = {const_cast<void*>(first), const_cast<void*>(second), to};
   if (shape.normalises) {
+    CAROUSEL_CHECK(norm != nullptr, "{}: no norm", name);
     tensors[3] = norm->scale;
     tensors[4] = norm->shift;
   }

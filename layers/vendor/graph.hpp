@@ -51,6 +51,8 @@ class Graph {
  public:
   struct Built;  // the front end's
   Graph(cudnnHandle_t handle, std::unique_ptr<Built> built);
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
   ~Graph();
 
   /// Enqueues it. The tensors of a convolution are the two that the pass reads, with weights last

@@ -70,6 +70,20 @@ TEST_P(Queues, GiveTheSameBitsWhereADeviceHasSeveral) {
       ++runs;
     }
   }
+  // More waits than a queue has room for beside its tasks.
+  for (const int queues : {4, 16}) {
+    SmallDeck deck = deck_of({.rule = RuleKind::cdp_v2, .micro_batches = 16, .stages = 4}, false);
+    deck.train = {.micro_batch_size = 1, .steps = 12, .optimizer = {}, .schedule = {}};
+    SmallRun one(exec_, dataset_, deck);
+    (void)one.trainer().run();
+    deck.queues = queues;
+    SmallRun several(exec_, dataset_, deck);
+    (void)several.trainer().run();
+    expect_same(snapshot(several.trainer()), snapshot(one.trainer()));
+    std::set<const std::byte*> own;
+    for (int k = 0; k < queues; ++k) own.insert(several.trainer().device(0).memory().scratch(k));
+    EXPECT_EQ(std::ssize(own), queues) << "each has its own";
+  }
   fmt::print("matrix: {} runs of several queues, N = {}\n", runs, GetParam());
 }
 
