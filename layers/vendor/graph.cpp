@@ -41,19 +41,19 @@ Built begin(DataType type) {
 }
 
 /// Number `id` of those that a call is given.
-Tensor tensor(Graph::Built& built, int id, Dims dims, Dims strides) {
+Tensor tensor(Graph::Built& built, int id, const Dims& dims, const Dims& strides) {
   return built.graph.tensor(fe::graph::Tensor_attributes()
                                 .set_name(fmt::format("t{}", id))
                                 .set_uid(id)
-                                .set_dim(std::move(dims))
-                                .set_stride(std::move(strides)));
+                                .set_dim(dims)
+                                .set_stride(strides));
 }
-void leave(const Tensor& tensor, int id, DataType type, Dims dims, Dims strides) {
+void leave(const Tensor& tensor, int id, DataType type, const Dims& dims, const Dims& strides) {
   tensor->set_output(true)
       .set_uid(id)
       .set_data_type(type_of(type))
-      .set_dim(std::move(dims))
-      .set_stride(std::move(strides));
+      .set_dim(dims)
+      .set_stride(strides);
 }
 
 /// cuDNN names dimensions in the order n, c, h, w, whatever lies side by side.
@@ -119,7 +119,7 @@ Attributes windows(const ConvolutionShape& shape) {
 /// max(0, scale x + shift), on the way to who reads it; scale and shift are tensors 3 and 4.
 Tensor normalised(Graph::Built& built, const Tensor& x, int channels) {
   const auto of_channels = [&](int id) {
-    const Tensor each = tensor(built, id, {1, channels, 1, 1}, {channels, 1, channels, channels});
+    Tensor each = tensor(built, id, {1, channels, 1, 1}, {channels, 1, channels, channels});
     each->set_data_type(fe::DataType_t::FLOAT);
     return each;
   };
