@@ -348,8 +348,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
               .transport = connect,
               .communication = queue,
               .seconds = seconds,
-              // Copies of messages wait for a GPU, for which the thread that
-              // computes has no time.
+              // Copies of messages wait for a GPU, for which the thread that computes has no time.
               .helping = run->basis.staged_messages ? Helping::alone : Helping::helped},
           *observer);
     });

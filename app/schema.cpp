@@ -367,8 +367,7 @@ std::vector<KeySpec> engine_keys() {
           "convolutions and, in bf16, attention."),
       key("queues", engine, &EngineConfig::queues, within(1, most_queues),
           "Compute queues of a device, at most N: the passes of other micro-batches that are due "
-          "at "
-          "the same time may then run at the same time on a GPU. Each queue has scratch and "
+          "at the same time may then run at the same time on a GPU. Each queue has scratch and "
           "workspace of its own. Results do not depend on it; CPUs run one pass after the other.",
           {.only_with = {{"parallel.rule", {"cdp-v1", "cdp-v2"}},
                          {"parallel.placement", {"single"}}}}),

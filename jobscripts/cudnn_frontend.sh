@@ -17,7 +17,8 @@ work=$(mktemp -d .cache/work.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 
 wheel=nvidia_cudnn_frontend-1.32.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl
-fetch .cache "$work" "$wheel" c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0 nvidia-cudnn-frontend==1.32.0 \
+sha256=c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0
+fetch .cache "$work" "$wheel" "$sha256" nvidia-cudnn-frontend==1.32.0 \
   --only-binary :all: --python-version 3.11 --platform manylinux_2_28_x86_64
 python3 -m zipfile -e ".cache/$wheel" "$work"
 mkdir -p "$prefix"

@@ -6,6 +6,7 @@
 #include "layers/add_numbers.hpp"
 
 namespace carousel {
+
 Add::Add(const LayerSpec& spec) : type_(spec.output_format.type) {
   CAROUSEL_CHECK(spec.in_place && spec.inputs.size() == 2 && spec.input() == spec.output &&
                      spec.inputs[1].shape == spec.output,

@@ -21,8 +21,7 @@ LaneOrder::LaneOrder(const Schedule& schedule, int device, int lanes)
       device_(device),
       lanes_(lanes),
       counts_(schedule.buffers(device)),
-      pass_{.frames = std::vector<int>(schedule.rule().stages())},
-      before_(lanes) {
+      pass_{.frames = std::vector<int>(schedule.rule().stages())} {
   int next = counts_.inputs;
   const auto number = [&](const std::vector<int>& counts, std::vector<int>& first) {
     for (const int count : counts) {
@@ -37,7 +36,6 @@ LaneOrder::LaneOrder(const Schedule& schedule, int device, int lanes)
   parameters_ = next;
   next += schedule.rule().stages() * counts_.parameter_copies;
   accesses_.assign(next, {std::vector<Event>(lanes), std::vector<Event>(lanes)});
-  before_.clear();
   before_.reserve(lanes);
   uses_.reserve(counts_.frames.size() + 8);
 }

@@ -6,6 +6,7 @@
 #include "layers/channels_last/norm_kernels.hpp"
 
 namespace carousel::channels_last {
+
 BatchNorm::BatchNorm(const LayerSpec& spec, const Engine& engine)
     : channels_(spec.input().channels),
       type_(spec.output_format.type),

@@ -9,6 +9,7 @@
 #include "layers/vendor/handles.hpp"
 
 namespace carousel::vendor {
+
 Attention::Attention(const LayerSpec& spec, const Engine& engine)
     : spec_(spec),
       name_(spec.label()),

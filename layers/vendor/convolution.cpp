@@ -10,6 +10,7 @@
 #include "layers/vendor/handles.hpp"
 
 namespace carousel::vendor {
+
 Convolution::Convolution(const LayerSpec& spec, int samples, const Engine& engine)
     : spec_(spec),
       kind_(spec.as<kind::Convolution>()),
