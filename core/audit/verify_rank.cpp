@@ -159,8 +159,7 @@ VerifiedRank verify_rank(const JudgedFile& file, const Expectation& expected, in
   const std::vector<AccountedAction> plan = all_actions(expected, device, segments);
   std::set<std::string> words;
   const std::vector<ActionRecord> actions = verify_actions(
-      file, plan, expected.memory.devices[static_cast<std::size_t>(device)].workspaces.size() > 1,
-      words);
+      file, plan, expected.memory.devices[static_cast<std::size_t>(device)].queues() > 1, words);
   verify_memory(file, plan, actions, expected.plan.bytes[static_cast<std::size_t>(device)]);
   VerifiedRank result{.actions = std::ssize(plan),
                       .messages = verify_messages(file, plan, actions)};

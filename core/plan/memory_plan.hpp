@@ -45,6 +45,8 @@ struct DeviceMemoryPlan {
   CategoryBytes peak = {};            // most in use at once; see plan_memory()
 
   [[nodiscard]] std::int64_t total() const;
+  /// Compute queues of the device.
+  [[nodiscard]] int queues() const { return static_cast<int>(workspaces.size()); }
 };
 
 struct MemoryPlan {

@@ -13,6 +13,11 @@
 
 namespace carousel {
 
+/// Where a version of parameters lives among the copies of a stage; version -1 in the last.
+[[nodiscard]] constexpr int copy_of(std::int64_t version, int copies) {
+  return static_cast<int>((version % copies + copies) % copies);
+}
+
 /// How many buffers of each kind the actions of one device name.
 struct BufferCounts {
   int first_stage = 0;  // the device runs stages first_stage .. last_stage
@@ -22,7 +27,7 @@ struct BufferCounts {
   std::vector<int> boundaries;              // [S] gradients of a stage's output; none for the last
   std::vector<std::vector<int>> gradients;  // [buffer] stages whose gradients it holds in turn
   std::vector<int> owned;                   // stages whose parameters stay on the device
-  int parameter_copies = 1;     // of those; version v lives in copy v mod parameter_copies
+  int parameter_copies = 1;                 // of those; see copy_of
   int travelling = 0;           // buffers for parameters of any stage that pass by, round robin
   std::vector<bool> optimizer;  // [S] whether this device updates the stage
   int requests = 0;             // messages started and not yet waited for

@@ -47,8 +47,7 @@ void DeviceMemory::use(Category category, std::int64_t bytes) {
 }
 
 std::byte* DeviceMemory::parameters(int stage, std::int64_t version) const {
-  const auto copies = static_cast<std::int64_t>(plan_.parameters.size());
-  const std::int64_t copy = ((version % copies) + copies) % copies;  // version -1 is in copy 1
+  const int copy = copy_of(version, static_cast<int>(plan_.parameters.size()));
   const Category category = copy == 0 ? Category::parameters : Category::previous_parameters;
   return at(category, plan_.parameters[copy][stage]);
 }

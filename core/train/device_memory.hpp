@@ -42,7 +42,7 @@ class DeviceMemory {
   [[nodiscard]] std::byte* landing(int frame) const;
   [[nodiscard]] std::byte* boundary(int stage, int buffer) const;
   /// Compute queues, each with scratch and a workspace of its own.
-  [[nodiscard]] int queues() const { return static_cast<int>(plan_.workspaces.size()); }
+  [[nodiscard]] int queues() const { return plan_.queues(); }
   [[nodiscard]] std::byte* scratch(int queue) const;
   /// What kernels of a compute queue work with for the time of one call.
   [[nodiscard]] std::span<std::byte> workspace(int queue) const;

@@ -54,8 +54,8 @@ void LaneOrder::begin(std::int64_t first_step) {
 }
 
 int LaneOrder::version_of(int stage, std::int64_t version) const {
-  const std::int64_t copies = counts_.parameter_copies;
-  return parameters_ + static_cast<int>(stage * copies + ((version % copies) + copies) % copies);
+  return parameters_ + stage * counts_.parameter_copies +
+         copy_of(version, counts_.parameter_copies);
 }
 
 void LaneOrder::find_uses(const Action& action) {
