@@ -10,6 +10,7 @@
 #include "core/draw/grid.hpp"
 #include "core/forecast/estimate.hpp"
 #include "core/forecast/routes.hpp"
+#include "core/model/vendor.hpp"
 
 namespace carousel {
 
@@ -29,6 +30,10 @@ std::string describe(const PreparedRun& run, std::int64_t checkpoint, bool layer
                         run.model.layers.size());
   if (!run.model.portable_because.empty())
     text += fmt::format("slow kernels: {}\n", run.model.portable_because);
+  if (const std::string layers_by = vendor_layers(run.model); !layers_by.empty())
+    text += fmt::format("kernels of vendors: layers {}\n", layers_by);
+  if (const int queues = run.memory.devices.front().queues(); queues > 1)
+    text += fmt::format("compute queues: {}\n", queues);
   text += to_string(run.partition, run.model) + "\n";
   text += draw_grid(run.schedule) + "\n";
   text += to_string(run.memory) + "\n";

@@ -11,11 +11,6 @@
 namespace carousel {
 namespace {
 
-VendorKernels vendor_kernels(VendorUse use) {
-  if (use == VendorUse::none || build_info().kernels.empty()) return VendorKernels::none;
-  return build_info().graphs.empty() ? VendorKernels::products : VendorKernels::graphs;
-}
-
 bool uses_mpi(TransportKind transport) {
   return transport != TransportKind::local && transport != TransportKind::nccl;
 }
@@ -51,7 +46,7 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
         .real_bytes = sizeof(real),
         .block = vector_block,
         .staged_messages = accelerated && uses_mpi(transport) && !config.gpu_aware,
-        .vendor = vendor_kernels(config.engine.vendor),
+        .vendor = config.engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels(),
         .token_bytes = transport == TransportKind::nccl ? token_bytes : 0,
         .copies_input = accelerated};
     return prepare_run(request_of(config, transport), basis);

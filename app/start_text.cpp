@@ -8,6 +8,7 @@
 
 #include "app/deck.hpp"
 #include "core/base/text.hpp"
+#include "core/model/vendor.hpp"
 
 namespace carousel {
 namespace {
@@ -52,13 +53,17 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
   add("rule", fmt::format("{}, {}: N = {}, S = {}{}", to_string(parallel.rule),
                           to_string(parallel.placement), parallel.micro_batches, parallel.stages,
                           parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : ""));
-  add("devices", describe_devices(node, run.schedule.devices(), processes));
+  const int queues = run.memory.devices.front().queues();
+  add("devices", describe_devices(node, run.schedule.devices(), processes) +
+                     (queues > 1 ? ", " + counted(queues, "compute queue") : ""));
   if (node.gpu >= 0 || !node.place.empty()) add("rank 0", describe_place(node));
   add("memory", describe_memory(run.memory));
   const bool converts = run.basis.vendor == VendorKernels::none;
   if (config.engine.precision == DataType::bfloat16)
     add("numbers", converts ? "bf16, computed in fp32" : "bf16");
   if (!run.model.portable_because.empty()) add("kernels", "slow: " + run.model.portable_because);
+  if (const std::string layers = vendor_layers(run.model); !layers.empty())
+    add("vendors", "layers " + layers);
   const int samples = parallel.micro_batches * config.train.micro_batch_size;
   add("steps", fmt::format("{} of {} each, in {} epoch{}", human_count(agenda.total_steps),
                            counted(samples, "sample"), human_count(agenda.epochs()),

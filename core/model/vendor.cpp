@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/vendor.hpp"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "core/base/align.hpp"
+#include "core/base/version.hpp"
 
 namespace carousel {
 namespace {
@@ -65,6 +70,11 @@ bool takes_channels_last(const LayerSpec& layer) {
 }
 
 }  // namespace
+
+VendorKernels built_kernels() {
+  if (build_info().kernels.empty()) return VendorKernels::none;
+  return build_info().graphs.empty() ? VendorKernels::products : VendorKernels::graphs;
+}
 
 void choose_channels_last(LayerSpec& layer) {
   layer.native = takes_channels_last(layer);
@@ -134,6 +144,23 @@ void choose_vendor(LayerSpec& layer, VendorKernels kernels) {
     const std::int64_t sums = 2 * layer.output.size() * std::int64_t{sizeof(real)};
     layer.workspace = {{graph_workspace, scores + sums + attention_gradient_bytes(layer)}};
   }
+}
+
+std::string vendor_layers(const Model& model) {
+  const auto by_graph = [](const LayerSpec& layer) {
+    return layer.is<kind::Convolution>() || layer.is<kind::Attention>();
+  };
+  const auto count = [&](bool graphs) {
+    return std::ranges::count_if(model.layers, [&](const LayerSpec& layer) {
+      return layer.by_vendor && by_graph(layer) == graphs;
+    });
+  };
+  const std::ptrdiff_t graphs = count(true);
+  const std::ptrdiff_t products = count(false);
+  std::string text;
+  if (graphs > 0) text += fmt::format("{} by cuDNN", graphs);
+  if (products > 0) text += fmt::format("{}{} by cuBLASLt", graphs > 0 ? ", " : "", products);
+  return text;
 }
 
 }  // namespace carousel

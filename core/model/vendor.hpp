@@ -6,7 +6,10 @@
 // as those want them; and what memory both work with. It is a part of the plan, so that it is made
 // without these libraries.
 
+#include <string>
+
 #include "core/model/layer_spec.hpp"
+#include "core/model/model.hpp"
 
 namespace carousel {
 
@@ -16,6 +19,9 @@ enum class VendorKernels : std::uint8_t {
   products,  // of matrices: NVIDIA's cuBLASLt
   graphs,    // and graphs of operations on images and tokens: cuDNN
 };
+
+/// Those that this build has.
+[[nodiscard]] VendorKernels built_kernels();
 
 /// What libraries may take for a product: NVIDIA advises 32 MiB for sm_90 (cuBLAS 13, section
 /// "Workspace").
@@ -65,5 +71,8 @@ void choose_channels_last(LayerSpec& layer);
 
 /// Leaves a layer to the vendor, in the formats that it has, where that has kernels for it.
 void choose_vendor(LayerSpec& layer, VendorKernels kernels);
+
+/// How many layers are left to which library, for people; empty where none is.
+[[nodiscard]] std::string vendor_layers(const Model& model);
 
 }  // namespace carousel

@@ -92,6 +92,8 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(action["version"], action["step"] - (0 if fresh else 1))
             kinds = [action["kind"] for action in plan["actions"]]
             self.assertEqual(kinds.count("send"), kinds.count("post"))
+        queues = self.run_carousel("plan", deck, "engine.queues=64").stdout
+        self.assertIn("\ncompute queues: 4\n", queues)  # N
         fast = ["parallel.placement=replicated", "parallel.reduction=fast"]
         self.assertIn("one by one", self.refused("plan", deck, *fast))
         slots = [*fast, "parallel.stages=2"]

@@ -6,7 +6,6 @@
 
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
-#include "core/base/version.hpp"
 #include "core/model/kernels.hpp"
 #include "tests/layers/network_training.hpp"
 
@@ -14,12 +13,6 @@ namespace carousel {
 namespace {
 
 constexpr bool is_double = sizeof(real) == 8;
-
-/// Of this build; on hosts there are none.
-VendorKernels vendor_kernels() {
-  if (build_info().kernels.empty()) return VendorKernels::none;
-  return build_info().graphs.empty() ? VendorKernels::products : VendorKernels::graphs;
-}
 
 constexpr double tolerance = 1e-10;         // in double precision, of a step
 constexpr double tolerance_learned = 1e-9;  // of what several steps have multiplied
@@ -137,8 +130,8 @@ TEST_P(NetworkInBf16, IsNearFullNumbers) {
   const nlohmann::json fixture = reference::fixture("models", "networks.json").at(GetParam());
   std::vector<KernelChoice> choices = {{.winograd = false}};
   if (vector_block > 1) choices.push_back({.block = vector_block});
-  if (vendor_kernels() != VendorKernels::none)
-    choices.push_back({.winograd = false, .vendor = vendor_kernels()});
+  if (built_kernels() != VendorKernels::none)
+    choices.push_back({.winograd = false, .vendor = built_kernels()});
   for (KernelChoice choice : choices) {
     test::NetworkTraining full(fixture, choice);
     choice.type = DataType::bfloat16;
@@ -178,8 +171,8 @@ std::vector<Case> cases() {
   const char* deepest = is_double ? "resnet50" : "resnet50-shifted";
   for (const char* model : {"resnet20", "resnet18-cifar", deepest, "vit"}) {
     add(model, "portable", {.winograd = false});
-    if (vendor_kernels() != VendorKernels::none)
-      add(model, "vendor", {.winograd = false, .vendor = vendor_kernels()});
+    if (built_kernels() != VendorKernels::none)
+      add(model, "vendor", {.winograd = false, .vendor = built_kernels()});
     if constexpr (vector_block == 1) continue;
     for (const Recompute recompute : {Recompute::none, Recompute::cheap, Recompute::stage})
       add(model, to_string(recompute), {vector_block, false, recompute});

@@ -12,6 +12,8 @@
 
 #include <numeric>
 
+#include "core/model/vendor.hpp"
+
 namespace carousel {
 namespace {
 
@@ -67,6 +69,25 @@ TEST(Kernels, ArePortableWhereFeaturesFillNoBlocks) {
               ::testing::HasSubstr(
                   fmt::format("has {} features per head, no multiple of {}", block / 2, block)));
   EXPECT_EQ(odd.layers.front().output_format.block, 1);
+}
+
+TEST(Kernels, TellLayersOfEachLibrary) {
+  const ModelConfig vit = {.name = "vit", .depth = 2, .patch = 4, .width = 64, .heads = 4};
+  const auto by_vendor = [](const Model& model, VendorKernels kernels, DataType type) {
+    return vendor_layers(
+        choose_kernels(model, {.block = 1, .winograd = false, .type = type, .vendor = kernels}));
+  };
+  const Model tokens = build_model(vit, cifar, 10);
+  const Model images = build_resnet(20, Stem::cifar, cifar, 10);
+  const DataType bf16 = DataType::bfloat16;
+  EXPECT_EQ(by_vendor(images, VendorKernels::none, bf16), "");
+  EXPECT_EQ(by_vendor(images, VendorKernels::products, bf16), "1 by cuBLASLt");
+  if constexpr (sizeof(real) == sizeof(float)) {
+    EXPECT_EQ(by_vendor(images, VendorKernels::graphs, bf16), "21 by cuDNN, 1 by cuBLASLt");
+    // Of a block queries, keys and values, what attention ends with, and two of the perceptron.
+    EXPECT_EQ(by_vendor(tokens, VendorKernels::graphs, bf16), "2 by cuDNN, 10 by cuBLASLt");
+    EXPECT_EQ(by_vendor(tokens, VendorKernels::graphs, DataType::full), "10 by cuBLASLt");
+  }
 }
 
 TEST(Kernels, FuseNormsWithTheirNeighbours) {
