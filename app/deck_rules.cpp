@@ -26,9 +26,10 @@ void add_reduction(const ParallelConfig& parallel, std::vector<NoEffect>& found)
         found.push_back({key, {placement}, "it needs parallel.placement = \"model\""});
       return;
     case Reduction::overlapped:
+    case Reduction::owner:
       if (cyclic)
         found.push_back({key, {rule}, "it needs parallel.rule = \"dp\""});
-      else if (!has_reduction(parallel, Reduction::overlapped))
+      else if (!has_reduction(parallel, parallel.reduction))
         found.push_back({key, {placement}, "it needs parallel.placement = \"replicated\""});
       return;
     case Reduction::fast:

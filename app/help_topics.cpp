@@ -191,9 +191,12 @@ parallel.reduction, how gradients are summed
               of several micro-batches.
   overlapped  dp replicated: an all-reduce per stage, which starts as soon as
               the stage's backward is over, as buckets of PyTorch DDP do.
+  owner       dp replicated: a reduction per stage, likewise, to its owner,
+              which alone updates the stage and holds its optimizer state, and
+              broadcasts it beside the next forward: ZeRO-1.
   local       Cyclic model: a device first adds what it computed itself; half
               of dp's volume.
-  The last three agree with the first to rounding.
+  The last four agree with the first to rounding.
 
 parallel.transport
   mpi         One rank per device. A thread of every rank moves messages while

@@ -223,11 +223,14 @@ std::vector<KeySpec> parallel_keys() {
           "cdp-v2. At most parallel.stages.",
           {.only_with = {{"parallel.rule", {"cdp-v2"}}}}),
       key("reduction", parallel, &ParallelConfig::reduction,
-          one_of({Reduction::ordered, Reduction::fast, Reduction::overlapped, Reduction::local}),
+          one_of({Reduction::ordered, Reduction::fast, Reduction::overlapped, Reduction::owner,
+                  Reduction::local}),
           "How gradients are summed. ordered: in the order of the micro-batches, with the same "
           "bits everywhere. fast: by collectives of the library (dp, or slots of several "
           "micro-batches). overlapped: by one all-reduce for each stage, beside the backward pass "
-          "(dp, replicated). local: first within each device (cyclic rules, model)."),
+          "(dp, replicated). owner: by one reduction to a device that alone updates the stage and "
+          "broadcasts it, which is ZeRO-1 (dp, replicated). local: first within each device "
+          "(cyclic rules, model)."),
       key("transport", whole, &RunConfig::transport,
           one_of({TransportKind::automatic, TransportKind::local, TransportKind::mpi,
                   TransportKind::nccl, TransportKind::rounds}),

@@ -50,7 +50,8 @@ std::vector<ParallelConfig> variants(ParallelConfig parallel) {
   };
   const PlacementTraits& traits = traits_of(parallel.placement);
   std::vector<ParallelConfig> all = {parallel};
-  for (const Reduction reduction : {Reduction::local, Reduction::fast, Reduction::overlapped}) {
+  for (const Reduction reduction :
+       {Reduction::local, Reduction::fast, Reduction::overlapped, Reduction::owner}) {
     if (has_reduction(parallel, reduction))
       all.push_back(with(&ParallelConfig::reduction, reduction));
   }

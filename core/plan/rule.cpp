@@ -89,6 +89,8 @@ const char* to_string(Reduction reduction) {
       return "fast";
     case Reduction::overlapped:
       return "overlapped";
+    case Reduction::owner:
+      return "owner";
     case Reduction::local:
       return "local";
   }

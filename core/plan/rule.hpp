@@ -13,14 +13,15 @@ namespace carousel {
 enum class RuleKind : std::uint8_t { dp, cdp_v1, cdp_v2 };
 enum class Placement : std::uint8_t { single, replicated, model, pipeline, sharded };
 enum class Order : std::uint8_t { together, accumulate };
-enum class Reduction : std::uint8_t { ordered, fast, overlapped, local };
+enum class Reduction : std::uint8_t { ordered, fast, overlapped, owner, local };
 enum class Balance : std::uint8_t { flops, activations, parameters, layers, time };
 /// By whose norm updates shorten gradients: nobody's, that of the stage, that of the whole model.
 enum class Clipping : std::uint8_t { none, stage, model };
 
 /// Whether the library's collectives add up gradients.
 [[nodiscard]] inline bool by_collectives(Reduction reduction) {
-  return reduction == Reduction::fast || reduction == Reduction::overlapped;
+  return reduction == Reduction::fast || reduction == Reduction::overlapped ||
+         reduction == Reduction::owner;
 }
 
 /// Micro-batches, and stages, that a deck may ask for.
@@ -41,7 +42,7 @@ struct ParallelConfig {
   RuleKind rule = RuleKind::cdp_v2;
   Placement placement = Placement::single;
   Order order = Order::together;  // dp on one device only
-  // local: cyclic model only; overlapped: dp replicated only; fast: see has_fast_sums
+  // local: cyclic model only; overlapped, owner: dp replicated only; fast: see has_fast_sums
   Reduction reduction = Reduction::ordered;
   Balance balance = Balance::flops;
   int micro_batches = 1;  // N, per training step

@@ -141,18 +141,22 @@ class Fields {
       return verdict();
     }
     const PlacementTraits& traits = schedule_.traits();
+    const ParallelConfig& parallel = schedule_.parallel();
     const bool copies =
         action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy;
-    demand(copies || by_collectives(schedule_.parallel().reduction),
+    demand(copies || by_collectives(parallel.reduction),
            "is a collective, and the sums are ordered");
     if (copies) {
       demand(traits.passes_parameters && !cyclic(), "broadcasts what is handed on");
       copy();
+    } else if (action_.payload == Payload::parameters) {
+      demand(parallel.reduction == Reduction::owner, "broadcasts what every device updates");
+      version();
+      if (any_stage()) bare_.bytes = schedule_.parameter_bytes(action_.stage);
     } else if (action_.payload == Payload::total && action_.stage < 0) {
       // Others have no room for all stages in one message.
-      demand(
-          traits.sums_all_stages && !cyclic() && schedule_.parallel().reduction == Reduction::fast,
-          "sums no stage");
+      demand(traits.sums_all_stages && !cyclic() && parallel.reduction == Reduction::fast,
+             "sums no stage");
       for (const std::int64_t bytes : schedule_.spec().message_bytes) bare_.bytes += bytes;
     } else if (demand(action_.payload == (cyclic() ? Payload::gradient : Payload::total),
                       "does not belong into a collective") &&
@@ -168,7 +172,7 @@ class Fields {
       demand(traits.groups_by_stage || action_.group == schedule_.rule().slot(action_.micro_batch),
              "is of another slot than its group");
       bare_.peer = devices.back();
-    } else if (traits.dp_sum == ActionKind::reduce && any_stage()) {
+    } else if (dp_sum_of(parallel) == ActionKind::reduce && any_stage()) {
       bare_.peer = schedule_.owner(action_.stage);
     } else if (traits.groups_by_stage) {
       demand(action_.group == action_.stage, "sums over the devices of another stage");
@@ -199,7 +203,7 @@ class Fields {
     if (cyclic()) return ActionKind::reduce;
     if (action_.payload == Payload::norms) return ActionKind::all_reduce;
     if (action_.payload != Payload::total) return ActionKind::broadcast;
-    return schedule_.traits().dp_sum;
+    return dp_sum_of(schedule_.parallel());
   }
 
   void version() { bare_.version = action_.version; }

@@ -171,10 +171,12 @@ class Execution {
     return a.payload == Payload::norms ? tell_norms(d, met) : nullptr;
   }
 
-  /// The devices of a group must have every stage once between them.
+  /// The devices of a group must update every stage once between them.
   const char* tell_norms(int d, GroupCall& call) {
-    const std::vector<int>& stages = schedule_.buffers(d).owned;
-    call.told.insert(call.told.end(), stages.begin(), stages.end());
+    const std::vector<bool>& updates = schedule_.buffers(d).optimizer;
+    for (int j = 0; j < std::ssize(updates); ++j) {
+      if (updates[j]) call.told.push_back(j);
+    }
     if (call.started < schedule_.groups()[call.action.group].size()) return nullptr;
     std::ranges::sort(call.told);
     std::vector<int> all(schedule_.rule().stages());

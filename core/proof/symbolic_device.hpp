@@ -101,6 +101,11 @@ class SymbolicDevice {
   [[nodiscard]] ParameterCopy& copy_of(int stage, std::int64_t version);
   /// The parameters that a message is about, or that a pass reads when `payload` is its copy.
   [[nodiscard]] ParameterCopy& passing(const Action& action, Payload payload);
+  /// What a broadcast brings passes by, or stays where the device keeps the stage.
+  [[nodiscard]] ParameterCopy& broadcast_copy(const Action& action) {
+    return action.payload == Payload::parameters ? copy_of(action.stage, action.version)
+                                                 : passing(action, action.payload);
+  }
   [[nodiscard]] Pending* pending(const Action& action);
   [[nodiscard]] Holder& in_turn(std::vector<Holder>& places, const Action& action);
   /// The first micro-batch whose gradient a collective adds to that of `micro_batch`, the last one.

@@ -112,15 +112,20 @@ void SymbolicDevice::collective(const Action& action) {
     return;
   }
   if (action.kind == ActionKind::broadcast) {
-    ParameterCopy& copy = passing(action, action.payload);
+    ParameterCopy& copy = broadcast_copy(action);
     if (action.peer == device_) {
       demand(owns(action.stage) && copy.version == action.version, "what it sends is not here");
       ++copy.pending.sends;
+      return;
+    }
+    if (action.payload == Payload::parameters) {
+      demand(!counts_.optimizer[action.stage], "gets parameters that it must make itself");
+      demand(copy.version < action.version, "lands on a version that is here already");
     } else {
       demand(!owns(action.stage), "gets a copy of what it owns");
-      demand(copy.pending.idle(), "lands in a buffer that is in use");
-      copy.pending.landing = true;
     }
+    demand(copy.pending.idle(), "lands in a buffer that is in use");
+    copy.pending.landing = true;
     return;
   }
   const int first = action.stage < 0 ? 0 : action.stage;
@@ -143,10 +148,13 @@ void SymbolicDevice::finish_collective(const Action& action) {
     norms_travel_ = false;
     return;
   }
-  if (action.payload == Payload::forward_copy || action.payload == Payload::backward_copy) {
-    ParameterCopy& copy = passing(action, action.payload);
+  if (action.payload == Payload::parameters || action.payload == Payload::forward_copy ||
+      action.payload == Payload::backward_copy) {
+    ParameterCopy& copy = broadcast_copy(action);
     if (action.peer == device_)
       --copy.pending.sends;
+    else if (action.payload == Payload::parameters)
+      copy = {action.version, {}};
     else
       copy = {action.version, {}, action.stage, action.payload, action.step};
     if (action.stage == 0) learn(action.version - 1);

@@ -50,11 +50,13 @@ std::byte* Executor::payload(const Action& action) const {
 
 /// What others have measured comes with the sum, or came with that of the step before.
 void Executor::leave_own_norms() {
-  const std::vector<int>& owned = counts_.owned;
-  const int first = owned.empty() ? 0 : owned.front();
-  const int end = first + static_cast<int>(owned.size());
-  CAROUSEL_CHECK(owned.empty() || owned.back() + 1 == end, "stages {} to {} are {}", first,
-                 owned.back(), owned.size());
+  const std::vector<bool>& measured = counts_.optimizer;
+  const auto begin = std::ranges::find(measured, true);
+  const auto behind = std::find(begin, measured.end(), false);
+  CAROUSEL_CHECK(std::find(behind, measured.end(), true) == measured.end(),
+                 "stages of a device do not follow each other");
+  const auto first = static_cast<int>(begin - measured.begin());
+  const auto end = static_cast<int>(behind - measured.begin());
   carousel::leave_own_norms(lane_->exec, parts_.memory.norms(), parts_.schedule.rule().stages(),
                             first, end);
 }

@@ -103,6 +103,7 @@ WRONG_OVERRIDES = [
     ["parallel.rule=dp", "parallel.reduction=local"], ["parallel.reduction=local"],
     ["parallel.reduction=overlapped"],
     ["parallel.rule=dp", "parallel.placement=model", "parallel.reduction=overlapped"],
+    ["parallel.reduction=owner"],
     ["parallel.placement=single", "parallel.reduction=fast"],
     ["parallel.micro_batches=2", "parallel.reduction=fast"], ["train.optimizer.dampening=0.1"],
     ["train.optimizer.momentum=0", "train.optimizer.nesterov=true"],

@@ -126,18 +126,46 @@ Program cyclic(const Rule& rule, const ScheduleSpec& spec, const std::vector<int
   return result;
 }
 
-Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
+/// Updates, and what they wait for, behind the backward of all stages. With Reduction::owner each
+/// stage is updated by one device, which brings it to the others while the stages before it begin
+/// the next step.
+void add_dp_updates(ProgramBuilder& builder, const ScheduleSpec& spec,
+                    const std::vector<CollectiveCall>& sums, const std::vector<bool>& updates) {
+  const int stages = spec.parallel.stages;
+  const std::int64_t cycle = 2LL * stages;
+  const auto wait_for_sum = [&](int j) {
+    if (!sums.empty()) builder.add(cycle, Phase::update, sums[j].wait());
+  };
+  const bool owned = spec.parallel.reduction == Reduction::owner && !sums.empty();
+  // Sums are complete from behind; what others wait for is read from the front.
+  const auto stage = [&](int k) { return owned ? k : stages - 1 - k; };
+  for (int k = 0; needs_norms(spec) && k < stages; ++k) {
+    wait_for_sum(stage(k));
+    if (updates[stage(k)]) builder.add(cycle, Phase::update, measure(stage(k), stage(k)));
+  }
+  if (owned) add_norms(builder, spec, 0, cycle, cycle);
+  for (int k = 0; k < stages; ++k) {
+    const int j = stage(k);
+    if (!needs_norms(spec)) wait_for_sum(j);
+    if (updates[j]) builder.add(cycle, Phase::update, update(j, j));
+    if (!owned) continue;
+    const CollectiveCall copy{.kind = ActionKind::broadcast,
+                              .payload = Payload::parameters,
+                              .root = sums[j].root,
+                              .stage = j,
+                              .version = 1,
+                              .bytes = spec.parameter_bytes[j]};
+    builder.add(cycle, Phase::update, copy.start());
+    builder.add(cycle + j, Phase::arrive, copy.wait());
+  }
+}
+
+Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& owner, int device) {
   const int devices = rule.micro_batches();
   const int stages = rule.stages();
   const std::int64_t cycle = 2LL * stages;
   const Reduction reduction = spec.parallel.reduction;
   const bool chain = reduction == Reduction::ordered && devices > 1;
-  // The buckets of Li et al. 2020 (doi 10.14778/3415478.3415530), one per stage: the stages before
-  // it still have their backward to run.
-  const bool overlapped = reduction == Reduction::overlapped && devices > 1;
-  const auto sum_of = [&](int j) {
-    return CollectiveCall{.stage = j, .bytes = spec.message_bytes[j], .buffer = j};
-  };
   ProgramBuilder builder(cycle);
   Program result{.first_device = device, .buffers = counts_of(rule, 0, stages - 1)};
   std::vector<std::vector<int>>& gradients = result.buffers.gradients;
@@ -145,13 +173,27 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
   const AlternatingBuffers arriving(stages, stages);
   if (chain && device > 0) arriving.append_to(gradients);
 
+  // One per stage, while the stages before it still have their backward to run: the buckets of Li
+  // et al. 2020 (doi 10.14778/3415478.3415530), or where a single device updates each of them the
+  // ZeRO-1 of Rajbhandari et al. 2020 (doi 10.1109/SC41405.2020.00024).
+  std::vector<CollectiveCall> sums;
+  const bool owned = reduction == Reduction::owner && devices > 1;
+  if (owned || (reduction == Reduction::overlapped && devices > 1)) {
+    for (int j = 0; j < stages; ++j) {
+      sums.push_back({.stage = j, .bytes = spec.message_bytes[j], .buffer = j});
+      if (!owned) continue;
+      sums.back().kind = ActionKind::reduce;
+      sums.back().root = owner[j];
+      result.buffers.optimizer[j] = owner[j] == device;
+    }
+  }
   add_load(builder, {.micro_batch = device});
   for (int j = stages - 1; j >= 0; --j) {
     const Pass pass = pass_of(rule, device, j);
     add_forward(builder, rule, pass);
     add_backward(builder, rule, pass, j);
     if (chain) add_dp_chain(builder, rule, spec, device, j, {.own = j}, arriving);
-    if (overlapped) builder.add(pass.backward_time, Phase::leave, sum_of(j).start());
+    if (!sums.empty()) builder.add(pass.backward_time, Phase::leave, sums[j].start());
     add_release(builder, pass);
   }
   if (reduction == Reduction::fast && devices > 1) {
@@ -160,15 +202,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int device) {
     builder.add(cycle - 1, Phase::late_post, sum.start());
     builder.add(cycle, Phase::update, sum.wait());
   }
-  // Every device measures all stages itself.
-  for (int j = stages - 1; needs_norms(spec) && j >= 0; --j) {
-    if (overlapped) builder.add(cycle, Phase::update, sum_of(j).wait());
-    builder.add(cycle, Phase::update, measure(j, j));
-  }
-  for (int j = stages - 1; j >= 0; --j) {
-    if (overlapped && !needs_norms(spec)) builder.add(cycle, Phase::update, sum_of(j).wait());
-    builder.add(cycle, Phase::update, update(j, j));
-  }
+  add_dp_updates(builder, spec, sums, result.buffers.optimizer);
   result.actions = builder.fold();
   return result;
 }
@@ -185,7 +219,7 @@ Layout replicated(const Rule& rule, const ScheduleSpec& spec) {
   layout.groups = groups_of(rule);
   for (int device = 0; device < rule.micro_batches(); ++device) {
     layout.programs.push_back(rule.cyclic() ? cyclic(rule, spec, layout.owner, rings, device)
-                                            : dp(rule, spec, device));
+                                            : dp(rule, spec, layout.owner, device));
   }
   return layout;
 }
@@ -195,7 +229,8 @@ const PlacementTraits& replicated_traits() {
       .placement = Placement::replicated,
       .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
       .paced = true,
-      .dp_reductions = {Reduction::ordered, Reduction::fast, Reduction::overlapped},
+      .dp_reductions = {Reduction::ordered, Reduction::fast, Reduction::overlapped,
+                        Reduction::owner},
       .cyclic_reductions = {Reduction::ordered, Reduction::fast},
       .sums_all_stages = true};
   return traits;

@@ -49,6 +49,11 @@ bool has_reduction(const ParallelConfig& parallel, Reduction reduction) {
   return !cyclic || reduction != Reduction::fast || parallel.micro_batches > parallel.stages;
 }
 
+ActionKind dp_sum_of(const ParallelConfig& parallel) {
+  return parallel.reduction == Reduction::owner ? ActionKind::reduce
+                                                : traits_of(parallel.placement).dp_sum;
+}
+
 bool has_fast_sums(const ParallelConfig& parallel) {
   return has_reduction(parallel, Reduction::fast);
 }

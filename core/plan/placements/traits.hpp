@@ -37,7 +37,7 @@ struct PlacementTraits {
   bool has_orders = false;
   std::vector<Reduction> dp_reductions;      // ordered first
   std::vector<Reduction> cyclic_reductions;  // fast only where slots have several micro-batches
-  /// The collective that sums the gradients of dp, and whether one with `fast` sums all stages.
+  /// The collective that sums the gradients of dp with `fast`, and whether one sums all stages.
   ActionKind dp_sum = ActionKind::all_reduce;
   bool sums_all_stages = false;
   /// Collectives of dp are numbered by stage: a group has all devices of one stage.
@@ -52,6 +52,8 @@ inline constexpr std::array all_placements = {Placement::single, Placement::repl
 
 /// Whether the gradients of this rule may be summed so.
 [[nodiscard]] bool has_reduction(const ParallelConfig& parallel, Reduction reduction);
+/// The collective that sums gradients of dp where collectives do.
+[[nodiscard]] ActionKind dp_sum_of(const ParallelConfig& parallel);
 /// Whether there are devices whose gradients a collective may sum: those of all micro-batches for
 /// dp, those of a slot for cyclic rules.
 [[nodiscard]] bool has_fast_sums(const ParallelConfig& parallel);

@@ -100,7 +100,8 @@ TEST(Estimate, FindsActivationsConstantAndAboutHalf) {
 TEST(Estimate, KeepsOptimizerStateWhereItIsNeeded) {
   for_all([](const ParallelConfig& config, int n, int s, int r) {
     std::int64_t expected = s;
-    if (config.placement == Placement::replicated && !cyclic(config)) expected = n * s;
+    const bool sharded = cyclic(config) || config.reduction == Reduction::owner;
+    if (config.placement == Placement::replicated && !sharded) expected = n * s;
     if (config.placement == Placement::model)
       expected = cyclic(config) ? r * s * (s + 1) / 2 : n * s;
     if (config.placement == Placement::sharded && cyclic(config)) expected = r * s;

@@ -177,7 +177,9 @@ TEST(Messages, OfNormsAreOneAllReduce) {
         SCOPED_TRACE(describe(config));
         const Schedule schedule = schedule_of(config, true);
         const bool split = schedule.traits().splits_stages && stages > 1;
-        const bool sharded = config.placement == Placement::sharded && n > 1;
+        const bool shares =
+            config.placement == Placement::sharded || config.reduction == Reduction::owner;
+        const bool sharded = shares && n > 1;
         for (int d = 0; d < schedule.devices(); ++d) {
           std::vector<int> measured;
           std::vector<int> updated;

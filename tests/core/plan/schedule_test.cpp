@@ -211,7 +211,7 @@ int updating_devices(const ParallelConfig& config, int stage) {
     case Placement::pipeline:
       return 1;
     case Placement::replicated:
-      return cyclic ? 1 : n;
+      return cyclic || config.reduction == Reduction::owner ? 1 : n;
     case Placement::model:
       return cyclic ? n / config.stages * (config.stages - stage) : n;
     case Placement::sharded:

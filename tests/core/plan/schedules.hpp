@@ -60,8 +60,10 @@ inline std::vector<ParallelConfig> variants(Placement placement, int n, int stag
   if (placement == Placement::single) dp.order = Order::accumulate;
   if (placement != Placement::single) dp.reduction = Reduction::fast;
   if (placement != Placement::pipeline) all.push_back(dp);
-  dp.reduction = Reduction::overlapped;
-  if (placement == Placement::replicated) all.push_back(dp);
+  for (const Reduction reduction : {Reduction::overlapped, Reduction::owner}) {
+    dp.reduction = reduction;
+    if (placement == Placement::replicated) all.push_back(dp);
+  }
   const bool whole = placement == Placement::model || placement == Placement::sharded;
   if (whole && n % stages != 0) return all;
   all.push_back(parallel(RuleKind::cdp_v1, placement, n, stages));

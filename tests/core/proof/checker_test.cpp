@@ -194,11 +194,12 @@ class Touch {
     const bool ends = a.kind == ActionKind::wait;
     const bool copies = a.payload == Payload::forward_copy || a.payload == Payload::backward_copy;
     // Whoever broadcasts sends.
-    const bool roots = copies && a.group >= 0 && a.peer == device_;
+    const bool brings = copies || a.payload == Payload::parameters;
+    const bool roots = brings && a.group >= 0 && a.peer == device_;
     const bool changes = a.direction != Direction::send && !roots;
     const auto use = [&](const Thing& thing) { changes ? write(thing) : read(thing); };
     if (a.group >= 0 && !ends) write({"group", a.group, 0, 0, 0});
-    if (copies || a.payload == Payload::parameters) {
+    if (brings) {
       const Thing thing =
           copies ? copy(a, a.payload == Payload::forward_copy) : parameters(a.stage, a.version);
       use(thing);
@@ -610,6 +611,53 @@ TEST(Checker, LetsOverlappedSumsBeOfOneStage) {
   const Lists lists = lists_of(schedule_of(config), segment);
   config.reduction = Reduction::overlapped;
   EXPECT_THAT(fault_in(schedule_of(config), segment, lists), ::testing::HasSubstr("sums no stage"));
+}
+
+// The owner of stage 0 is device 1.
+TEST(Checker, LetsOwnersAloneBringWhatTheyUpdated) {
+  ParallelConfig config = testing::parallel(RuleKind::dp, Placement::replicated, 2, 2);
+  config.reduction = Reduction::owner;
+  const Segment segment{0, 2};
+  const Schedule schedule = schedule_of(config);
+  const auto broadcast = [](std::vector<Action>& list) {
+    return find(list, ActionKind::broadcast, Payload::parameters);
+  };
+  ASSERT_EQ(fault_in(schedule, segment, lists_of(schedule, segment)), "");
+  const auto fault = [&](auto&& change) {
+    Lists lists = lists_of(schedule, segment);
+    change(lists);
+    return fault_in(schedule, segment, lists);
+  };
+  // They would land before the backward that still reads those of the step before.
+  EXPECT_THAT(fault([&](Lists& lists) {
+                const auto copy = broadcast(lists[0]);
+                const auto backward = find(lists[0], ActionKind::backward, Payload::none, 1);
+                ASSERT_LT(backward, copy);
+                std::rotate(backward, copy, copy + 1);
+              }),
+              ::testing::HasSubstr("its parameters are not here"));
+  EXPECT_THAT(fault([&](Lists& lists) {
+                const auto copy = broadcast(lists[1]);
+                const auto update = find(lists[1], ActionKind::update);
+                ASSERT_LT(update, copy);
+                std::rotate(update, copy, copy + 1);
+              }),
+              ::testing::HasSubstr("what it sends is not here"));
+  EXPECT_THAT(fault([&](Lists& lists) {
+                for (std::vector<Action>& list : lists) {
+                  for (Action& action : list)
+                    if (action.payload == Payload::parameters && action.stage == 0) action.peer = 0;
+                }
+              }),
+              ::testing::HasSubstr("has numbers that do not belong to it"));
+  EXPECT_THAT(fault([&](Lists& lists) {
+                auto& list = lists[0];
+                list.insert(broadcast(list), *find(lists[1], ActionKind::update));
+              }),
+              ::testing::HasSubstr("no optimizer state here"));
+  config.reduction = Reduction::overlapped;
+  EXPECT_THAT(fault_in(schedule_of(config), segment, lists_of(schedule, segment)),
+              ::testing::HasSubstr("is another collective than the placement has"));
 }
 
 /// Everything that a device does about two micro-batches of a step by itself: the gradient of

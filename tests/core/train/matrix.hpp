@@ -177,8 +177,10 @@ namespace carousel::test {
   for (const SmallDeck& exact : exact_placements(deck)) {
     if (has_fast_sums(exact.parallel))
       all.push_back(placed(exact, exact.parallel.placement, Reduction::fast));
-    if (!cyclic && exact.parallel.placement == Placement::replicated)
-      all.push_back(placed(exact, Placement::replicated, Reduction::overlapped));
+    for (const Reduction reduction : {Reduction::overlapped, Reduction::owner}) {
+      if (!cyclic && exact.parallel.placement == Placement::replicated)
+        all.push_back(placed(exact, Placement::replicated, reduction));
+    }
     if (cyclic && exact.parallel.placement == Placement::model)
       all.push_back(placed(exact, Placement::model, Reduction::local));
   }
