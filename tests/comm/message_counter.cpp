@@ -8,11 +8,10 @@ namespace {
 
 carousel::test::MessageCounts counts;
 
-void count(std::map<int, carousel::test::Counted>& by_peer, int peer, int number,
-           MPI_Datatype type) {
+void count(carousel::test::Counted& sum, int number, MPI_Datatype type) {
   int size = 0;
   PMPI_Type_size(type, &size);
-  by_peer[peer].add(std::int64_t{number} * size);
+  sum.add(std::int64_t{number} * size);
 }
 
 }  // namespace
@@ -40,31 +39,31 @@ extern "C" {
 
 int MPI_Isend(const void* data, int number, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  count(counts.sent, peer, number, type);
+  count(counts.sent[peer], number, type);
   return PMPI_Isend(data, number, type, peer, tag, comm, request);
 }
 
 int MPI_Irecv(void* data, int number, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  count(counts.posted, peer, number, type);
+  count(counts.posted[peer], number, type);
   return PMPI_Irecv(data, number, type, peer, tag, comm, request);
 }
 
 int MPI_Iallreduce(const void* from, void* to, int number, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request* request) {
-  ++counts.all_reduces;
+  count(counts.all_reduces, number, type);
   return PMPI_Iallreduce(from, to, number, type, op, comm, request);
 }
 
 int MPI_Ireduce(const void* from, void* to, int number, MPI_Datatype type, MPI_Op op, int root,
                 MPI_Comm comm, MPI_Request* request) {
-  ++counts.reduces;
+  count(counts.reduces, number, type);
   return PMPI_Ireduce(from, to, number, type, op, root, comm, request);
 }
 
 int MPI_Ibcast(void* data, int number, MPI_Datatype type, int root, MPI_Comm comm,
                MPI_Request* request) {
-  ++counts.broadcasts;
+  count(counts.broadcasts, number, type);
   return PMPI_Ibcast(data, number, type, root, comm, request);
 }
 

@@ -10,7 +10,7 @@
 
 namespace carousel::test {
 
-/// Messages to, or expected from, one rank.
+/// Messages to, or expected from, one rank; or collectives, with the bytes that a rank puts in.
 struct Counted {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
@@ -25,9 +25,9 @@ struct Counted {
 struct MessageCounts {
   std::map<int, Counted> sent;    // by peer
   std::map<int, Counted> posted;  // by peer
-  int all_reduces = 0;            // MPI_Iallreduce
-  int reduces = 0;                // MPI_Ireduce
-  int broadcasts = 0;             // MPI_Ibcast
+  Counted all_reduces;            // MPI_Iallreduce
+  Counted reduces;                // MPI_Ireduce
+  Counted broadcasts;             // MPI_Ibcast
   int others = 0;                 // other collective or blocking calls, which training never makes
 
   bool operator==(const MessageCounts&) const = default;

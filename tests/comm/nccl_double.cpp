@@ -201,7 +201,7 @@ ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDa
                            ncclRedOp_t operation, ncclComm_t comm, cudaStream_t /*stream*/) {
   MPI_Comm ranks = ranks_of(comm, type, "all_reduce", count);
   if (ranks == MPI_COMM_NULL || from != to || operation != ncclSum) return ncclInvalidArgument;
-  ++calls.counts.all_reduces;
+  calls.counts.all_reduces.add(static_cast<std::int64_t>(count) * size_of(type));
   std::vector<MPI_Request> request(1);
   PMPI_Iallreduce(MPI_IN_PLACE, to, static_cast<int>(count), mpi_type(type), MPI_SUM, ranks,
                   request.data());
@@ -213,7 +213,7 @@ ncclResult_t ncclReduce(const void* from, void* to, std::size_t count, ncclDataT
                         ncclRedOp_t operation, int root, ncclComm_t comm, cudaStream_t /*stream*/) {
   MPI_Comm ranks = ranks_of(comm, type, "reduce", count);
   if (ranks == MPI_COMM_NULL || from != to || operation != ncclSum) return ncclInvalidArgument;
-  ++calls.counts.reduces;
+  calls.counts.reduces.add(static_cast<std::int64_t>(count) * size_of(type));
   // On the root, too, from memory of its own: MPICH 4.0 has no good MPI_Reduce in place.
   const auto* bytes = static_cast<const std::byte*>(from);
   const std::vector<std::byte> own(bytes, bytes + count * static_cast<std::size_t>(size_of(type)));
@@ -228,7 +228,7 @@ ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDa
                            int root, ncclComm_t comm, cudaStream_t /*stream*/) {
   MPI_Comm ranks = ranks_of(comm, type, "broadcast", count);
   if (ranks == MPI_COMM_NULL || from != to) return ncclInvalidArgument;
-  ++calls.counts.broadcasts;
+  calls.counts.broadcasts.add(static_cast<std::int64_t>(count) * size_of(type));
   std::vector<MPI_Request> request(1);
   PMPI_Ibcast(to, static_cast<int>(count), mpi_type(type), root, ranks, request.data());
   (void)wait_for(request);

@@ -71,7 +71,7 @@ TEST_F(NcclQueue, OpensEveryConnectionBeforeItIsNeeded) {
   EXPECT_EQ(warmed_.splits, 2);
   EXPECT_EQ(std::ssize(warmed_.counts.sent), size_ - 1);
   EXPECT_EQ(std::ssize(warmed_.counts.posted), size_ - 1);
-  EXPECT_EQ(warmed_.counts.all_reduces, rank_ == 0 ? 2 : 1);
+  EXPECT_EQ(warmed_.counts.all_reduces.messages, rank_ == 0 ? 2 : 1);
 }
 
 TEST_F(NcclQueue, MatchesMessagesOfARoundByTheirTags) {

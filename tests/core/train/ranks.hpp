@@ -49,9 +49,9 @@ inline void add_planned(MessageCounts& counts, const std::vector<Action>& action
   for (const Action& action : actions) {
     if (action.kind == ActionKind::send) counts.sent[action.peer].add(action.bytes);
     if (action.kind == ActionKind::post) counts.posted[action.peer].add(action.bytes);
-    if (action.kind == ActionKind::all_reduce) ++counts.all_reduces;
-    if (action.kind == ActionKind::reduce) ++counts.reduces;
-    if (action.kind == ActionKind::broadcast) ++counts.broadcasts;
+    if (action.kind == ActionKind::all_reduce) counts.all_reduces.add(action.bytes);
+    if (action.kind == ActionKind::reduce) counts.reduces.add(action.bytes);
+    if (action.kind == ActionKind::broadcast) counts.broadcasts.add(action.bytes);
   }
 }
 
