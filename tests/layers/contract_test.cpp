@@ -17,6 +17,20 @@ namespace {
 constexpr int n = 3;
 constexpr SampleShape image = {4, 3, 5};
 
+void multiply(const ExecutionSpace& exec, const SampleShape& shape, const real* x, const real* s,
+              real* y, int samples) {
+  const std::int64_t pixels = std::int64_t{shape.height} * shape.width;
+  Kokkos::parallel_for(
+      "carousel::test::scale", range(exec, samples * shape.size()),
+      KOKKOS_LAMBDA(std::int64_t i) { y[i] = x[i] * s[i / pixels]; });
+}
+
+void fill(const ExecutionSpace& exec, std::byte* bytes, std::int64_t count) {
+  Kokkos::parallel_for(
+      "carousel::test::fill", range(exec, count),
+      KOKKOS_LAMBDA(std::int64_t i) { bytes[i] = std::byte{0xff}; });
+}
+
 /// y = x * s, where s has one number per channel and sample; forward keeps s, and both passes fill
 /// their workspace.
 class Scale final : public Layer {
@@ -30,7 +44,7 @@ class Scale final : public Layer {
   }
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
-    fill(exec);
+    use_workspace(exec);
     const real* s = arguments.second.data;
     auto* kept = reinterpret_cast<real*>(arguments.saved);
     const std::int64_t factors = std::int64_t{arguments.input.n} * shape_.channels;
@@ -38,13 +52,14 @@ class Scale final : public Layer {
     Kokkos::parallel_for(
         "carousel::test::keep", range(exec, factors),
         KOKKOS_LAMBDA(std::int64_t i) { kept[i] = s[i]; });
-    multiply(exec, arguments.input.data, s, arguments.output.data, arguments.input.n);
+    multiply(exec, shape_, arguments.input.data, s, arguments.output.data, arguments.input.n);
   }
 
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
-    fill(exec);
+    use_workspace(exec);
     const auto* kept = reinterpret_cast<const real*>(arguments.saved);
-    multiply(exec, arguments.d_output.data, kept, arguments.d_input.data, arguments.input.n);
+    multiply(exec, shape_, arguments.d_output.data, kept, arguments.d_input.data,
+             arguments.input.n);
     const std::int64_t pixels = std::int64_t{shape_.height} * shape_.width;
     const real* x = arguments.input.data;
     const real* d = arguments.d_output.data;
@@ -60,18 +75,9 @@ class Scale final : public Layer {
   }
 
  private:
-  void multiply(const ExecutionSpace& exec, const real* x, const real* s, real* y, int samples) {
-    const std::int64_t pixels = std::int64_t{shape_.height} * shape_.width;
-    Kokkos::parallel_for(
-        "carousel::test::scale", range(exec, samples * shape_.size()),
-        KOKKOS_LAMBDA(std::int64_t i) { y[i] = x[i] * s[i / pixels]; });
-  }
-  void fill(const ExecutionSpace& exec) {
+  void use_workspace(const ExecutionSpace& exec) {
     ASSERT_GE(std::ssize(workspace_), wanted_);
-    std::byte* bytes = workspace_.data();
-    Kokkos::parallel_for(
-        "carousel::test::fill", range(exec, wanted_),
-        KOKKOS_LAMBDA(std::int64_t i) { bytes[i] = std::byte{0xff}; });
+    fill(exec, workspace_.data(), wanted_);
   }
 
   SampleShape shape_;
