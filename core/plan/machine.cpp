@@ -3,33 +3,45 @@
 #include "core/plan/machine.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace carousel {
 
+namespace {
+
+/// The slowest link between neighbours of the ring that the devices make.
+struct SlowestLink {
+  double latency = 0;
+  double bandwidth = std::numeric_limits<double>::infinity();
+
+  SlowestLink(const Machine& machine, std::span<const int> devices) {
+    for (std::size_t k = 0; k < devices.size(); ++k) {
+      const int from = devices[k];
+      const int to = devices[(k + 1) % devices.size()];
+      latency = std::max(latency, machine.latency(from, to));
+      bandwidth = std::min(bandwidth, machine.bandwidth(from, to));
+    }
+  }
+};
+
+}  // namespace
+
 double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                           std::int64_t bytes) {
+  if (devices.size() < 2) return 0;
+  const SlowestLink link(machine, devices);
   const auto p = static_cast<double>(devices.size());
-  double hop = 0;
-  for (std::size_t k = 0; k < devices.size(); ++k) {
-    const int from = devices[k];
-    const int to = devices[(k + 1) % devices.size()];
-    hop = std::max(hop, machine.latency(from, to) +
-                            static_cast<double>(bytes) / (p * machine.bandwidth(from, to)));
-  }
-  return 2 * (p - 1) * hop;
+  const double seconds = static_cast<double>(bytes) / link.bandwidth;
+  const double ring = 2 * (p - 1) * (link.latency + seconds / p);
+  const double trees = 2 * (std::ceil(std::log2(p)) * link.latency + seconds);
+  return std::min(ring, trees);
 }
 
 double chain_seconds(const Machine& machine, std::span<const int> devices, std::int64_t bytes) {
   if (devices.size() < 2) return 0;
-  double latency = 0;
-  double slowest = 0;
-  for (std::size_t k = 0; k < devices.size(); ++k) {
-    const int from = devices[k];
-    const int to = devices[(k + 1) % devices.size()];
-    latency = std::max(latency, machine.latency(from, to));
-    slowest = std::max(slowest, static_cast<double>(bytes) / machine.bandwidth(from, to));
-  }
-  return static_cast<double>(devices.size() - 1) * latency + slowest;
+  const SlowestLink link(machine, devices);
+  return static_cast<double>(devices.size() - 1) * link.latency +
+         static_cast<double>(bytes) / link.bandwidth;
 }
 
 }  // namespace carousel

@@ -47,9 +47,11 @@ struct Machine {
   return machine;
 }
 
-/// Seconds of a ring all-reduce of `bytes` over p devices in the order given: 2(p-1) hops of
-/// bytes / p, each as slow as the slowest link of the ring (Patarasuk & Yuan 2009, doi
-/// 10.1016/j.jpdc.2008.09.002).
+/// Seconds of an all-reduce of `bytes` over p devices in the order given, by whichever is faster, as
+/// NCCL chooses, over the slowest link of their ring: the ring itself, 2(p-1) hops of bytes / p
+/// (Patarasuk & Yuan 2009, doi 10.1016/j.jpdc.2008.09.002), or two trees, each for one half of the
+/// bytes, with log2(p) hops up and as many down (Sanders, Speck & Traeff 2009, doi
+/// 10.1016/j.parco.2009.09.001).
 [[nodiscard]] double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                                         std::int64_t bytes);
 

@@ -180,7 +180,7 @@ TEST(Simulator, QueuesInTheOrderOfReadinessAndBlocksNobodyElse) {
   EXPECT_TRUE(std::ranges::is_sorted(simulation.transfers, {}, &Transfer::begin));
 }
 
-TEST(Simulator, ReducesOverARing) {
+TEST(Simulator, ReducesOverARingOrTrees) {
   const double ring4 = 2 * 3 * (0.25 + 64.0 / (4 * 16));
   std::vector<int> devices = {0, 1, 2, 3};
   EXPECT_EQ(all_reduce_seconds(machine, devices, 64), ring4);
@@ -188,7 +188,8 @@ TEST(Simulator, ReducesOverARing) {
   EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 0);
   devices.resize(8);
   std::iota(devices.begin(), devices.end(), 0);
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * 7 * (1 + 64.0 / (8 * 4)));
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * (3 * 1 + 64.0 / 4));
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * 7 * (1 + 6400.0 / (8 * 4)));
 
   // All begin when the last has come.
   Lists lists(4, {all_reduce(64), wait(all_reduce(64))});
