@@ -4,8 +4,8 @@
 #
 # Carries the tests of a CUDA build to a machine that has a GPU and little else:
 #   gpu.sh pack [BUILD]  collects programs, libraries, inputs and the tests of label gpu from BUILD
-#                        (default build/cuda) in build/gpu-pack.tar.gz, at most 64 MiB
-#   gpu.sh run [PACK] [PART...]  unpacks PACK (default: build/gpu-pack.tar.gz) and does what PARTs
+#                        (default build/cuda) in build/gpu-pack.tar.xz, at most 64 MiB
+#   gpu.sh run [PACK] [PART...]  unpacks PACK (default: build/gpu-pack.tar.xz) and does what PARTs
 #                        name, by default all, in this order; 125 where no GPU is
 #     tests      every test of label gpu: kernels and networks against PyTorch's numbers in fp32 and
 #                bf16, with vendors' kernels and our own, and the bits of placements on one GPU
@@ -108,7 +108,14 @@ pack() {
   cp "$here"/tests/reference/{*.json,make_network_fixtures.py} "$pack/tests/reference/"
 
   local bytes
-  tar -C "$pack" -czf "$archive" .
+  # Programs have most of their code in common, within reach of a dictionary this large.
+  python3 -c '
+import lzma, sys, tarfile
+filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 192 << 20}]
+with lzma.open(sys.argv[2], "wb", filters=filters) as file:
+    with tarfile.open(fileobj=file, mode="w|") as archive:
+        archive.add(sys.argv[1], ".")
+' "$pack" "$archive"
   bytes=$(stat -c %s "$archive")
   echo "$archive: $(wc -l <"$pack/tests.list") tests, $((bytes >> 20)) MiB"
   if [ "$bytes" -gt "$limit" ]; then
@@ -249,7 +256,7 @@ part_bench() {
 
 run() {
   bash "$here/tests/gpu_or_skip.sh" true || exit 125
-  if [ $# -gt 0 ] && [ "${1%.tar.gz}" != "$1" ]; then
+  if [ $# -gt 0 ] && [ "${1%.tar.xz}" != "$1" ]; then
     archive=$1
     shift
   fi
@@ -268,7 +275,11 @@ run() {
   logs=$(dirname "$(realpath "$archive")")/gpu-logs
   pack=$work/pack
   mkdir -p "$pack" "$logs"
-  tar -C "$pack" -xzf "$archive"
+  python3 -c '
+import sys, tarfile
+with tarfile.open(sys.argv[1]) as archive:
+    archive.extractall(sys.argv[2])
+' "$archive" "$pack"
   find_libraries
   export OMP_NUM_THREADS=1 OMP_PROC_BIND=false CAROUSEL_FIXTURES=$pack/tests/reference
   for part in "$@"; do "part_$part"; done
@@ -276,7 +287,7 @@ run() {
   [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
 }
 
-archive=$here/build/gpu-pack.tar.gz
+archive=$here/build/gpu-pack.tar.xz
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 case ${1:-} in
