@@ -12,6 +12,7 @@
 //   CAROUSEL_SLOW="2 1.3"        rank 2 takes 1.3 times as long
 //   CAROUSEL_JITTER=0.3          every region takes 1 - 0.3 + 0.3 x as long, x exponential of
 //                                mean 1, as in the simulator
+//   CAROUSEL_JITTER_SEED=1       which x
 
 #include <algorithm>
 #include <cmath>
@@ -77,7 +78,8 @@ void kokkosp_init_library(int /*sequence*/, std::uint64_t /*version*/, std::uint
   const int rank = std::atoi(setting("PMI_RANK", "0").c_str());
   stretch = std::stod(setting("CAROUSEL_STRETCH", "1"));
   jitter = std::stod(setting("CAROUSEL_JITTER", "0"));
-  generator.seed(static_cast<unsigned>(rank));
+  std::seed_seq seeds = {std::stoi(setting("CAROUSEL_JITTER_SEED", "0")), rank};
+  generator.seed(seeds);
   const std::string slow = setting("CAROUSEL_SLOW", "-1 1");
   if (std::stoi(slow) == rank) slowness = std::stod(slow.substr(slow.find(' ')));
   file = setting("CAROUSEL_KERNEL_TIMES", "");
