@@ -126,6 +126,25 @@ Program cyclic(const Rule& rule, const ScheduleSpec& spec, const std::vector<int
   return result;
 }
 
+/// The collectives of dp that begin while the stages before theirs still have their backward to
+/// run: the buckets of Li et al. 2020 (doi 10.14778/3415478.3415530), or where a single device
+/// updates each stage the ZeRO-1 of Rajbhandari et al. 2020 (doi 10.1109/SC41405.2020.00024).
+std::vector<CollectiveCall> sums_by_stage(const ScheduleSpec& spec, const std::vector<int>& owner) {
+  const Reduction reduction = spec.parallel.reduction;
+  const bool owned = reduction == Reduction::owner;
+  std::vector<CollectiveCall> sums;
+  if (spec.parallel.micro_batches == 1 || !(owned || reduction == Reduction::overlapped))
+    return sums;
+  for (int j = 0; j < spec.parallel.stages; ++j) {
+    sums.push_back({.kind = owned ? ActionKind::reduce : ActionKind::all_reduce,
+                    .root = owned ? owner[j] : -1,
+                    .stage = j,
+                    .bytes = spec.message_bytes[j],
+                    .buffer = j});
+  }
+  return sums;
+}
+
 /// Updates, and what they wait for, behind the backward of all stages. With Reduction::owner each
 /// stage is updated by one device, which brings it to the others while the stages before it begin
 /// the next step.
@@ -173,20 +192,9 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
   const AlternatingBuffers arriving(stages, stages);
   if (chain && device > 0) arriving.append_to(gradients);
 
-  // One per stage, while the stages before it still have their backward to run: the buckets of Li
-  // et al. 2020 (doi 10.14778/3415478.3415530), or where a single device updates each of them the
-  // ZeRO-1 of Rajbhandari et al. 2020 (doi 10.1109/SC41405.2020.00024).
-  std::vector<CollectiveCall> sums;
-  const bool owned = reduction == Reduction::owner && devices > 1;
-  if (owned || (reduction == Reduction::overlapped && devices > 1)) {
-    for (int j = 0; j < stages; ++j) {
-      sums.push_back({.stage = j, .bytes = spec.message_bytes[j], .buffer = j});
-      if (!owned) continue;
-      sums.back().kind = ActionKind::reduce;
-      sums.back().root = owner[j];
-      result.buffers.optimizer[j] = owner[j] == device;
-    }
-  }
+  const std::vector<CollectiveCall> sums = sums_by_stage(spec, owner);
+  for (const CollectiveCall& sum : sums)
+    result.buffers.optimizer[sum.stage] = sum.root < 0 || sum.root == device;
   add_load(builder, {.micro_batch = device});
   for (int j = stages - 1; j >= 0; --j) {
     const Pass pass = pass_of(rule, device, j);
