@@ -22,9 +22,9 @@ from stretched import environment
 BUILD, WORK = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 STEPS, ROUNDS = int(sys.argv[3]), int(sys.argv[4])
 SWITCH, HOSTS = sys.argv[5], sys.argv[6:]
-WARM = 4  # steps left out
+WARM = 8  # steps left out
 COMPUTING = ["load", "forward", "backward", "accumulate", "measure", "update"]
-STRETCH = 24  # times the processor time: four ranks use a sixth of a core, MPI and TCP the rest
+STRETCH = 36  # times the processor time: four ranks use a ninth of a core, MPI and TCP the rest
 SECONDS = 180  # that a run may take
 
 JITTER_SEEDS = 3  # at least, of a case with jitter

@@ -4,18 +4,19 @@
 #
 # Four ranks on a network whose speed is chosen: shaped_network.sh [PRESET [STEPS [ROUNDS]]]
 # As root on Linux. Makes four network namespaces, each a host with a veth to a bridge in a fifth,
-# keeps MPI from shared memory, and lets `tc tbf` give every link a bandwidth, both ways. dp (one
-# all-reduce behind the backward, and one per stage beside it, as PyTorch DDP has it) and the
-# cyclic rules then train a perceptron of four equal stages. Prints, for links on which a stage's
-# message takes a given part of a time step, as measured between two ranks: seconds per step, what
-# of them is exposed communication, and what the simulator says of the same plan. Every case runs
-# ROUNDS (1) times without a limit and with it, in turn; medians are shown. Needs a built PRESET
-# (release), iproute2 and h5py for $PYTHON (python3); takes about ten minutes a round and leaves
-# nothing behind.
+# keeps MPI from shared memory, and lets `tc tbf` give every link a bandwidth, both ways. dp and the
+# cyclic rules then train a perceptron of four equal stages: dp with one all-reduce behind the
+# backward, with one per stage beside it, as PyTorch DDP has it, and with one reduction per stage to
+# its owner, which updates and broadcasts it, as in ZeRO-1. Prints, for links on which a stage's
+# message takes a given part of a time step, as measured between two ranks: what a step computes,
+# what of it is exposed communication, and what the simulator says of the same plan. Every case runs
+# ROUNDS (1) times without a limit and with it, in turn, and with jitter for three seeds; medians are
+# shown. Needs a built PRESET (release), iproute2 and h5py for $PYTHON (python3); takes about ten
+# minutes a round and leaves nothing behind.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 preset=${1:-release}
-steps=${2:-14}
+steps=${2:-30}
 rounds=${3:-1}
 hosts="carousel0 carousel1 carousel2 carousel3"
 switch=carousel-switch
