@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Weak and strong scaling on paper: simulated steps on two described clusters.
+
+    scaling_study.py FOLDER [--build build/release] [--stages 16]
+
+How the time of a network is shared among its stages is measured: one micro-batch of every size on this
+machine, forward and backward of each stage. A device of a cluster takes as long for all of them as its
+images per second say; updates and sums take what its memory's bandwidth says. `carousel plan
+--measured` then simulates every rule with one micro-batch per device: 32 images on each (weak), or 4,096
+images on all of them (strong). Cyclic rules choose the best slack, v1 among them. What FOLDER has is not
+done again. Prints a table and draws FOLDER/scaling.png: the part of a step in which devices compute.
+Needs h5py, numpy and matplotlib.
+"""
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import h5py
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NETWORKS = {"resnet50": "ResNet-50", "vit_b_16": "ViT-B/16"}
+WEAK = {devices: 32 for devices in (4, 16, 64, 256, 1024)}
+STRONG = {devices: 4096 // devices for devices in (64, 256, 1024)}
+MODES = {"weak": WEAK, "strong": STRONG}
+
+
+class Cluster:
+    """Rates in bytes/s, latencies in seconds, images per second that one device trains alone."""
+
+    def __init__(self, name, between, latency, inside, per_node, memory, images):
+        self.name = name
+        self.images = images
+        self.keys = [f"machine.network_bandwidth={between}", f"machine.network_latency={latency}",
+                     f"machine.node_bandwidth={inside}", "machine.node_latency=3e-6",
+                     f"machine.devices_per_node={per_node}",
+                     f"machine.memory_bandwidth={memory}", "machine.flops=1e14"]
+
+
+CLUSTERS = [
+    Cluster("400 Gbit/s per GPU, 8 in a node", 50e9, 5e-6, 300e9, 8, 3e12,
+            {"resnet50": 4000, "vit_b_16": 2000}),
+    Cluster("25 Gbit/s Ethernet, 1 in a node", 3.1e9, 30e-6, 100e9, 1, 0.9e12,
+            {"resnet50": 400, "vit_b_16": 150}),
+]
+
+REPLICATED, SHARDED = "parallel.placement=replicated", "parallel.placement=sharded"
+# Name, colour, line and the keys of which the fastest counts.
+CYCLIC = [["parallel.rule=cdp-v1"],
+          *(["parallel.rule=cdp-v2", f"parallel.slack={slack}"] for slack in (0, 1, 2, 4, 8))]
+RULES = [
+    ("dp, all-reduces beside backward", "#000000", "-",
+     [[REPLICATED, "parallel.rule=dp", "parallel.reduction=overlapped"]]),
+    ("dp, ZeRO-1", "#999999", "-", [[REPLICATED, "parallel.rule=dp", "parallel.reduction=owner"]]),
+    ("cyclic", "#0072b2", "-",
+     [[REPLICATED, *keys, f"parallel.reduction={sums}"]
+      for keys in CYCLIC for sums in ("ordered", "fast")]),
+    ("dp, sharded", "#e69f00", "--", [[SHARDED, "parallel.rule=dp", "parallel.reduction=fast"]]),
+    ("cyclic, sharded", "#d55e00", "--",
+     [[SHARDED, *keys, f"parallel.reduction={sums}"]
+      for keys in CYCLIC for sums in ("ordered", "fast")]),
+]
+PIPELINES = [("dp, 1F1B", ["parallel.placement=pipeline", "parallel.rule=dp"]),
+             ("cdp-v2", ["parallel.placement=pipeline", "parallel.rule=cdp-v2"])]
+
+
+def write_dataset(path, samples=1 << 17):
+    """So many pictures of one pixel, which are made larger."""
+    with h5py.File(path, "w") as file:
+        file.attrs["format"] = np.bytes_("carousel dataset")
+        file.attrs["format_version"] = 1
+        file.attrs["mean"], file.attrs["std"] = [0.5] * 3, [0.25] * 3
+        file.attrs["class_names"] = np.array([str(k) for k in range(1000)], dtype="S")
+        file.attrs["source"], file.attrs["licence"] = np.bytes_("none"), np.bytes_("none")
+        for group, count in (("train", samples), ("test", 1)):
+            file[f"{group}/images"] = np.zeros((count, 3, 1, 1), dtype=np.uint8)
+            file[f"{group}/labels"] = np.zeros(count, dtype=np.int32)
+
+
+class Study:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.folder = arguments.folder
+        self.program = ROOT / arguments.build / "carousel"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.pictures = self.folder / "pictures.h5"
+        if not self.pictures.exists():
+            write_dataset(self.pictures)
+        self.found = self.folder / "found.json"
+        self.seconds = json.loads(self.found.read_text()) if self.found.exists() else {}
+
+    def keys(self, network, images):
+        return [ROOT / f"inputs/paper/{network}_memory.toml", f"data.file={self.pictures}",
+                "data.augment.size=224", "data.augment.resize=224",
+                f"train.micro_batch_size={images}", f"parallel.stages={self.arguments.stages}",
+                "parallel.balance=flops"]
+
+    def measure(self, network, images):
+        """A run of one micro-batch per step on this machine."""
+        run = self.folder / f"{network}-{self.arguments.stages}-{images}"
+        if not (run / "done").exists():
+            print(f"measuring {run.name}", file=sys.stderr, flush=True)
+            done = subprocess.run(
+                [self.program, "train", *self.keys(network, images), "--overwrite",
+                 f"run.output={run}", "parallel.micro_batches=1", "parallel.rule=dp",
+                 "train.steps=3"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if done.returncode != 0:
+                sys.exit(f"scaling_study.py: {run.name} failed:\n{done.stderr[-2000:]}")
+            (run / "done").touch()
+        return run
+
+    def on_cluster(self, cluster, network, images):
+        """The same run as a device of the cluster would have made it."""
+        measured = self.measure(network, images)
+        run = self.folder / "on-cluster"
+        shutil.rmtree(run, ignore_errors=True)
+        shutil.copytree(measured, run)
+        with h5py.File(run / "ranks/0000.h5", "r+") as file:
+            actions = file["actions"]
+            kinds = actions["kind"].asstr()[:]
+            passes = np.isin(kinds, ["forward", "backward"])
+            last = passes & (actions["step"][:] == 2)
+            spans = actions["end"][:] - actions["begin"][:]
+            spans *= images / cluster.images[network] / spans[last].sum()
+            actions["begin"][:] = 0
+            actions["end"][:] = spans
+            # What else devices do takes what [machine] says.
+            step = actions["step"][:]
+            step[~passes] = -1
+            actions["step"][:] = step
+        return run
+
+    def simulate(self, cluster, network, devices, images, keys, run):
+        name = " ".join([cluster.name, network, str(self.arguments.stages), str(devices),
+                         str(images), *keys])
+        if name not in self.seconds:
+            done = subprocess.run(
+                [self.program, "plan", *self.keys(network, images), *cluster.keys, *keys,
+                 f"parallel.micro_batches={devices}", "--measured", run],
+                capture_output=True, text=True)
+            found = re.search(r"^simulated +(\S+) s per step", done.stdout, re.MULTILINE)
+            if done.returncode not in (0, 2) or (done.returncode == 0 and not found):
+                sys.exit(f"scaling_study.py: {name}\n{done.stderr}")
+            # Refused is what a rule has not, as collectives in slots of one micro-batch.
+            self.seconds[name] = float(found.group(1)) if done.returncode == 0 else None
+            self.found.write_text(json.dumps(self.seconds, indent=0))
+        return self.seconds[name]
+
+    def best(self, cluster, network, devices, images, variants):
+        """Seconds of the fastest variant, and its keys."""
+        run = None
+        best = (None, None)
+        for keys in variants:
+            if run is None:
+                run = self.on_cluster(cluster, network, images)
+            seconds = self.simulate(cluster, network, devices, images, keys, run)
+            if seconds is not None and (best[0] is None or seconds < best[0]):
+                best = (seconds, keys)
+        return best
+
+    def report(self):
+        """A table, and the picture."""
+        figure, axes = pyplot.subplots(2, 4, figsize=(13, 6), sharey=True, layout="constrained")
+        for row, cluster in enumerate(CLUSTERS):
+            for column, (network, title) in enumerate(NETWORKS.items()):
+                for place, (mode, sizes) in enumerate(MODES.items()):
+                    axis = axes[row, 2 * column + place]
+                    images = "32 each" if mode == "weak" else "4,096 in all"
+                    axis.set_title(f"{title}, {images}\n{cluster.name}", fontsize=8)
+                    print(f"\n{title}, {mode} scaling ({images}), {cluster.name}\n"
+                          f"{'devices':32}" + "".join(f"{count:>9}" for count in sizes), flush=True)
+                    for name, colour, line, variants in RULES:
+                        parts, notes = [], []
+                        for devices, each in sizes.items():
+                            seconds, keys = self.best(cluster, network, devices, each, variants)
+                            ideal = each / cluster.images[network]
+                            parts.append(ideal / seconds if seconds else np.nan)
+                            notes.append(self.note(keys))
+                        print(f"{name:32}" + "".join(f"{part:9.1%}" for part in parts), flush=True)
+                        if any(notes):
+                            print(f"{'':32}" + "".join(f"{note:>9}" for note in notes), flush=True)
+                        axis.plot(list(sizes), parts, line, color=colour, marker="o", markersize=3,
+                                  label=name)
+                    axis.set_xscale("log", base=4)
+                    axis.set_xticks(list(sizes), [str(count) for count in sizes])
+                    axis.set_ylim(0, 1)
+                    axis.grid(alpha=0.3)
+                    axis.spines[["top", "right"]].set_visible(False)
+        for axis in axes[1]:
+            axis.set_xlabel("devices")
+        for axis in axes[:, 0]:
+            axis.set_ylabel("part of a step in passes")
+        axes[0, 0].legend(fontsize=7, frameon=False, loc="lower left")
+        figure.savefig(self.folder / "scaling.png", dpi=140)
+        self.report_pipelines()
+
+    @staticmethod
+    def note(keys):
+        """Which of its variants a cyclic rule took: v1 or v2 with a slack; f: fast sums in slots."""
+        if keys is None or "parallel.rule=dp" in keys:
+            return ""
+        slack = [key.split("=")[1] for key in keys if key.startswith("parallel.slack")]
+        rule = f"v2+{slack[0]}" if slack else "v1"
+        return rule + (", f" if "parallel.reduction=fast" in keys else "")
+
+    def report_pipelines(self):
+        """S devices, as many micro-batches in a step."""
+        stages = self.arguments.stages
+        print(f"\npipeline of {stages} devices, as many micro-batches of 32 images in a step")
+        for cluster in CLUSTERS:
+            for network, title in NETWORKS.items():
+                text = f"{title}, {cluster.name}: "
+                for name, keys in PIPELINES:
+                    seconds, _ = self.best(cluster, network, stages, 32, [keys])
+                    text += f"{name} {32 / cluster.images[network] / seconds:.1%}  "
+                print(text, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--stages", type=int, default=16)
+    Study(parser.parse_args()).report()
+
+
+if __name__ == "__main__":
+    main()
