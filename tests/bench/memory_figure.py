@@ -27,6 +27,8 @@ import matplotlib
 import numpy as np
 
 matplotlib.use("Agg")
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "app"))
+from dataset import write_dataset  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -45,21 +47,6 @@ TINY = ["model.name=vit", "model.depth=1", "model.stem=", "model.patch=16", "mod
         "model.heads=1", "parallel.stages=1", "parallel.micro_batches=1", "parallel.balance=flops",
         DP]
 MIB = 1 << 20
-
-
-def write_dataset(path, samples=64):
-    """Pictures of 224 x 224 of a thousand classes, as far as memory is concerned."""
-    random = np.random.default_rng(1)
-    with h5py.File(path, "w") as file:
-        file.attrs["format"] = np.bytes_("carousel dataset")
-        file.attrs["format_version"] = 1
-        file.attrs["mean"], file.attrs["std"] = [0.5] * 3, [0.25] * 3
-        file.attrs["class_names"] = np.array([str(k) for k in range(1000)], dtype="S")
-        file.attrs["source"], file.attrs["licence"] = np.bytes_("random"), np.bytes_("none")
-        for group, count in (("train", samples), ("test", 1)):
-            shape = (count, 3, 224, 224)
-            file[f"{group}/images"] = random.integers(0, 256, shape, dtype=np.uint8)
-            file[f"{group}/labels"] = random.integers(0, 1000, count, dtype=np.int32)
 
 
 def resident_bytes(pid):
@@ -219,7 +206,8 @@ def main():
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     if not (arguments.folder / "pictures.h5").exists():
-        write_dataset(arguments.folder / "pictures.h5")
+        write_dataset(arguments.folder / "pictures.h5", (3, 224, 224), samples=64, classes=1000,
+                      test_samples=1)
     found, tiny = collect(arguments)
     wrong = report(found, tiny)
     draw(arguments, found)

@@ -26,6 +26,8 @@ import matplotlib
 import numpy as np
 
 matplotlib.use("Agg")
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "app"))
+from dataset import write_dataset  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -74,19 +76,6 @@ PIPELINES = [("dp, 1F1B", ["parallel.placement=pipeline", "parallel.rule=dp"]),
              ("cdp-v2", ["parallel.placement=pipeline", "parallel.rule=cdp-v2"])]
 
 
-def write_dataset(path, samples=1 << 17):
-    """So many pictures of one pixel, which are made larger."""
-    with h5py.File(path, "w") as file:
-        file.attrs["format"] = np.bytes_("carousel dataset")
-        file.attrs["format_version"] = 1
-        file.attrs["mean"], file.attrs["std"] = [0.5] * 3, [0.25] * 3
-        file.attrs["class_names"] = np.array([str(k) for k in range(1000)], dtype="S")
-        file.attrs["source"], file.attrs["licence"] = np.bytes_("none"), np.bytes_("none")
-        for group, count in (("train", samples), ("test", 1)):
-            file[f"{group}/images"] = np.zeros((count, 3, 1, 1), dtype=np.uint8)
-            file[f"{group}/labels"] = np.zeros(count, dtype=np.int32)
-
-
 class Study:
     def __init__(self, arguments):
         self.arguments = arguments
@@ -95,7 +84,8 @@ class Study:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.pictures = self.folder / "pictures.h5"
         if not self.pictures.exists():
-            write_dataset(self.pictures)
+            # Pictures of one pixel, which are made larger.
+            write_dataset(self.pictures, (3, 1, 1), samples=1 << 17, classes=1000, test_samples=1)
         self.found = self.folder / "found.json"
         self.seconds = json.loads(self.found.read_text()) if self.found.exists() else {}
 
