@@ -26,7 +26,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-EIGHT = ["parallel.micro_batches=8", "parallel.stages=8", "train.micro_batch_size=16"]
+EIGHT = ["parallel.micro_batches=8", "parallel.stages=8", "train.micro_batch_size=8"]
 # Name, colour and what replaces keys of the deck. With 8 micro-batches a step has as many samples.
 VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
             ("cdp-v2", "#0072b2", ["parallel.rule=cdp-v2"]),
