@@ -35,13 +35,8 @@ extern "C" int MPI_Finalize() {
   }
   if (file != nullptr) {
     const carousel::test::MessageCounts& counts = carousel::test::counted();
-    Counted sent;
-    for (const auto& [peer, to_peer] : counts.sent) {
-      sent.messages += to_peer.messages;
-      sent.bytes += to_peer.bytes;
-    }
     std::fputs("{", file);
-    write(file, "sends", sent, ", ");
+    write(file, "sends", sum(counts.sent), ", ");
     write(file, "all_reduces", counts.all_reduces, ", ");
     write(file, "reduces", counts.reduces, ", ");
     write(file, "broadcasts", counts.broadcasts, "}\n");

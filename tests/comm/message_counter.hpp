@@ -22,6 +22,16 @@ struct Counted {
   bool operator==(const Counted&) const = default;
 };
 
+/// To, or from, all ranks.
+[[nodiscard]] inline Counted sum(const std::map<int, Counted>& by_peer) {
+  Counted all;
+  for (const auto& [peer, counted] : by_peer) {
+    all.messages += counted.messages;
+    all.bytes += counted.bytes;
+  }
+  return all;
+}
+
 struct MessageCounts {
   std::map<int, Counted> sent;    // by peer
   std::map<int, Counted> posted;  // by peer

@@ -75,13 +75,4 @@ inline void add_planned(MessageCounts& counts, const std::vector<Action>& action
   return counts;
 }
 
-[[nodiscard]] inline Counted sum(const std::map<int, Counted>& by_peer) {
-  Counted all;
-  for (const auto& [peer, counted] : by_peer) {
-    all.messages += counted.messages;
-    all.bytes += counted.bytes;
-  }
-  return all;
-}
-
 }  // namespace carousel::test
