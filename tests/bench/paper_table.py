@@ -86,33 +86,34 @@ class Table:
                 sums[name][1] += count
         return sums, run / "run.h5"
 
-    def planned_step(self, keys):
+    @staticmethod
+    def planned_step(actions):
         """The same counts of a step in the middle, by the plan's actions."""
         sums = {name: [0, 0] for name in ("sends", *WAYS)}
-        kinds = {"send": "sends", "all_reduce": "all_reduces", "reduce": "reduces",
-                 "broadcast": "broadcasts"}
-        for action in json.loads(self.plan(keys, "--json", "--steps", "6"))["actions"]:
-            if action["kind"] in kinds and action["step"] == 3:
-                sums[kinds[action["kind"]]][0] += 1
-                sums[kinds[action["kind"]]][1] += action["bytes"]
+        for action in actions:
+            name = action["kind"] + "s"
+            if name in sums and action["step"] == 3:
+                sums[name][0] += 1
+                sums[name][1] += action["bytes"]
         return sums
 
     def row(self, rule, placement, keys):
-        devices = int(self.plan(keys, "--devices"))
+        plan = json.loads(self.plan(keys, "--json", "--steps", "6"))
+        devices = plan["devices"]
         shorter, longer = (self.train(devices, keys, steps) for steps in STEPS)
         steps = STEPS[1] - STEPS[0]
         counted = {name: [(longer[0][name][k] - shorter[0][name][k]) / steps for k in (0, 1)]
                    for name in longer[0]}
-        planned = self.planned_step(keys)
+        planned = self.planned_step(plan["actions"])
         with h5py.File(longer[1]) as run:
             held = {name: [int(run[f"ranks/{d:04}/measured/peak_bytes"].attrs[name])
                            for d in range(devices)] for name in CATEGORIES}
-            plan = {name: [int(b) for b in run[f"plan/bytes/{name}"]] for name in CATEGORIES}
         parts = self.arguments.parts
         sent = counted["sends"][1] + sum(
             ways * (parts - 1) / parts * counted[name][1] for name, ways in WAYS.items())
         collectives = sum(counted[name][0] for name in WAYS)
-        same = counted == planned and held == plan
+        to_hold = {name: plan["bytes"][name] for name in CATEGORIES}
+        same = counted == planned and held == to_hold
         self.differs = self.differs or not same
         parameters = sum(held["parameters"]) + sum(held["previous_parameters"])
         cells = [max(held["activations"]), sum(held["activations"]), parameters,
@@ -122,7 +123,7 @@ class Table:
               + f"{counted['sends'][0]:>6g}{collectives:>6g}{sent / KIB:>8.1f}"
               f"  {'as planned' if same else 'NOT AS PLANNED'}", flush=True)
         if not same:
-            print(f"  counted {counted}\n  planned {planned}\n  held {held}\n  planned {plan}")
+            print(f"  counted {counted}\n  planned {planned}\n  held {held}\n  planned {to_hold}")
 
 
 def main():

@@ -14,6 +14,7 @@ done again. Prints a table and draws FOLDER/scaling.png: the part of a step in w
 Needs h5py, numpy and matplotlib.
 """
 import argparse
+import functools
 import json
 import pathlib
 import re
@@ -109,10 +110,11 @@ class Study:
             (run / "done").touch()
         return run
 
+    @functools.cache
     def on_cluster(self, cluster, network, images):
         """The same run as a device of the cluster would have made it."""
         measured = self.measure(network, images)
-        run = self.folder / "on-cluster"
+        run = self.folder / f"{measured.name}-on-cluster-{CLUSTERS.index(cluster)}"
         shutil.rmtree(run, ignore_errors=True)
         shutil.copytree(measured, run)
         with h5py.File(run / "ranks/0000.h5", "r+") as file:
@@ -130,13 +132,14 @@ class Study:
             actions["step"][:] = step
         return run
 
-    def simulate(self, cluster, network, devices, images, keys, run):
+    def simulate(self, cluster, network, devices, images, keys):
         name = " ".join([cluster.name, network, str(self.arguments.stages), str(devices),
                          str(images), *keys])
         if name not in self.seconds:
             done = subprocess.run(
                 [self.program, "plan", *self.keys(network, images), *cluster.keys, *keys,
-                 f"parallel.micro_batches={devices}", "--measured", run],
+                 f"parallel.micro_batches={devices}",
+                 "--measured", self.on_cluster(cluster, network, images)],
                 capture_output=True, text=True)
             found = re.search(r"^simulated +(\S+) s per step", done.stdout, re.MULTILINE)
             if done.returncode not in (0, 2) or (done.returncode == 0 and not found):
@@ -148,12 +151,9 @@ class Study:
 
     def best(self, cluster, network, devices, images, variants):
         """Seconds of the fastest variant, and its keys."""
-        run = None
         best = (None, None)
         for keys in variants:
-            if run is None:
-                run = self.on_cluster(cluster, network, images)
-            seconds = self.simulate(cluster, network, devices, images, keys, run)
+            seconds = self.simulate(cluster, network, devices, images, keys)
             if seconds is not None and (best[0] is None or seconds < best[0]):
                 best = (seconds, keys)
         return best

@@ -26,7 +26,6 @@ WARM = 8  # steps left out
 COMPUTING = ["load", "forward", "backward", "accumulate", "measure", "update"]
 STRETCH = 36  # times the processor time: four ranks use a ninth of a core, MPI and TCP the rest
 SECONDS = 180  # that a run may take
-
 JITTER_SEEDS = 3  # at least, of a case with jitter
 
 # Linear layers of 128 x 128, eight of them in four stages. With 1024 samples per micro-batch every
