@@ -47,8 +47,8 @@ struct Machine {
   return machine;
 }
 
-/// Seconds of an all-reduce of `bytes` over p devices in the order given, by whichever is faster, as
-/// NCCL chooses, over the slowest link of their ring: the ring itself, 2(p-1) hops of bytes / p
+/// Seconds of an all-reduce of `bytes` over p devices in the order given, by whichever is faster,
+/// as NCCL chooses, over the slowest link of their ring: the ring itself, 2(p-1) hops of bytes / p
 /// (Patarasuk & Yuan 2009, doi 10.1016/j.jpdc.2008.09.002), or two trees, each for one half of the
 /// bytes, with log2(p) hops up and as many down (Sanders, Speck & Traeff 2009, doi
 /// 10.1016/j.parco.2009.09.001).
