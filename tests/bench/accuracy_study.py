@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the rules cost in accuracy: a deck of inputs/paper under several rules and seeds.
 
-    accuracy_study.py FOLDER [DECK] [--seeds 1 2 3] [--build build/release] [--report] [key=value ...]
+    accuracy_study.py FOLDER [DECK] [--seeds 1 2 3] [--jobs 1] [--build build/release] [--report]
+                      [key=value ...]
 
-Trains what FOLDER does not hold yet, seed after seed; a run that was stopped goes on from its last
+Trains what FOLDER does not hold yet, seed after seed, as many runs at a time as --jobs says (each
+then wants its share of the cores by OMP_NUM_THREADS); a run that was stopped goes on from its last
 checkpoint, so that the same command goes on with the study. Then, or with --report at once, it
 prints a table of the finished runs (accuracy on the test set after the last epoch, mean and
 standard deviation over seeds, and differences from dp of the same seed, which has the same first
@@ -13,6 +15,7 @@ parameters and order of samples, with their 95% interval by Student's t) and dra
 FOLDER/accuracy.png. key=value goes to every run. Needs h5py, numpy and matplotlib.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import subprocess
@@ -92,7 +95,7 @@ def report(arguments, found):
         runs = found[name]
         if not runs:
             continue
-        last = {seed: curve[-1] for seed, curve in runs.items()}
+        last = {seed: curve[-1] for seed, curve in sorted(runs.items())}
         paired = [last[seed] - found[BASELINE][seed][-1] for seed in last
                   if seed in found[BASELINE]]
         deviation = f"{np.std(list(last.values()), ddof=1):6.2f}" if len(last) > 1 else "     -"
@@ -133,6 +136,7 @@ def parse():
                         default=ROOT / "inputs/paper/resnet20_cifar10.toml")
     parser.add_argument("keys", metavar="key=value", nargs="*", default=[])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--report", action="store_true", help="train nothing")
     arguments = parser.parse_args()
@@ -145,21 +149,26 @@ def parse():
 
 def main():
     arguments = parse()
+    cases = [(name, seed, keys) for seed in arguments.seeds for name, _, keys in VARIANTS]
     found = {name: {} for name, _, _ in VARIANTS}
-    failed = 0
-    for seed in arguments.seeds:
-        for name, _, keys in VARIANTS:
-            folder = run_folder(arguments.folder, name, seed)
-            curve = accuracies(folder)
-            if state_of(folder) == "diverged":
-                print(f"{name}, seed {seed}: diverged", flush=True)
-                continue
-            if curve is None and not arguments.report:
-                failed += not train(arguments, folder, seed, keys)
-                curve = accuracies(folder)
-            if curve is not None:
-                found[name][seed] = curve
-                print(f"{name}, seed {seed}: {curve[-1]:.2f}", flush=True)
+
+    def finish(case):
+        """Returns False where a run failed."""
+        name, seed, keys = case
+        folder = run_folder(arguments.folder, name, seed)
+        if state_of(folder) not in ("done", "diverged") and not arguments.report:
+            if not train(arguments, folder, seed, keys):
+                return False
+        curve = accuracies(folder)
+        if curve is not None:
+            found[name][seed] = curve
+        if curve is not None or state_of(folder) == "diverged":
+            print(f"{name}, seed {seed}: {'diverged' if curve is None else f'{curve[-1]:.2f}'}",
+                  flush=True)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        failed = list(pool.map(finish, cases)).count(False)
     if any(found.values()):
         report(arguments, found)
     return 1 if failed else 0
