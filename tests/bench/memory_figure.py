@@ -11,8 +11,9 @@ micro-batches together, dp one after the other (gradient accumulation), and cdp-
 activations and by time, and with whole stages recomputed. What FOLDER has is not run again. Then, or
 with --report at once, a table: measured activations at most, the plan's, the law sum (N - j) a_j, what
 is left of dp's, all bytes of the plan and the resident memory of the process beside them, without
-what the same program holds with next to no model; and FOLDER/memory.png. Exit code 1 where a
-measured number is not the plan's. Needs h5py, numpy and matplotlib.
+what the same program holds with next to no model; a table of where a micro-batch has its activations
+A = sum a_j, which decides how much of N A the law leaves; and FOLDER/memory.png. Exit code 1 where
+a measured number is not the plan's. Needs h5py, numpy and matplotlib.
 """
 import argparse
 import json
@@ -105,18 +106,25 @@ class Run:
                          rank["measured/peak_bytes"].attrs.items()}
             self.planned = {name: int(values[0]) for name, values in run["plan/bytes"].items()}
             self.stages = [int(a) for a in run["plan/stage_activations"]]
-            self.seconds = rank["memory/seconds"][:]
+            seconds = rank["memory/seconds"][:]
             self.bytes = rank["memory/activations"][:]
             steps = rank["actions/step"][:]
-        # Step numbers as a scale of time, from when the first backward of each step ended.
-        begins = [self.seconds[np.flatnonzero(steps == step)[0]] for step in np.unique(steps)]
-        self.times = np.interp(self.seconds, begins, np.arange(len(begins)),
-                               right=len(begins) - 1)
+        # Step numbers as a scale of time, from when the first backward of each step ended; what
+        # follows the last of them has no scale.
+        begins = [seconds[np.flatnonzero(steps == step)[0]] for step in np.unique(steps)]
+        drawn = seconds <= begins[-1]
+        self.times = np.interp(seconds[drawn], begins, np.arange(len(begins)))
+        self.bytes = self.bytes[drawn]
 
     def law(self):
         """sum (N - j) a_j for N = S stages."""
         count = len(self.stages)
         return sum((count - j) * a for j, a in enumerate(self.stages))
+
+    def quarters(self):
+        """Percent of a micro-batch's activations that each quarter of the stages holds."""
+        held = np.array(self.stages).reshape(4, -1).sum(axis=1)
+        return 100 * held / held.sum()
 
 
 def collect(arguments):
@@ -161,6 +169,14 @@ def report(found, tiny):
                       f"{run.planned['activations'] / MIB:8.1f}{shown} {part}"
                       f"{total / MIB:10.1f}{resident / MIB:10.1f}{resident / total:8.3f}"
                       f"{'' if same else '  NOT THE PLAN'}")
+    print(f"\nwhere activations are, in %{'':15}first to last quarter of stages    law of N A")
+    for network, counts in found.items():
+        for count, runs in counts.items():
+            for name, run in runs.items():
+                if name.startswith("cdp by"):
+                    quarters = "".join(f"{part:8.1f}" for part in run.quarters())
+                    print(f"{network:9} {count:2} {name:27}{quarters}"
+                          f"{100 * run.law() / (count * sum(run.stages)):16.1f}")
     return wrong
 
 
@@ -201,12 +217,13 @@ def main():
     parser.add_argument("keys", metavar="key=value", nargs="*", default=[])
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--only", choices=list(NETWORKS))
-    parser.add_argument("--counts", type=int, nargs="+", default=[4, 8, 32])
+    parser.add_argument("--counts", type=int, nargs="+", default=[4, 8, 32],
+                        help="multiples of 4")
     parser.add_argument("--report", action="store_true", help="run nothing")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     if not (arguments.folder / "pictures.h5").exists():
-        write_dataset(arguments.folder / "pictures.h5", (3, 224, 224), samples=64, classes=1000,
+        write_dataset(arguments.folder / "pictures.h5", (3, 224, 224), samples=256, classes=1000,
                       test_samples=1)
     found, tiny = collect(arguments)
     wrong = report(found, tiny)
