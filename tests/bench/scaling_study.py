@@ -5,12 +5,13 @@
 
     scaling_study.py FOLDER [--build build/release] [--stages 16]
 
-How the time of a network is shared among its stages is measured: one micro-batch of every size on this
-machine, forward and backward of each stage. A device of a cluster takes as long for all of them as its
-images per second say; updates and sums take what its memory's bandwidth says. `carousel plan
---measured` then simulates every rule with one micro-batch per device: 32 images on each (weak), or 4,096
-images on all of them (strong). Cyclic rules choose the best slack, v1 among them. What FOLDER has is not
-done again. Prints a table and draws FOLDER/scaling.png: the part of a step in which devices compute.
+How the time of a network is shared among its stages is measured first: one micro-batch of every size
+on this machine, which wants to be quiet until then, forward and backward of each stage. A device of
+a cluster takes as long for all of them as its images per second say; updates and sums take what its
+memory's bandwidth says. `carousel plan --measured` then simulates every rule with one micro-batch
+per device: 32 images on each (weak), or 4,096 images on all of them (strong). Cyclic rules choose
+the best slack, v1 among them. What FOLDER has is not done again. Prints a table and draws
+FOLDER/scaling.png: the part of a step in which devices compute.
 Needs h5py, numpy and matplotlib.
 """
 import argparse
@@ -221,7 +222,11 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--stages", type=int, default=16)
-    Study(parser.parse_args()).report()
+    study = Study(parser.parse_args())
+    for network in NETWORKS:
+        for images in sorted({images for sizes in MODES.values() for images in sizes.values()}):
+            study.measure(network, images)
+    study.report()
 
 
 if __name__ == "__main__":
