@@ -4,23 +4,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace carousel {
 
 namespace {
 
-/// The slowest link between neighbours of the ring that the devices make.
+/// What slows the ring that the devices make down. Libraries make a ring for every device of a
+/// node, each of which leaves the node elsewhere and takes its part of the bytes.
 struct SlowestLink {
   double latency = 0;
   double bandwidth = std::numeric_limits<double>::infinity();
 
   SlowestLink(const Machine& machine, std::span<const int> devices) {
+    const int rings = fewest_on_a_node(machine, devices);
     for (std::size_t k = 0; k < devices.size(); ++k) {
       const int from = devices[k];
       const int to = devices[(k + 1) % devices.size()];
       latency = std::max(latency, machine.latency(from, to));
-      bandwidth = std::min(bandwidth, machine.bandwidth(from, to));
+      bandwidth = std::min(bandwidth,
+                           machine.bandwidth(from, to) * (machine.same_node(from, to) ? 1 : rings));
     }
+  }
+
+ private:
+  static int fewest_on_a_node(const Machine& machine, std::span<const int> devices) {
+    std::map<int, int> counts;
+    for (const int device : devices) ++counts[machine.node(device)];
+    auto fewest = static_cast<int>(devices.size());
+    for (const auto& [node, count] : counts) fewest = std::min(fewest, count);
+    return fewest;
   }
 };
 

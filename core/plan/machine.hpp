@@ -29,9 +29,8 @@ struct Machine {
 
   bool operator==(const Machine&) const = default;
 
-  [[nodiscard]] bool same_node(int a, int b) const {
-    return a / devices_per_node == b / devices_per_node;
-  }
+  [[nodiscard]] int node(int device) const { return device / devices_per_node; }
+  [[nodiscard]] bool same_node(int a, int b) const { return node(a) == node(b); }
   [[nodiscard]] double latency(int a, int b) const {
     return same_node(a, b) ? latency_inside : latency_between;
   }
@@ -48,10 +47,10 @@ struct Machine {
 }
 
 /// Seconds of an all-reduce of `bytes` over p devices in the order given, by whichever is faster,
-/// as NCCL chooses, over the slowest link of their ring: the ring itself, 2(p-1) hops of bytes / p
-/// (Patarasuk & Yuan 2009, doi 10.1016/j.jpdc.2008.09.002), or two trees, each for one half of the
-/// bytes, with log2(p) hops up and as many down (Sanders, Speck & Traeff 2009, doi
-/// 10.1016/j.parco.2009.09.001).
+/// as NCCL chooses, over the slowest link of their ring, where all devices of a node share what
+/// leaves it: the ring itself, 2(p-1) hops of bytes / p (Patarasuk & Yuan 2009, doi
+/// 10.1016/j.jpdc.2008.09.002), or two trees, each for one half of the bytes, with log2(p) hops up
+/// and as many down (Sanders, Speck & Traeff 2009, doi 10.1016/j.parco.2009.09.001).
 [[nodiscard]] double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                                         std::int64_t bytes);
 

@@ -188,8 +188,13 @@ TEST(Simulator, ReducesOverARingOrTrees) {
   EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 0);
   devices.resize(8);
   std::iota(devices.begin(), devices.end(), 0);
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * (3 * 1 + 64.0 / 4));
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * 7 * (1 + 6400.0 / (8 * 4)));
+  // Two nodes: a ring for each of the four devices of a node.
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * (3 * 1 + 64.0 / (4 * 4)));
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * 7 * (1 + 6400.0 / (8 * 4 * 4)));
+  // One device of the other node: it alone has a link to there.
+  devices.resize(5);
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * 4 * (1 + 6400.0 / (5 * 4)));
+  EXPECT_EQ(chain_seconds(machine, devices, 6400), 4 * 1 + 6400.0 / 4);
 
   // All begin when the last has come.
   Lists lists(4, {all_reduce(64), wait(all_reduce(64))});
