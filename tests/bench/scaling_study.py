@@ -177,7 +177,8 @@ class Study:
                             ideal = each / cluster.images[network]
                             parts.append(ideal / seconds if seconds else np.nan)
                             notes.append(self.note(keys))
-                        print(f"{name:32}" + "".join(f"{part:9.1%}" for part in parts), flush=True)
+                        print(f"{name:32}" + "".join(
+                            f"{'-' if np.isnan(part) else f'{part:.1%}':>9}" for part in parts), flush=True)
                         if any(notes):
                             print(f"{'':32}" + "".join(f"{note:>9}" for note in notes), flush=True)
                         axis.plot(list(sizes), parts, line, color=colour, marker="o", markersize=3,
