@@ -154,6 +154,9 @@ TEST(Advice, FitsResnet50IntoLessMemory) {
   const Advice free = advise(model, asked);
   fmt::print("{}", to_string(free, asked));
   EXPECT_TRUE(free.best.front().fits);
+  // Over the links of all devices of a node, sums by stage hide behind the backward.
+  EXPECT_EQ(free.best.front().parallel.rule, RuleKind::dp);
+  EXPECT_EQ(free.best.front().parallel.placement, Placement::replicated);
   asked.machine.memory = 0.5 * static_cast<double>(free.best.front().fullest);
   const Advice tight = advise(model, asked);
   fmt::print("{}", to_string(tight, asked));
