@@ -117,7 +117,7 @@ class Study:
         measured = self.measure(network, images)
         run = self.folder / f"{measured.name}-on-cluster-{CLUSTERS.index(cluster)}"
         shutil.rmtree(run, ignore_errors=True)
-        shutil.copytree(measured, run)
+        shutil.copytree(measured, run, ignore=shutil.ignore_patterns("checkpoints"))
         with h5py.File(run / "ranks/0000.h5", "r+") as file:
             actions = file["actions"]
             kinds = actions["kind"].asstr()[:]
@@ -177,8 +177,8 @@ class Study:
                             ideal = each / cluster.images[network]
                             parts.append(ideal / seconds if seconds else np.nan)
                             notes.append(self.note(keys))
-                        print(f"{name:32}" + "".join(
-                            f"{'-' if np.isnan(part) else f'{part:.1%}':>9}" for part in parts), flush=True)
+                        shown = ["-" if np.isnan(part) else f"{part:.1%}" for part in parts]
+                        print(f"{name:32}" + "".join(f"{text:>9}" for text in shown), flush=True)
                         if any(notes):
                             print(f"{'':32}" + "".join(f"{note:>9}" for note in notes), flush=True)
                         axis.plot(list(sizes), parts, line, color=colour, marker="o", markersize=3,
