@@ -35,7 +35,7 @@ Trainer::Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver&
       agenda_(agenda_of(spec_.train, spec_.checkpoint, order_)),
       result_{.steps = spec_.beginning.step},
       communication_(spec_.helping) {
-  completed_.reserve(2);
+  completed_.reserve(ReportMemory::rows);
   for (int index : spec_.devices) {
     devices_.push_back(std::make_unique<Device>(
         exec_, spec_, index, communication_,
@@ -134,6 +134,7 @@ void Trainer::run_segment(const Segment& segment) {
   for (const std::unique_ptr<Device>& device : devices_) {
     device->prefetcher().stop();
     device->issuer().end();
+    tell();  // what a GPU made known only now
     observer_.on_segment_end(device->index(), device->recorder());
   }
 }
