@@ -31,9 +31,9 @@ inline constexpr std::int64_t product_workspace = std::int64_t{32} << 20;
 inline constexpr std::int64_t graph_workspace = std::int64_t{64} << 20;
 
 /// Sums of a batch norm over chunks of rows, of which there are the fewer the more channels there
-/// are: so many teams of 32 channels, with two doubles each.
+/// are: of so many teams of up to 256 channels, with two doubles each.
 inline constexpr int norm_teams = 1024;
-inline constexpr int norm_slab = 32;
+inline constexpr int norm_slab = 256;
 inline constexpr std::int64_t norm_workspace =
     std::int64_t{norm_teams} * norm_slab * 2 * sizeof(double);
 

@@ -3,7 +3,6 @@
 #include "layers/channels_last/layer_norm.hpp"
 
 #include "layers/channels_last/column_sums.hpp"
-#include "layers/channels_last/rows.hpp"
 
 namespace carousel::channels_last {
 namespace {
@@ -102,6 +101,30 @@ struct InputGradient {
   }
 };
 
+/// Sums of d_y and of its products with the normalised input.
+template <class Stored>
+struct WeightSums {
+  Rows<const Stored> x;
+  Rows<const Stored> d_y;
+  Saved<const real> saved;
+
+  template <int Width>
+  KOKKOS_FUNCTION void add(int c, std::int64_t row, int stride, std::int64_t end,
+                           Sums* sums) const {
+    for (; row < end; row += stride) {
+      const std::int64_t i = row * x.channels + c;
+      const auto values = read_pack<Width>(x.data + i);
+      const auto gradients = read_pack<Width>(d_y.data + i);
+      const real mean = saved.mean(row);
+      const real inverse = saved.inverse(row);
+      for (int l = 0; l < Width; ++l) {
+        const real d = full(gradients.at[l]);
+        sums[l] += {double{d}, double{d * ((full(values.at[l]) - mean) * inverse)}};
+      }
+    }
+  }
+};
+
 /// d_weight: [c], then of the bias [c].
 template <class Stored>
 void find_weight_gradient(const ExecutionSpace& exec, const Rows<const Stored>& x,
@@ -111,17 +134,8 @@ void find_weight_gradient(const ExecutionSpace& exec, const Rows<const Stored>& 
   static const std::string label = "carousel::layers::layer_norm_backward_weight";
   const int channels = x.channels;
   add_up(
-      exec, sum_label, x.rows, channels,
-      KOKKOS_LAMBDA(std::int64_t row, int c) {
-        const std::int64_t i = row * channels + c;
-        const real d = full(d_y.data[i]);
-        return Sums{d, d * ((full(x.data[i]) - saved.mean(row)) * saved.inverse(row))};
-      },
-      partial);
-  const auto chunks = static_cast<int>(sum_chunks(x.rows, channels));
-  Kokkos::parallel_for(
-      label, range(exec, channels), KOKKOS_LAMBDA(int c) {
-        const Sums sums = total(partial, chunks, channels, c);
+      exec, {sum_label, label}, x.rows, channels, WeightSums<Stored>{x, d_y, saved}, partial,
+      KOKKOS_LAMBDA(int c, const Sums& sums) {
         d_weight[c] = static_cast<real>(sums.second);
         d_weight[channels + c] = static_cast<real>(sums.first);
       });

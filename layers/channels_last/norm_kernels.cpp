@@ -16,24 +16,35 @@ KOKKOS_INLINE_FUNCTION void put_scale(double mean, double variance, const real* 
   to.shift[c] = static_cast<real>(weight[channels + c] - mean * double{scale});
 }
 
+/// Sums of x - pivot and of their squares. About some value of the channel these lose nothing where
+/// its mean is large.
+template <class Stored>
+struct DeviationSums {
+  Rows<const Stored> x;
+
+  template <int Width>
+  KOKKOS_FUNCTION void add(int c, std::int64_t row, int stride, std::int64_t end,
+                           Sums* sums) const {
+    const auto pivots = read_pack<Width>(x.data + c);
+    for (; row < end; row += stride) {
+      const auto values = read_pack<Width>(x.data + row * x.channels + c);
+      for (int l = 0; l < Width; ++l) {
+        const double d = double{full(values.at[l])} - double{full(pivots.at[l])};
+        sums[l] += {d, d * d};
+      }
+    }
+  }
+};
+
 template <class Stored>
 void batch_statistics(const ExecutionSpace& exec, const Rows<const Stored>& x, const real* weight,
                       double* partial, const NormStatistics& to) {
   static const std::string sum_label = "carousel::layers::norm_forward_sums";
   static const std::string label = "carousel::layers::norm_forward_statistics";
-  // Sums of squares about some value of the channel lose nothing where its mean is large.
-  add_up(
-      exec, sum_label, x.rows, x.channels,
-      KOKKOS_LAMBDA(std::int64_t row, int c) {
-        const double d = double{full(x.data[row * x.channels + c])} - double{full(x.data[c])};
-        return Sums{d, d * d};
-      },
-      partial);
-  const auto chunks = static_cast<int>(sum_chunks(x.rows, x.channels));
   const auto count = static_cast<double>(x.rows);
-  Kokkos::parallel_for(
-      label, range(exec, x.channels), KOKKOS_LAMBDA(int c) {
-        const Sums sums = total(partial, chunks, x.channels, c);
+  add_up(
+      exec, {sum_label, label}, x.rows, x.channels, DeviationSums<Stored>{x}, partial,
+      KOKKOS_LAMBDA(int c, const Sums& sums) {
         const double from_pivot = sums.first / count;
         const double mean = double{full(x.data[c])} + from_pivot;
         // Below zero by rounding, where all are equal.
@@ -54,93 +65,139 @@ void running_statistics(const ExecutionSpace& exec, int channels, const real* we
       });
 }
 
-/// The gradient of what was normalised and then, perhaps, rectified.
+/// The gradient of what was normalised, of the gradient of what was then, perhaps, rectified.
+KOKKOS_INLINE_FUNCTION real masked(Mask mask, real d, real x, real y, real scale, real shift) {
+  if (mask == Mask::input) return x * scale + shift <= 0 ? real{0} : d;
+  if (mask == Mask::output) return y <= 0 ? real{0} : d;
+  return d;
+}
+
+/// Sums of the masked d_y and of its products with x - mean. What the output masks is stored.
 template <class Stored>
-struct Masked {
+struct GradientSums {
   Mask mask;
   Rows<const Stored> x;
   Rows<const Stored> y;
   Rows<Stored> d_y;
   NormStatistics saved;
 
-  [[nodiscard]] KOKKOS_FUNCTION real operator()(std::int64_t i, int c) const {
-    const real d = full(d_y.data[i]);
-    if (mask == Mask::input)
-      return full(x.data[i]) * saved.scale[c] + saved.shift[c] <= 0 ? real{0} : d;
-    if (mask == Mask::output) return full(y.data[i]) <= 0 ? real{0} : d;
-    return d;
+  template <int Width>
+  KOKKOS_FUNCTION void add(int c, std::int64_t row, int stride, std::int64_t end,
+                           Sums* sums) const {
+    const auto mean = read_numbers<Width>(saved.mean + c);
+    const auto scale = read_numbers<Width>(saved.scale + c);
+    const auto shift = read_numbers<Width>(saved.shift + c);
+    const bool stores = mask == Mask::output;
+    for (; row < end; row += stride) {
+      const std::int64_t i = row * x.channels + c;
+      const auto values = read_pack<Width>(x.data + i);
+      auto gradients = read_pack<Width>(d_y.data + i);
+      const auto outputs = stores ? read_pack<Width>(y.data + i) : Pack<Stored, Width>{};
+      for (int l = 0; l < Width; ++l) {
+        const real value = full(values.at[l]);
+        const real d = masked(mask, full(gradients.at[l]), value, full(outputs.at[l]), scale.at[l],
+                              shift.at[l]);
+        if (stores) put(gradients.at[l], d);
+        sums[l] += {double{d}, double{d} * (double{value} - double{mean.at[l]})};
+      }
+      if (stores) write_pack(d_y.data + i, gradients);
+    }
   }
 };
 
-/// Leaves the sums of all chunks in place of the first one's.
-void parameter_gradients(const ExecutionSpace& exec, int chunks, int channels,
-                         const NormStatistics& saved, double* partial, real* d_weight,
-                         real* statistics) {
-  static const std::string label = "carousel::layers::norm_backward_weight";
-  Kokkos::parallel_for(
-      label, range(exec, channels), KOKKOS_LAMBDA(int c) {
-        const Sums sums = total(partial, chunks, channels, c);
+template <class Stored>
+struct NormalisedGradient {
+  Mask mask;
+  Rows<const Stored> x;
+  Rows<const Stored> d_y;
+  Rows<Stored> d_x;
+  bool adds;
+  NormStatistics saved;
+  const real* d_weight;  // of scale [c], then shift [c]
+
+  template <int Width>
+  KOKKOS_FUNCTION void visit(int c, std::int64_t first, std::int64_t step, std::int64_t end) const {
+    const auto mean = read_numbers<Width>(saved.mean + c);
+    const auto scale = read_numbers<Width>(saved.scale + c);
+    const auto shift = read_numbers<Width>(saved.shift + c);
+    auto of_variance = read_numbers<Width>(d_weight + c);
+    auto of_mean = read_numbers<Width>(d_weight + x.channels + c);
+    const real part = 1 / static_cast<real>(x.rows);
+    for (int l = 0; l < Width; ++l) {
+      of_variance.at[l] *= saved.inverse[c + l] * part;
+      of_mean.at[l] *= part;
+    }
+    const bool adds_here = adds;
+    for (std::int64_t i = first; i < end; i += step) {
+      const auto values = read_pack<Width>(x.data + i);
+      const auto gradients = read_pack<Width>(d_y.data + i);
+      auto to = adds_here ? read_pack<Width>(d_x.data + i) : Pack<Stored, Width>{};
+      for (int l = 0; l < Width; ++l) {
+        const real value = full(values.at[l]);
+        // What the output masked stays so.
+        const Mask left = mask == Mask::output ? Mask::none : mask;
+        const real d = masked(left, full(gradients.at[l]), value, 0, scale.at[l], shift.at[l]);
+        const real gradient =
+            (d - of_mean.at[l] - (value - mean.at[l]) * of_variance.at[l]) * scale.at[l];
+        put(to.at[l], adds_here ? full(to.at[l]) + gradient : gradient);
+      }
+      write_pack(d_x.data + i, to);
+    }
+  }
+};
+
+template <class Stored>
+void run_gradient(const ExecutionSpace& exec, Mask mask, const NormGradient& tensors,
+                  const NormStatistics& saved, double* partial, real* d_weight, real* statistics) {
+  static const std::string sum_label = "carousel::layers::norm_backward_sums";
+  static const std::string weight_label = "carousel::layers::norm_backward_weight";
+  static const std::string label = "carousel::layers::norm_backward";
+  const Rows<const Stored> x(tensors.x);
+  const Rows<Stored> d_y(tensors.d_y);
+  const int channels = x.channels;
+  add_up(
+      exec, {sum_label, weight_label}, x.rows, channels,
+      GradientSums<Stored>{mask, x, Rows<const Stored>(tensors.y), d_y, saved}, partial,
+      KOKKOS_LAMBDA(int c, const Sums& sums) {
         d_weight[c] = static_cast<real>(sums.second * saved.inverse[c]);
         d_weight[channels + c] = static_cast<real>(sums.first);
         statistics[c] = saved.mean[c];
         statistics[channels + c] = saved.variance[c];
       });
-}
-
-template <class Stored>
-void run_gradient(const ExecutionSpace& exec, Mask mask, const NormGradient& tensors,
-                  const NormStatistics& saved, double* partial, real* d_weight, real* statistics) {
-  static const std::string mask_label = "carousel::layers::norm_backward_mask";
-  static const std::string sum_label = "carousel::layers::norm_backward_sums";
-  static const std::string label = "carousel::layers::norm_backward";
-  const Rows<const Stored> x(tensors.x);
-  const Rows<Stored> d_y(tensors.d_y);
-  const Masked<Stored> masked{mask, x, Rows<const Stored>(tensors.y), d_y, saved};
-  const int channels = x.channels;
-  if (mask == Mask::output)
-    for_each_number(
-        exec, mask_label, x.size(), channels,
-        KOKKOS_LAMBDA(int c, std::int64_t i) { put(d_y.data[i], masked(i, c)); });
-  // What was masked stays so.
-  add_up(
-      exec, sum_label, x.rows, channels,
-      KOKKOS_LAMBDA(std::int64_t row, int c) {
-        const std::int64_t i = row * channels + c;
-        const double d = masked(i, c);
-        return Sums{d, d * (double{full(x.data[i])} - double{saved.mean[c]})};
-      },
-      partial);
-  parameter_gradients(exec, static_cast<int>(sum_chunks(x.rows, channels)), channels, saved,
-                      partial, d_weight, statistics);
   if (tensors.d_x.data == nullptr) return;
-  const Rows<Stored> d_x(tensors.d_x);
-  const bool adds = tensors.adds;
-  const auto count = static_cast<double>(x.rows);
-  const auto* sums = reinterpret_cast<const Sums*>(partial);
-  for_each_number(
-      exec, label, x.size(), channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
-        const double inverse = saved.inverse[c];
-        const auto of_mean = static_cast<real>(sums[c].first / count);
-        const auto of_variance = static_cast<real>(sums[c].second * inverse * inverse / count);
-        const real value = full(x.data[i]);
-        const real gradient =
-            (masked(i, c) - of_mean - (value - saved.mean[c]) * of_variance) * saved.scale[c];
-        put(d_x.data[i], adds ? full(d_x.data[i]) + gradient : gradient);
-      });
+  for_each_pack(
+      exec, label, x.size(), channels,
+      NormalisedGradient<Stored>{mask, x, Rows<const Stored>(tensors.d_y),
+                                 Rows<Stored>(tensors.d_x), tensors.adds, saved, d_weight});
 }
 
+/// [max(0,] scale x + shift [+ second] [)]
 template <class Stored>
-void apply(const ExecutionSpace& exec, const Rows<const Stored>& x,
-           const Rows<const Stored>& second, const NormStatistics& statistics, bool rectifies,
-           const Rows<Stored>& y) {
-  static const std::string label = "carousel::layers::norm_forward";
-  for_each_number(
-      exec, label, x.size(), x.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
-        real value = full(x.data[i]) * statistics.scale[c] + statistics.shift[c];
-        if (second.data != nullptr) value += full(second.data[i]);
-        put(y.data[i], rectifies && value <= 0 ? real{0} : value);
-      });
-}
+struct Normalise {
+  Rows<const Stored> x;
+  Rows<const Stored> second;
+  NormStatistics statistics;
+  bool rectifies;
+  Rows<Stored> y;
+
+  template <int Width>
+  KOKKOS_FUNCTION void visit(int c, std::int64_t first, std::int64_t step, std::int64_t end) const {
+    const auto scale = read_numbers<Width>(statistics.scale + c);
+    const auto shift = read_numbers<Width>(statistics.shift + c);
+    const bool adds = second.data != nullptr;
+    for (std::int64_t i = first; i < end; i += step) {
+      const auto values = read_pack<Width>(x.data + i);
+      const auto others = adds ? read_pack<Width>(second.data + i) : Pack<Stored, Width>{};
+      Pack<Stored, Width> to;
+      for (int l = 0; l < Width; ++l) {
+        real value = full(values.at[l]) * scale.at[l] + shift.at[l];
+        if (adds) value += full(others.at[l]);
+        put(to.at[l], rectifies && value <= 0 ? real{0} : value);
+      }
+      write_pack(y.data + i, to);
+    }
+  }
+};
 
 }  // namespace
 
@@ -164,9 +221,12 @@ NormStatistics find_statistics(const ExecutionSpace& exec, DataType type,
 void normalise(const ExecutionSpace& exec, DataType type, const ConstTensor& x,
                const ConstTensor& second, const NormStatistics& statistics, bool rectifies,
                const Tensor& y) {
+  static const std::string label = "carousel::layers::norm_forward";
   with_stored(type, [&]<class Stored>() {
-    apply<Stored>(exec, Rows<const Stored>(x), Rows<const Stored>(second), statistics, rectifies,
-                  Rows<Stored>(y));
+    const Rows<const Stored> from(x);
+    for_each_pack(exec, label, from.size(), from.channels,
+                  Normalise<Stored>{from, Rows<const Stored>(second), statistics, rectifies,
+                                    Rows<Stored>(y)});
   });
 }
 

@@ -61,51 +61,75 @@ struct Place {
         x(static_cast<int>(i / channels % w)) {}
 };
 template <class Stored>
-void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Rows<const Stored>& x,
-                  const Rows<Stored>& y, std::int8_t* indices) {
-  static const std::string label = "carousel::layers::max_pool_forward";
-  for_each_number(
-      exec, label, y.size(), y.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
-        const Place at(i, pooling.oh, pooling.ow, pooling.channels);
-        real best = 0;
-        int place = -1;
-        for (int r = pooling.begin(at.y); r < pooling.end(at.y, pooling.h); ++r) {
-          for (int s = pooling.begin(at.x); s < pooling.end(at.x, pooling.w); ++s) {
-            const real value = full(x.data[pooling.input_at(at.image, pooling.pixel(at.y, r),
-                                                            pooling.pixel(at.x, s), c)]);
+struct Largest {
+  Pooling pooling;
+  Rows<const Stored> x;
+  Rows<Stored> y;
+  std::int8_t* indices;
+
+  template <int Width>
+  KOKKOS_FUNCTION void visit(int c, std::int64_t first, std::int64_t step, std::int64_t end) const {
+    for (std::int64_t i = first; i < end; i += step) {
+      const Place at(i, pooling.oh, pooling.ow, pooling.channels);
+      Pack<real, Width> best = {};
+      Pack<std::int8_t, Width> places;
+      for (int l = 0; l < Width; ++l) places.at[l] = -1;
+      for (int r = pooling.begin(at.y); r < pooling.end(at.y, pooling.h); ++r) {
+        for (int s = pooling.begin(at.x); s < pooling.end(at.x, pooling.w); ++s) {
+          const auto values =
+              read_pack<Width>(x.data + pooling.input_at(at.image, pooling.pixel(at.y, r),
+                                                         pooling.pixel(at.x, s), c));
+          for (int l = 0; l < Width; ++l) {
+            const real value = full(values.at[l]);
             // Not a number is larger than all numbers, as in PyTorch.
-            if (place >= 0 && !(value > best) && !(Kokkos::isnan(value) && !Kokkos::isnan(best)))
+            if (places.at[l] >= 0 && !(value > best.at[l]) &&
+                (!Kokkos::isnan(value) || Kokkos::isnan(best.at[l])))
               continue;
-            best = value;
-            place = r * pooling.window.kernel + s;
+            best.at[l] = value;
+            places.at[l] = static_cast<std::int8_t>(r * pooling.window.kernel + s);
           }
         }
-        put(y.data[i], best);
-        indices[i] = static_cast<std::int8_t>(place);
-      });
-}
+      }
+      Pack<Stored, Width> to;
+      for (int l = 0; l < Width; ++l) put(to.at[l], best.at[l]);
+      write_pack(y.data + i, to);
+      write_pack(indices + i, places);
+    }
+  }
+};
 
 /// d_x = or += what the windows that a pixel won hand back.
 template <class Stored>
-void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Rows<const Stored>& d_y,
-               const std::int8_t* indices, const Rows<Stored>& d_x, bool adds) {
-  static const std::string label = "carousel::layers::max_pool_backward";
-  for_each_number(
-      exec, label, d_x.size(), d_x.channels, KOKKOS_LAMBDA(int c, std::int64_t i) {
-        const Place at(i, pooling.h, pooling.w, pooling.channels);
-        real sum = adds ? full(d_x.data[i]) : 0;
-        for (int oy = pooling.first_window(at.y); oy < pooling.end_window(at.y, pooling.oh); ++oy) {
-          for (int ox = pooling.first_window(at.x); ox < pooling.end_window(at.x, pooling.ow);
-               ++ox) {
-            const std::int64_t o = pooling.output_at(at.image, oy, ox, c);
-            const int tap =
-                (at.y - pooling.pixel(oy, 0)) * pooling.window.kernel + at.x - pooling.pixel(ox, 0);
-            if (indices[o] == tap) sum += full(d_y.data[o]);
-          }
+struct HandBack {
+  Pooling pooling;
+  Rows<const Stored> d_y;
+  const std::int8_t* indices;
+  Rows<Stored> d_x;
+  bool adds;
+
+  template <int Width>
+  KOKKOS_FUNCTION void visit(int c, std::int64_t first, std::int64_t step, std::int64_t end) const {
+    for (std::int64_t i = first; i < end; i += step) {
+      const Place at(i, pooling.h, pooling.w, pooling.channels);
+      auto to = adds ? read_pack<Width>(d_x.data + i) : Pack<Stored, Width>{};
+      Pack<real, Width> sums;
+      for (int l = 0; l < Width; ++l) sums.at[l] = full(to.at[l]);
+      for (int oy = pooling.first_window(at.y); oy < pooling.end_window(at.y, pooling.oh); ++oy) {
+        for (int ox = pooling.first_window(at.x); ox < pooling.end_window(at.x, pooling.ow); ++ox) {
+          const std::int64_t o = pooling.output_at(at.image, oy, ox, c);
+          const int tap =
+              (at.y - pooling.pixel(oy, 0)) * pooling.window.kernel + at.x - pooling.pixel(ox, 0);
+          const auto gradients = read_pack<Width>(d_y.data + o);
+          const auto places = read_pack<Width>(indices + o);
+          for (int l = 0; l < Width; ++l)
+            if (places.at[l] == tap) sums.at[l] += full(gradients.at[l]);
         }
-        put(d_x.data[i], sum);
-      });
-}
+      }
+      for (int l = 0; l < Width; ++l) put(to.at[l], sums.at[l]);
+      write_pack(d_x.data + i, to);
+    }
+  }
+};
 
 template <class From, class To>
 void average(const ExecutionSpace& exec, const Rows<const From>& x, int pixels, const Rows<To>& y) {
@@ -151,21 +175,26 @@ MaxPool::MaxPool(const LayerSpec& spec, int samples)
 }
 
 void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  static const std::string label = "carousel::layers::max_pool_forward";
   const Pooling pooling(window_, arguments.input.shape, arguments.output.shape);
   with_stored(type_, [&]<class Stored>() {
-    find_largest<Stored>(exec, pooling, Rows<const Stored>(arguments.input),
-                         Rows<Stored>(arguments.output),
-                         reinterpret_cast<std::int8_t*>(arguments.saved + indices_));
+    const Rows<Stored> y(arguments.output);
+    for_each_pack(exec, label, y.size(), y.channels,
+                  Largest<Stored>{pooling, Rows<const Stored>(arguments.input), y,
+                                  reinterpret_cast<std::int8_t*>(arguments.saved + indices_)});
   });
 }
 
 void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::max_pool_backward";
   if (arguments.d_input.data == nullptr) return;
   const Pooling pooling(window_, arguments.d_input.shape, arguments.d_output.shape);
   with_stored(type_, [&]<class Stored>() {
-    hand_back<Stored>(exec, pooling, Rows<const Stored>(arguments.d_output),
-                      reinterpret_cast<const std::int8_t*>(arguments.saved + indices_),
-                      Rows<Stored>(arguments.d_input), arguments.adds_input);
+    const Rows<Stored> d_x(arguments.d_input);
+    for_each_pack(exec, label, d_x.size(), d_x.channels,
+                  HandBack<Stored>{pooling, Rows<const Stored>(arguments.d_output),
+                                   reinterpret_cast<const std::int8_t*>(arguments.saved + indices_),
+                                   d_x, arguments.adds_input});
   });
 }
 
