@@ -120,16 +120,16 @@ void Convolution::find_weight_gradient(const ExecutionSpace& exec,
                                        const NormStatistics* norm) const {
   const ConstTensor& x = arguments.input;
   real* const to = arguments.d_parameters + d_weights_at_;
-  // Gradients that are rounded, as other frameworks have them, only where cuDNN has no others, and
-  // normalised images in workspace only where it cannot make them on the way.
+  // Rounded, as other frameworks have them: for full gradients of rounded images cuDNN has one
+  // engine, which gives few multiprocessors all the work. It took 49 of the 76 ms of a step of
+  // ResNet-50 on an H200. So does an engine that normalises on the way.
   struct Way {
     bool is_fused;
     DataType result;
   };
   const bool normalises = norm != nullptr;
   Way way = {false, type_};
-  for (const Way& each :
-       {Way{true, DataType::full}, Way{false, DataType::full}, Way{true, type_}}) {
+  for (const Way& each : {way, Way{false, DataType::full}, Way{true, DataType::full}}) {
     if (each.is_fused && !normalises) continue;
     if (graphs_.find_convolution(shape(x.n, each.is_fused), Pass::d_weights, each.result,
                                  memory_.library) == nullptr)

@@ -32,9 +32,7 @@ TEST_P(VendorConvolution, Backward) {
   }
   layer.backward_without_input(d_y_);
   // On GPUs only where cuDNN has such gradients of bf16.
-  EXPECT_LE(relative_difference(layer.d_parameters(), expected.d_w),
-            runs_on_host ? rounding : tolerance())
-      << "they are full";
+  EXPECT_LE(relative_difference(layer.d_parameters(), expected.d_w), tolerance());
 }
 
 TEST_P(VendorConvolution, NormalisesOnTheWay) {
