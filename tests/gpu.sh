@@ -12,7 +12,8 @@
 #     digits     trains them under two rules, and checks the accuracy
 #     nccl       the same by NCCL, one rank to itself and, where there are two GPUs, two: same bits
 #     sanitizer  compute-sanitizer over the tests of layers and of the launch queue
-#     bench      gpu.py: images per second beside the machine's own PyTorch
+#     bench      gpu.py: images per second beside the machine's own PyTorch; CAROUSEL_GPU_BENCH
+#                holds more words for it, as "--rounds 1 --no-compile"
 # At most 60 lines are printed; whole outputs are in gpu-logs beside PACK. Exit code 1 if anything
 # failed; what the machine lacks is named and skipped.
 set -euo pipefail
@@ -22,12 +23,16 @@ lines=60
 
 # ---- pack ---------------------------------------------------------------------------------------
 
-# One line per test, words separated by tabs: name, seconds, command. @ stands for the pack.
+# One line per test, words separated by tabs: name, seconds, command. @ stands for the pack. Kernels
+# come first and whole programs last: what fails early explains most of what fails later.
 list_tests() {
   ctest --test-dir "$build" --show-only=json-v1 -L gpu | python3 -c '
 import json, os, sys
 build, source = sys.argv[1:]
-for test in json.load(sys.stdin)["tests"]:
+tests = json.load(sys.stdin)["tests"]
+whole = ("app.", "bench.", "jobscripts.")
+rank = lambda name: 0 if name.startswith("layers.") else 2 if name.startswith(whole) else 1
+for test in sorted(tests, key=lambda test: rank(test["name"])):
     words = test["command"]
     if words[1:2] == [source + "/tests/gpu_or_skip.sh"]:
         words = words[2:]
@@ -86,7 +91,7 @@ pack() {
     exit 2
   fi
   pack=$work/pack
-  mkdir -p "$pack"/{bin,lib/gnu,tests/app,tests/bench,tests/reference,inputs}
+  mkdir -p "$pack"/{app,bin,lib/gnu,tests/bench,tests/reference}
   list_tests >"$pack/tests.list"
   copy_launcher
   local program
@@ -101,11 +106,11 @@ pack() {
   done
   copy_libraries
   find "$pack" -type f \( -perm -u+x -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
-  cp "$here"/inputs/{README.md,digits.toml,digits.h5} "$pack/inputs/"
-  cp "$here"/tests/gpu_or_skip.sh "$pack/tests/"
-  cp "$here/tests/app/run_test.py" "$pack/tests/app/"
+  cp -r "$here"/{inputs,jobscripts} "$pack/"
+  cp -r "$here/app/report" "$pack/app/"
+  cp -r "$here"/tests/{app,jobscripts,gpu_or_skip.sh} "$pack/tests/"
   cp "$here"/tests/bench/{gpu,against_pytorch}.py "$pack/tests/bench/"
-  cp "$here"/tests/reference/{*.json,make_network_fixtures.py} "$pack/tests/reference/"
+  cp "$here"/tests/reference/*.{h5,json,py} "$pack/tests/reference/"
 
   local bytes
   # Programs have most of their code in common, within reach of a dictionary this large.
@@ -163,21 +168,33 @@ say() {
   [ "$printed" -ge "$lines" ] || printf '%.160s\n' "$1"
 }
 
-# run_one NAME SECONDS COMMAND...: counts how it ends, and shows the end of what failed.
-run_one() {
-  local name=$1 seconds=$2 log=$logs/$1.log start=$SECONDS code=0 line
+# execute NAME SECONDS COMMAND...: leaves how it ended, and after how long, beside its output.
+execute() {
+  local name=$1 seconds=$2 start=$SECONDS code=0
   shift 2
-  timeout "$seconds" "$@" >"$log" 2>&1 </dev/null || code=$?
+  timeout "$seconds" "$@" >"$logs/$name.log" 2>&1 </dev/null || code=$?
+  echo "$code $((SECONDS - start))" >"$logs/$name.code"
+}
+
+# judge NAME: counts how it ended, and shows the end of what failed.
+judge() {
+  local name=$1 log=$logs/$1.log code seconds line
+  read -r code seconds <"$logs/$name.code"
   case $code in
     0) passed=$((passed + 1)) ;;
     125) skip "$name" "$(tail -n 1 "$log")" ;;
     *)
       failed=$((failed + 1))
-      say "FAILED $name, exit code $code after $((SECONDS - start)) s"
+      say "FAILED $name, exit code $code after $seconds s"
       while IFS= read -r line; do say "    $line"; done < <(tail -n 4 "$log")
       ;;
   esac
   return "$code"
+}
+
+run_one() {
+  execute "$@"
+  judge "$1"
 }
 
 skip() {
@@ -185,15 +202,25 @@ skip() {
   say "skipped $1: $2"
 }
 
+# Several at a time: most of a test's time goes to its start and to the host.
 part_tests() {
-  local words
+  local words name names=() running=0 jobs=$(($(nproc) / 2)) h5py=yes
+  python3 -c 'import h5py, numpy' 2>/dev/null || h5py=
   while IFS=$'\t' read -r -a words; do
-    if [ "${words[2]}" = python3 ] && ! python3 -c 'import h5py, numpy' 2>/dev/null; then
+    if [ "${words[2]}" = python3 ] && [ -z "$h5py" ]; then
       skip "${words[0]}" "python3 has no h5py"
       continue
     fi
-    run_one "${words[0]}" "${words[1]}" "${words[@]:2}" || true
+    if [ "$running" -ge $((jobs > 1 ? jobs : 1)) ]; then
+      wait -n
+      running=$((running - 1))
+    fi
+    execute "${words[0]}" "${words[1]}" "${words[@]:2}" &
+    running=$((running + 1))
+    names+=("${words[0]}")
   done < <(sed "s#@#$pack#g" "$pack/tests.list")
+  wait
+  for name in "${names[@]}"; do judge "$name" || true; done
 }
 
 # train NAME KEY=VALUE...: the digits, of which any rule gets nineteen of twenty right.
@@ -247,7 +274,8 @@ part_sanitizer() {
 part_bench() {
   local line
   if python3 -c 'import torch, torchvision, h5py' 2>/dev/null; then
-    run_one bench 1800 python3 "$pack/tests/bench/gpu.py" --build . || true
+    # shellcheck disable=SC2086  # words, not one
+    run_one bench 1800 python3 "$pack/tests/bench/gpu.py" --build . ${CAROUSEL_GPU_BENCH:-} || true
     while IFS= read -r line; do say "$line"; done <"$logs/bench.log"
   else
     skip bench "python3 lacks torch, torchvision or h5py"
