@@ -3,40 +3,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the rules cost in accuracy: a deck of inputs/paper under several rules and seeds.
 
-    accuracy_study.py FOLDER [DECK] [--seeds 1 2 3] [--jobs 1] [--build build/release] [--report]
-                      [key=value ...]
+    accuracy_study.py FOLDER [--deck DECK] [--seeds 1,2,3] [--jobs 1] [--build build/release]
+                      [--report] [key=value ...]
 
 Trains what FOLDER does not hold yet, seed after seed, as many runs at a time as --jobs says (each
 then wants its share of the cores by OMP_NUM_THREADS); a run that was stopped goes on from its last
-checkpoint, so that the same command goes on with the study. Then, or with --report at once, it
+checkpoint, so that the same command goes on with the study, which SIGTERM ends. Then, or with --report at once, it
 prints a table of the finished runs (accuracy on the test set after the last epoch, mean and
 standard deviation over seeds, and differences from dp of the same seed, which has the same first
 parameters and order of samples, with their 95% interval by Student's t) and draws
 FOLDER/accuracy.png. key=value goes to every run. Needs h5py, numpy and matplotlib.
 """
-import argparse
 import concurrent.futures
 import json
 import pathlib
+import signal
 import subprocess
 import sys
+import tomllib
 
 import h5py
 import matplotlib
 import numpy as np
+import study
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-EIGHT = ["parallel.micro_batches=8", "parallel.stages=8", "train.micro_batch_size=8"]
-# Name, colour and what replaces keys of the deck. With 8 micro-batches a step has as many samples.
+TWICE = "twice"  # as many micro-batches and stages as the deck has, of half as many samples
+# Name, colour and what replaces keys of the deck.
 VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
             ("cdp-v2", "#0072b2", ["parallel.rule=cdp-v2"]),
             ("cdp-v2, slack 1", "#56b4e9", ["parallel.rule=cdp-v2", "parallel.slack=1"]),
             ("cdp-v2, slack 2", "#009e73", ["parallel.rule=cdp-v2", "parallel.slack=2"]),
             ("cdp-v1", "#d55e00", ["parallel.rule=cdp-v1"]),
-            ("cdp-v2, N = 8", "#cc79a7", ["parallel.rule=cdp-v2", *EIGHT])]
+            ("cdp-v2, N = 8", "#cc79a7", ["parallel.rule=cdp-v2", TWICE])]
 BASELINE = "dp"
 # Student's t, quantile 0.975, for 1, 2, ... degrees of freedom.
 STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228]
@@ -46,14 +47,44 @@ def run_folder(study, name, seed):
     return study / f"{name.replace(', ', '-').replace(' = ', '').replace(' ', '')}-seed{seed}"
 
 
+def twice_as_many(arguments):
+    """What TWICE stands for."""
+    asked = tomllib.loads(arguments.deck.read_text())
+
+    def value(table, key):
+        given = [word.split("=", 1)[1] for word in arguments.keys
+                 if word.startswith(f"{table}.{key}=")]
+        return int(given[-1] if given else asked[table][key])
+
+    batch = value("train", "micro_batch_size")
+    if value("parallel", "micro_batches") != 4 or batch % 2:
+        sys.exit("accuracy_study.py: it takes 4 micro-batches of an even number of samples")
+    return ["parallel.micro_batches=8", "parallel.stages=8", f"train.micro_batch_size={batch // 2}"]
+
+
+running = set()
+stopped = False
+
+
+def stop(*_):
+    global stopped
+    stopped = True
+    for process in list(running):
+        process.terminate()  # it saves, and goes on next time
+
+
 def train(arguments, folder, seed, keys):
     """Returns whether the run is finished; what it says goes into a file beside its folder."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    if stopped:
+        return False
     with open(f"{folder}.log", "a") as log:
-        code = subprocess.run(
-            [ROOT / arguments.build / "carousel", "train", arguments.deck, f"run.output={folder}",
+        process = subprocess.Popen(
+            [arguments.program, "train", arguments.deck, f"run.output={folder}",
              f"run.seed={seed}", "run.resume=auto", "checkpoint.keep=1", "profile.steps=",
-             *keys, *arguments.keys], stdout=log, stderr=log).returncode
+             *keys, *arguments.keys], stdout=log, stderr=log)
+        running.add(process)
+        code = process.wait()
+        running.remove(process)
     if code != 0:
         print(f"{folder}: exit code {code}; see {folder}.log", file=sys.stderr)
     return code == 0
@@ -88,11 +119,13 @@ def describe(values, signed=False):
     return f"{mean:+6.2f}" if half is None else f"{mean:{'+' if signed else ''}6.2f} +- {half:.2f}"
 
 
-def report(arguments, found):
-    """`found`: {variant: {seed: [epoch] accuracy}} of finished runs."""
+def report(arguments, found, diverged):
+    """`found`: {variant: {seed: [epoch] accuracy}} of finished runs; `diverged`: {variant: seeds}"""
     print(f"{'':18}runs  mean   deviation  difference from {BASELINE}, 95% interval   seeds")
     for name, _, _ in VARIANTS:
         runs = found[name]
+        if diverged[name]:
+            print(f"{name:18}diverged with seeds {', '.join(map(str, sorted(diverged[name])))}")
         if not runs:
             continue
         last = {seed: curve[-1] for seed, curve in sorted(runs.items())}
@@ -130,20 +163,18 @@ def draw(arguments, found):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
-    parser.add_argument("deck", type=pathlib.Path, metavar="DECK", nargs="?",
-                        default=ROOT / "inputs/paper/resnet20_cifar10.toml")
-    parser.add_argument("keys", metavar="key=value", nargs="*", default=[])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser = study.parser(__doc__)
+    parser.add_argument("--deck", type=pathlib.Path,
+                        default=study.ROOT / "inputs/paper/resnet20_cifar10.toml")
+    parser.add_argument("--seeds", type=study.numbers, default=[1, 2, 3])
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--report", action="store_true", help="train nothing")
-    arguments = parser.parse_args()
-    if "=" in arguments.deck.name:
-        parser.error("name the deck before keys")
+    arguments = study.parse(parser, "deck")
     if len(arguments.seeds) > len(STUDENT) + 1:
         parser.error(f"at most {len(STUDENT) + 1} seeds")
+    if arguments.jobs < 1:
+        parser.error("at least one job")
+    if not arguments.deck.is_file():
+        parser.error(f"there is no {arguments.deck}")
     return arguments
 
 
@@ -151,26 +182,35 @@ def main():
     arguments = parse()
     cases = [(name, seed, keys) for seed in arguments.seeds for name, _, keys in VARIANTS]
     found = {name: {} for name, _, _ in VARIANTS}
+    diverged = {name: [] for name, _, _ in VARIANTS}
+    twice = twice_as_many(arguments)
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
 
     def finish(case):
         """Returns False where a run failed."""
         name, seed, keys = case
         folder = run_folder(arguments.folder, name, seed)
         if state_of(folder) not in ("done", "diverged") and not arguments.report:
-            if not train(arguments, folder, seed, keys):
+            more = [word for key in keys for word in (twice if key == TWICE else [key])]
+            if not train(arguments, folder, seed, more) and state_of(folder) != "diverged":
                 return False
         curve = accuracies(folder)
         if curve is not None:
             found[name][seed] = curve
-        if curve is not None or state_of(folder) == "diverged":
+        elif state_of(folder) == "diverged":
+            diverged[name].append(seed)
+        if curve is not None or seed in diverged[name]:
             print(f"{name}, seed {seed}: {'diverged' if curve is None else f'{curve[-1]:.2f}'}",
                   flush=True)
         return True
 
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         failed = list(pool.map(finish, cases)).count(False)
-    if any(found.values()):
-        report(arguments, found)
+    if not any(found.values()) and not any(diverged.values()):
+        print(f"accuracy_study.py: {arguments.folder} has no finished run", file=sys.stderr)
+        return 1
+    report(arguments, found, diverged)
     return 1 if failed else 0
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory figure of arXiv 2403.08837: activation bytes of one device over time.
 
-    memory_figure.py FOLDER [--build build/release] [--only resnet50 | vit_b_16] [--counts 4 8 32]
+    memory_figure.py FOLDER [--build build/release] [--only resnet50 | vit_b_16] [--counts 4,8,32]
                      [--report] [key=value ...]
 
 Trains the decks inputs/paper/*_memory.toml for a few steps with N = S of the counts: dp with all
@@ -15,9 +15,9 @@ what the same program holds with next to no model; a table of where a micro-batc
 A = sum a_j, which decides how much of N A the law leaves; and FOLDER/memory.png. Exit code 1 where
 a measured number is not the plan's. Needs h5py, numpy and matplotlib.
 """
-import argparse
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -26,13 +26,13 @@ import time
 import h5py
 import matplotlib
 import numpy as np
+import study
 
 matplotlib.use("Agg")
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "app"))
 from dataset import write_dataset  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 NETWORKS = {"resnet50": "ResNet-50", "vit_b_16": "ViT-B/16"}
 DP, CYCLIC = "parallel.rule=dp", "parallel.rule=cdp-v2"
 # Name, colour and what replaces keys of the deck; those with a colour are drawn.
@@ -74,8 +74,8 @@ def train(arguments, network, folder, keys):
     """Runs a deck unless FOLDER has it; leaves resident bytes beside its run."""
     if (folder / "resident.json").exists():
         return
-    deck = ROOT / f"inputs/paper/{network}_memory.toml"
-    command = [ROOT / arguments.build / "carousel", "train", deck, f"run.output={folder}",
+    deck = study.ROOT / f"inputs/paper/{network}_memory.toml"
+    command = [arguments.program, "train", deck, f"run.output={folder}",
                f"data.file={arguments.folder / 'pictures.h5'}", "--overwrite", *keys,
                *arguments.keys]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -93,6 +93,7 @@ def train(arguments, network, folder, keys):
     watcher.join()
     if code != 0:
         sys.exit(f"memory_figure.py: {folder.name} ended with exit code {code}")
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)  # a gigabyte each
     (folder / "resident.json").write_text(json.dumps(most))
 
 
@@ -136,6 +137,8 @@ def collect(arguments):
         folder = arguments.folder / f"{network}-tiny"
         if not arguments.report:
             train(arguments, network, folder, TINY)
+        if not (folder / "resident.json").exists():
+            continue
         tiny[network] = json.loads((folder / "resident.json").read_text())
         for count in arguments.counts:
             for name, _, keys in VARIANTS:
@@ -212,20 +215,18 @@ def draw(arguments, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
-    parser.add_argument("keys", metavar="key=value", nargs="*", default=[])
-    parser.add_argument("--build", default="build/release")
+    parser = study.parser(__doc__)
     parser.add_argument("--only", choices=list(NETWORKS))
-    parser.add_argument("--counts", type=int, nargs="+", default=[4, 8, 32],
-                        help="multiples of 4")
-    parser.add_argument("--report", action="store_true", help="run nothing")
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    if not (arguments.folder / "pictures.h5").exists():
+    parser.add_argument("--counts", type=study.numbers, default=[4, 8, 32], help="multiples of 4")
+    arguments = study.parse(parser)
+    if any(count % 4 for count in arguments.counts):
+        parser.error("--counts takes multiples of 4")
+    if not arguments.report and not (arguments.folder / "pictures.h5").exists():
         write_dataset(arguments.folder / "pictures.h5", (3, 224, 224), samples=256, classes=1000,
                       test_samples=1)
     found, tiny = collect(arguments)
+    if not found:
+        sys.exit(f"memory_figure.py: {arguments.folder} has no finished run")
     wrong = report(found, tiny)
     draw(arguments, found)
     return 1 if wrong else 0

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 1 of arXiv 2403.08837, measured: what dp and cdp-v2 need in every placement.
 
-    paper_table.py [DECK] [--build build/release] [--mpiexec mpiexec] [--parts 4] [key=value ...]
+    paper_table.py [--deck DECK] [--build build/release] [--mpiexec mpiexec] [--parts 4] [key=value ...]
 
 Trains DECK (inputs/digits.toml) with N = S = PARTS in every placement, one rank per device, for 4 and
 for 10 steps; what the six steps between add is what a training step sends. Counted below the program,
@@ -58,7 +58,10 @@ class Table:
 
     def plan(self, keys, *words):
         command = [self.program, "plan", self.arguments.deck, *words, *keys, *self.arguments.keys]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"paper_table.py: {done.stderr.strip()}")
+        return done.stdout
 
     def train(self, devices, keys, steps):
         """Counts of all ranks by kind of call, [calls, bytes]; and the run file's path."""
@@ -128,11 +131,14 @@ class Table:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("deck", nargs="?", default=ROOT / "inputs/digits.toml")
+    parser.add_argument("keys", metavar="key=value", nargs="*", default=[])
+    parser.add_argument("--deck", default=ROOT / "inputs/digits.toml")
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--mpiexec", default="mpiexec")
     parser.add_argument("--parts", type=int, default=4)
-    arguments, arguments.keys = parser.parse_known_args()
+    arguments = parser.parse_intermixed_args()
+    if arguments.parts < 2:
+        parser.error("--parts takes 2 and more")
     with tempfile.TemporaryDirectory() as folder:
         table = Table(arguments, pathlib.Path(folder))
         parts = [f"parallel.micro_batches={arguments.parts}", f"parallel.stages={arguments.parts}"]

@@ -3,28 +3,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much learning rate the rules stand: accuracy on the digits over the rate.
 
-    rate_study.py FOLDER [--seeds 5] [--build build/release] [--report] [key=value ...]
+    rate_study.py FOLDER [--seeds 1,2,3] [--build build/release] [--report] [key=value ...]
 
-Trains inputs/digits.toml with rates from 0.005 to 1.28, each twice the one before, under dp, cdp-v2 and
+Trains inputs/digits.toml with rates from 0.005 to 0.64, each twice the one before, under dp, cdp-v2 and
 cdp-v1, and cdp-v1 with the rate rising over the first quarter of the training (warm-up); what FOLDER
 has is not run again. Then a table of mean accuracies on the test set and FOLDER/rates.png. A run that
 diverges counts with the accuracy of a guess, 10%. Needs h5py, numpy and matplotlib.
 """
-import argparse
 import json
-import pathlib
 import subprocess
 import sys
 
 import h5py
 import matplotlib
 import numpy as np
+import study
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-RATES = [0.005 * 2 ** k for k in range(9)]
+RATES = [0.005 * 2 ** k for k in range(8)]
 VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
             ("cdp-v2", "#0072b2", ["parallel.rule=cdp-v2"]),
             ("cdp-v1", "#d55e00", ["parallel.rule=cdp-v1"]),
@@ -39,14 +37,15 @@ def accuracy(arguments, name, keys, rate, seed):
     if not (folder / "ended.json").exists():
         if arguments.report:
             return None
-        code = subprocess.run(
-            [ROOT / arguments.build / "carousel", "train", ROOT / "inputs/digits.toml",
+        done = subprocess.run(
+            [arguments.program, "train", study.ROOT / "inputs/digits.toml",
              f"run.output={folder}", "--overwrite", f"run.seed={seed}",
              f"train.optimizer.learning_rate={rate}", "checkpoint.every=0", "profile.steps=", *keys,
-             *arguments.keys], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
-        if code not in (0, DIVERGED):
-            sys.exit(f"rate_study.py: {folder} ended with exit code {code}")
-        (folder / "ended.json").write_text(json.dumps(code))
+             *arguments.keys], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode not in (0, DIVERGED):
+            sys.exit(f"rate_study.py: {folder} ended with exit code {done.returncode}:\n"
+                     f"{done.stderr[-2000:]}")
+        (folder / "ended.json").write_text(json.dumps(done.returncode))
     if json.loads((folder / "ended.json").read_text()) == DIVERGED:
         return GUESS
     with h5py.File(folder / "run.h5") as run:
@@ -74,19 +73,14 @@ def draw(arguments, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
-    parser.add_argument("keys", metavar="key=value", nargs="*", default=[])
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--report", action="store_true", help="run nothing")
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
+    parser = study.parser(__doc__)
+    parser.add_argument("--seeds", type=study.numbers, default=[1, 2, 3])
+    arguments = study.parse(parser)
     found = {}
     print(f"{'rate':18}" + "".join(f"{rate:8g}" for rate in RATES))
     for name, _, keys in VARIANTS:
         rows = [[accuracy(arguments, name, keys, rate, seed)
-                 for seed in range(1, arguments.seeds + 1)] for rate in RATES]
+                 for seed in arguments.seeds] for rate in RATES]
         if any(value is None for row in rows for value in row):
             sys.exit(f"rate_study.py: {arguments.folder} lacks runs of {name}")
         found[name] = rows

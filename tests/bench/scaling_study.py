@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weak and strong scaling on paper: simulated steps on two described clusters.
 
-    scaling_study.py FOLDER [--build build/release] [--stages 16]
+    scaling_study.py FOLDER [--build build/release] [--stages 16] [--report] [key=value ...]
 
 How the time of a network is shared among its stages is measured first: one micro-batch of every size
 on this machine, which wants to be quiet until then, forward and backward of each stage. A device of
@@ -14,7 +14,6 @@ the best slack, v1 among them. What FOLDER has is not done again. Prints a table
 FOLDER/scaling.png: the part of a step in which devices compute.
 Needs h5py, numpy and matplotlib.
 """
-import argparse
 import functools
 import json
 import pathlib
@@ -26,13 +25,13 @@ import sys
 import h5py
 import matplotlib
 import numpy as np
+import study
 
 matplotlib.use("Agg")
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "app"))
 from dataset import write_dataset  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 NETWORKS = {"resnet50": "ResNet-50", "vit_b_16": "ViT-B/16"}
 WEAK = {devices: 32 for devices in (4, 16, 64, 256, 1024)}
 STRONG = {devices: 4096 // devices for devices in (64, 256, 1024)}
@@ -78,24 +77,23 @@ PIPELINES = [("dp, 1F1B", ["parallel.placement=pipeline", "parallel.rule=dp"]),
              ("cdp-v2", ["parallel.placement=pipeline", "parallel.rule=cdp-v2"])]
 
 
-class Study:
+class Scaling:
     def __init__(self, arguments):
         self.arguments = arguments
         self.folder = arguments.folder
-        self.program = ROOT / arguments.build / "carousel"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.program = arguments.program
         self.pictures = self.folder / "pictures.h5"
-        if not self.pictures.exists():
+        if not arguments.report and not self.pictures.exists():
             # Pictures of one pixel, which are made larger.
             write_dataset(self.pictures, (3, 1, 1), samples=1 << 17, classes=1000, test_samples=1)
         self.found = self.folder / "found.json"
         self.seconds = json.loads(self.found.read_text()) if self.found.exists() else {}
 
     def keys(self, network, images):
-        return [ROOT / f"inputs/paper/{network}_memory.toml", f"data.file={self.pictures}",
+        return [study.ROOT / f"inputs/paper/{network}_memory.toml", f"data.file={self.pictures}",
                 "data.augment.size=224", "data.augment.resize=224",
                 f"train.micro_batch_size={images}", f"parallel.stages={self.arguments.stages}",
-                "parallel.balance=flops"]
+                "parallel.balance=flops", *self.arguments.keys]
 
     def measure(self, network, images):
         """A run of one micro-batch per step on this machine."""
@@ -108,6 +106,7 @@ class Study:
                  "train.steps=3"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             if done.returncode != 0:
                 sys.exit(f"scaling_study.py: {run.name} failed:\n{done.stderr[-2000:]}")
+            shutil.rmtree(run / "checkpoints", ignore_errors=True)
             (run / "done").touch()
         return run
 
@@ -117,7 +116,7 @@ class Study:
         measured = self.measure(network, images)
         run = self.folder / f"{measured.name}-on-cluster-{CLUSTERS.index(cluster)}"
         shutil.rmtree(run, ignore_errors=True)
-        shutil.copytree(measured, run, ignore=shutil.ignore_patterns("checkpoints"))
+        shutil.copytree(measured, run)
         with h5py.File(run / "ranks/0000.h5", "r+") as file:
             actions = file["actions"]
             kinds = actions["kind"].asstr()[:]
@@ -136,19 +135,20 @@ class Study:
     def simulate(self, cluster, network, devices, images, keys):
         name = " ".join([cluster.name, network, str(self.arguments.stages), str(devices),
                          str(images), *keys])
-        if name not in self.seconds:
+        if name not in self.seconds and not self.arguments.report:
             done = subprocess.run(
                 [self.program, "plan", *self.keys(network, images), *cluster.keys, *keys,
                  f"parallel.micro_batches={devices}",
                  "--measured", self.on_cluster(cluster, network, images)],
                 capture_output=True, text=True)
             found = re.search(r"^simulated +(\S+) s per step", done.stdout, re.MULTILINE)
-            if done.returncode not in (0, 2) or (done.returncode == 0 and not found):
-                sys.exit(f"scaling_study.py: {name}\n{done.stderr}")
             # Refused is what a rule has not, as collectives in slots of one micro-batch.
-            self.seconds[name] = float(found.group(1)) if done.returncode == 0 else None
+            refused = done.returncode == 2 and "has no effect" in done.stderr
+            if not refused and (done.returncode != 0 or not found):
+                sys.exit(f"scaling_study.py: {name}\n{done.stderr}")
+            self.seconds[name] = None if refused else float(found.group(1))
             self.found.write_text(json.dumps(self.seconds, indent=0))
-        return self.seconds[name]
+        return self.seconds.get(name)
 
     def best(self, cluster, network, devices, images, variants):
         """Seconds of the fastest variant, and its keys."""
@@ -214,20 +214,22 @@ class Study:
                 text = f"{title}, {cluster.name}: "
                 for name, keys in PIPELINES:
                     seconds, _ = self.best(cluster, network, stages, 32, [keys])
-                    text += f"{name} {32 / cluster.images[network] / seconds:.1%}  "
+                    part = f"{32 / cluster.images[network] / seconds:.1%}" if seconds else "-"
+                    text += f"{name} {part}  "
                 print(text, flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--build", default="build/release")
+    parser = study.parser(__doc__)
     parser.add_argument("--stages", type=int, default=16)
-    study = Study(parser.parse_args())
-    for network in NETWORKS:
+    arguments = study.parse(parser, "stages")
+    scaling = Scaling(arguments)
+    if arguments.report and not scaling.seconds:
+        sys.exit(f"scaling_study.py: {arguments.folder} has no finished run")
+    for network in [] if arguments.report else NETWORKS:
         for images in sorted({images for sizes in MODES.values() for images in sizes.values()}):
-            study.measure(network, images)
-    study.report()
+            scaling.measure(network, images)
+    scaling.report()
 
 
 if __name__ == "__main__":
