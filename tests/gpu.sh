@@ -49,7 +49,7 @@ for test in sorted(tests, key=lambda test: rank(test["name"])):
 stays() {
   case $1 in
     libcuda.so.* | libcudart.so.* | libcublas*.so.* | libcudnn*.so.* | \
-      libnvrtc.so.* | libnccl.so.*) ;;
+      libnvrtc.so.* | libnccl.so.* | libcupti.so.*) ;;
     libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | librt.so.* | libresolv.so.*) ;;
     *) return 1 ;;
   esac
@@ -104,6 +104,8 @@ pack() {
       exit 1
     fi
   done
+  local tool=$build/tests/bench_kernel_times.so
+  [ ! -f "$tool" ] || cp "$tool" "$pack/tests/"
   copy_libraries
   find "$pack" -type f \( -perm -u+x -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
   cp -r "$here"/{inputs,jobscripts} "$pack/"

@@ -9,12 +9,13 @@ Needs torch, torchvision and h5py. Both train the same network on random images,
 run; what is printed are medians over the later half of the steps of all rounds. Carousel trains with
 one micro-batch, with four one after the other (accumulate) and with four under cdp-v2; PyTorch in
 channels_last with bf16 autocast, as it is and compiled. Memory is what plans count and what PyTorch's
-allocator held at most. Kernels are those of one PyTorch step by torch.profiler, and of Carousel's by
-nsys where the machine has it. Exit code 125 where PyTorch sees no GPU.
+allocator held at most. Kernels are those of one PyTorch step by torch.profiler, and of Carousel's
+training by kernel_times.cpp, where the build has it. Exit code 125 where PyTorch sees no GPU.
 """
 import argparse
+import os
 import pathlib
-import shutil
+import re
 import statistics
 import subprocess
 import sys
@@ -134,20 +135,30 @@ def pytorch_kernels(case):
     show_kernels(rows, "PyTorch")
 
 
+def short_name(kernel):
+    """Of a kernel of Kokkos, what of Carousel it is made of: its function, and its functor if any."""
+    words = re.findall(r"carousel::((?:[^\W\d]\w*::|\(anonymous namespace\)::)*)(\w+)", kernel)
+    names = dict.fromkeys(name for _, name in words if name not in ("real", "Bfloat16"))
+    return " ".join(names) or kernel
+
+
 def carousel_kernels(case, arguments, folder):
-    if shutil.which("nsys") is None:
-        print("  Carousel: no nsys on this machine")
+    tool = (ROOT / arguments.build / "tests/bench_kernel_times.so").resolve()
+    if not tool.exists():
+        print(f"  Carousel: there is no {tool.name}")
         return
     steps = 10
     deck = write_deck(case, "step", folder, steps)
-    subprocess.run(["nsys", "profile", "--force-overwrite=true", f"--output={folder}/trace",
-                    ROOT / arguments.build / "carousel", "train", deck, "--overwrite"], check=True,
-                   stdout=subprocess.DEVNULL)
-    table = subprocess.run(["nsys", "stats", "--report=cuda_gpu_kern_sum", "--format=csv", "--quiet",
-                            f"{folder}/trace.nsys-rep"], check=True, capture_output=True, text=True)
-    lines = [line for line in table.stdout.splitlines() if line.count(",") >= 8]
-    rows = [(line.split(",", 8)[8], float(line.split(",")[1]) / 1e6 / steps) for line in lines[1:]]
-    show_kernels(rows, "Carousel")
+    settings = {"CUDA_INJECTION64_PATH": str(tool), "CAROUSEL_KERNEL_TIMES": str(folder / "times")}
+    subprocess.run([ROOT / arguments.build / "carousel", "train", deck, "--overwrite"], check=True,
+                   stdout=subprocess.DEVNULL, env=os.environ | settings)
+    sums = {}
+    for file in folder.glob("times.*"):
+        for line in file.read_text().splitlines():
+            nanoseconds, _, kernel = line.split("\t", 2)
+            name = short_name(kernel)
+            sums[name] = sums.get(name, 0) + float(nanoseconds) / 1e6 / steps
+    show_kernels(sums.items(), "Carousel, its start among them")
 
 
 def measure(case, arguments):
