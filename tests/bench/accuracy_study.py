@@ -8,10 +8,10 @@
 
 Trains what FOLDER does not hold yet, seed after seed, as many runs at a time as --jobs says (each
 then wants its share of the cores by OMP_NUM_THREADS); a run that was stopped goes on from its last
-checkpoint, so that the same command goes on with the study, which SIGTERM ends. Then, or with --report at once, it
-prints a table of the finished runs (accuracy on the test set after the last epoch, mean and
-standard deviation over seeds, and differences from dp of the same seed, which has the same first
-parameters and order of samples, with their 95% interval by Student's t) and draws
+checkpoint, so that the same command goes on with the study, which SIGTERM ends. Then, or with
+--report at once, it prints a table of the finished runs (accuracy on the test set after the last
+epoch, mean and standard deviation over seeds, and differences from dp of the same seed, which has
+the same first parameters and order of samples, with their 95% interval by Student's t) and draws
 FOLDER/accuracy.png. key=value goes to every run. Needs h5py, numpy and matplotlib.
 """
 import concurrent.futures

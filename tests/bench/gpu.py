@@ -137,8 +137,8 @@ def pytorch_kernels(case):
 
 def short_name(kernel):
     """Of a kernel of Kokkos, what of Carousel it is made of: its function, and its functor if any."""
-    words = re.findall(r"carousel::((?:[^\W\d]\w*::|\(anonymous namespace\)::)*)(\w+)", kernel)
-    names = dict.fromkeys(name for _, name in words if name not in ("real", "Bfloat16"))
+    words = re.findall(r"carousel::(?:[^\W\d]\w*::|\(anonymous namespace\)::)*(\w+)", kernel)
+    names = dict.fromkeys(word for word in words if word not in ("real", "Bfloat16"))
     return " ".join(names) or kernel
 
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/view.hpp"
+
 namespace carousel::test {
 
 struct Launch {
@@ -66,7 +68,7 @@ class KokkosWatch {
   static void on_allocation(Kokkos::Tools::SpaceHandle /*space*/, const char* label,
                             const void* /*data*/, std::uint64_t bytes) {
     // Kokkos::Cuda asks for the scratch memory of teams whenever it launches some, though for none.
-    if (bytes == 0) return;
+    if (!runs_on_host && bytes == 0) return;
     allocations_.push_back({label, static_cast<std::int64_t>(bytes)});
   }
   static void on_fence(const char* label, std::uint32_t /*device*/, std::uint64_t* /*id*/) {

@@ -31,7 +31,6 @@ TEST_P(VendorConvolution, Backward) {
               tolerance());
   }
   layer.backward_without_input(d_y_);
-  // On GPUs only where cuDNN has such gradients of bf16.
   EXPECT_LE(relative_difference(layer.d_parameters(), expected.d_w), tolerance());
 }
 
