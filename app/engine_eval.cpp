@@ -25,7 +25,8 @@ namespace {
 class SilentObserver final : public TrainingObserver {
  public:
   void on_step(const StepRecord&) override {}
-  void on_update(int, std::int64_t, int, const real*, std::int64_t) override {}
+  void on_update(const ExecutionSpace&, int, std::int64_t, int, const real*,
+                 std::int64_t) override {}
   void on_evaluating(const EvaluationProgress&) override {}
   void on_evaluation(const EvaluationRecord&) override {}
   void on_segment_end(int, const Recorder&) override {}

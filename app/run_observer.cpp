@@ -48,7 +48,6 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
 }
 
 void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, const NodeUse& node) {
-  exec_ = exec;
   trainer_ = &trainer;
   const PartInfo part{provenance(config_), machine_of(node), start_.part, this_job()};
   const std::filesystem::path folder(config_.run.output);
@@ -68,7 +67,7 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, cons
       audit.values[p].reserve(
           static_cast<std::size_t>(audit.parameters[p]->size() * (longest + 1)));
     const DeviceMemory& memory = trainer.device(run_.schedule.owner(stage)).memory();
-    this->audit(stage, memory.full_parameters(stage, trainer.steps()),
+    this->audit(exec, stage, memory.full_parameters(stage, trainer.steps()),
                 run_.memory.stages[stage].parameter_size);
   }
   if (audits_ && start_.step > 0)
@@ -124,8 +123,9 @@ void RunObserver::keep(const std::function<void()>& write) {
   }
 }
 
-void RunObserver::on_update(int, std::int64_t, int stage, const real* theta, std::int64_t size) {
-  if (audits_) audit(stage, theta, size);
+void RunObserver::on_update(const ExecutionSpace& queue, int, std::int64_t, int stage,
+                            const real* theta, std::int64_t size) {
+  if (audits_) audit(queue, stage, theta, size);
 }
 
 std::string RunObserver::audited_name(StatePart part, int state, const ParameterSpec& spec) const {
@@ -141,10 +141,11 @@ void RunObserver::audit_state(const StatePiece& piece) {
   values.insert(values.end(), piece.values.begin(), piece.values.end());
 }
 
-void RunObserver::audit(int stage, const real* theta, std::int64_t size) {
+void RunObserver::audit(const ExecutionSpace& queue, int stage, const real* theta,
+                        std::int64_t size) {
   StageAudit& audit = audits_by_stage_[stage];
   audit.flat.resize(static_cast<std::size_t>(size));
-  copy_to_host(exec_, audit.flat, theta);
+  copy_to_host(queue, audit.flat, theta);
   std::span<const real> rest(audit.flat);
   for (std::size_t p = 0; p < audit.parameters.size(); ++p) {
     const auto count = static_cast<std::size_t>(audit.parameters[p]->size());

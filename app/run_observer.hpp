@@ -43,8 +43,8 @@ class RunObserver final : public TrainingObserver {
   void introduce(const NodeUse& node, int processes);
 
   void on_step(const StepRecord& step) override;
-  void on_update(int device, std::int64_t step, int stage, const real* theta,
-                 std::int64_t size) override;
+  void on_update(const ExecutionSpace& queue, int device, std::int64_t step, int stage,
+                 const real* theta, std::int64_t size) override;
   void on_evaluating(const EvaluationProgress& progress) override;
   void on_evaluation(const EvaluationRecord& evaluation) override;
   void on_segment_end(int device, const Recorder& recorder) override;
@@ -77,7 +77,7 @@ class RunObserver final : public TrainingObserver {
   };
 
   void keep(const std::function<void()>& write);
-  void audit(int stage, const real* theta, std::int64_t size);
+  void audit(const ExecutionSpace& queue, int stage, const real* theta, std::int64_t size);
   /// What an audited part goes on from: theta_{t-1} and what the optimizer keeps.
   void audit_state(const StatePiece& piece);
   [[nodiscard]] std::string audited_name(StatePart part, int state,
@@ -96,7 +96,6 @@ class RunObserver final : public TrainingObserver {
   bool audits_ = false;
   const RunStart& start_;
   Sampler sampler_;
-  ExecutionSpace exec_;
   const Trainer* trainer_ = nullptr;
   std::map<int, RankFile> rank_files_;
   std::map<int, StageAudit> audits_by_stage_;

@@ -64,7 +64,7 @@ class Device {
     std::int64_t total_steps = 0;
     std::function<double(std::int64_t)> learning_rate;
     std::function<void(std::int64_t, const StepSums&)> on_step;
-    std::function<void(std::int64_t, int, const real*)> on_update;
+    std::function<void(const ExecutionSpace&, std::int64_t, int, const real*)> on_update;
   };
 
   Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,

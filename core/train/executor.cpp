@@ -262,7 +262,7 @@ void Executor::update(const Action& action) {
                                   .digest = digest});
   real* const rider = numbers(next + stage.stored_rider_offset);
   copy_rider(lane_->exec, gradient + stage.rider_offset(), rider);
-  parts_.on_update(action.step, j, next_full);
+  parts_.on_update(lane_->exec, action.step, j, next_full);
   if (j == 0) parts_.reports.learn(lane_->exec, action.step, rider, *first_step_);
 }
 

@@ -38,9 +38,10 @@ struct ExecutorParts {
   Recorder& recorder;
   Activity& activity;
   const OptimizerConfig& optimizer;
-  std::function<double(std::int64_t)> learning_rate;              // of an update index
-  std::function<void(std::int64_t, int, const real*)> on_update;  // step, stage, theta_{step+1}
-  std::function<bool()> wants_pause;                              // asked in every backward
+  std::function<double(std::int64_t)> learning_rate;  // of an update index
+  /// Its queue, step, stage and theta_{step+1}.
+  std::function<void(const ExecutionSpace&, std::int64_t, int, const real*)> on_update;
+  std::function<bool()> wants_pause;  // asked in every backward
   Clock seconds;
   int* chosen = nullptr;  // [test samples], what an evaluation by one device takes them for
   int micro_batch_size = 1;

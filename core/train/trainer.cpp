@@ -47,9 +47,10 @@ Trainer::Trainer(const ExecutionSpace& exec, TrainerSpec spec, TrainingObserver&
                             if (index == 0) step_done(step, sums);
                           },
                       .on_update =
-                          [this, index](std::int64_t step, int stage, const real* theta) {
+                          [this, index](const ExecutionSpace& queue, std::int64_t step, int stage,
+                                        const real* theta) {
                             if (index == spec_.schedule.owner(stage))
-                              observer_.on_update(index, step, stage, theta,
+                              observer_.on_update(queue, index, step, stage, theta,
                                                   spec_.memory.stages[stage].parameter_size);
                           }}));
   }

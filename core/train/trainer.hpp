@@ -68,9 +68,10 @@ class TrainingObserver {
   virtual ~TrainingObserver() = default;
 
   virtual void on_step(const StepRecord& step) = 0;
-  /// theta_{step+1} of one stage in device memory, `size` numbers, by its owner.
-  virtual void on_update(int device, std::int64_t step, int stage, const real* theta,
-                         std::int64_t size) = 0;
+  /// theta_{step+1} of one stage in device memory, `size` numbers, by its owner. It may have yet to
+  /// be computed: what `queue` is told to do with it comes after that.
+  virtual void on_update(const ExecutionSpace& queue, int device, std::int64_t step, int stage,
+                         const real* theta, std::int64_t size) = 0;
   /// Before, during and after an evaluation; each time device 0 has got on, so it has to be quick.
   virtual void on_evaluating(const EvaluationProgress& progress) = 0;
   virtual void on_evaluation(const EvaluationRecord& evaluation) = 0;

@@ -123,7 +123,8 @@ class Oracle : public ::testing::TestWithParam<int> {
     std::vector<State> states(
         static_cast<std::size_t>(run.deck().train.steps),
         {Numbers(run.model().parameter_size()), Numbers(run.model().buffer_size())});
-    run.after_update = [&](int, std::int64_t step, int stage, const real* theta) {
+    run.after_update = [&](const ExecutionSpace& queue, int, std::int64_t step, int stage,
+                           const real* theta) {
       std::int64_t parameters = 0;
       std::int64_t buffers = 0;
       for (int j = 0; j < stage; ++j) {
@@ -131,11 +132,10 @@ class Oracle : public ::testing::TestWithParam<int> {
         buffers += stages[j].buffer_size;
       }
       const StageMemory& here = stages[stage];
-      copy_to_host(ExecutionSpace(),
+      copy_to_host(queue,
                    std::span(states[step].parameters).subspan(parameters, here.parameter_size),
                    theta);
-      copy_to_host(ExecutionSpace(),
-                   std::span(states[step].buffers).subspan(buffers, here.buffer_size),
+      copy_to_host(queue, std::span(states[step].buffers).subspan(buffers, here.buffer_size),
                    theta + here.parameter_size);
     };
     (void)run.trainer().run();

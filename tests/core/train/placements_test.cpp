@@ -85,9 +85,10 @@ TEST_P(Placements, ReceiptsAreDigestsOfParametersAndStatistics) {
   const SmallDeck deck = resnet_decks_for(GetParam()).back();
   SmallRun run(exec_, dataset_, deck);
   std::vector<std::uint64_t> digests(deck.parallel.stages);
-  run.after_update = [&](int, std::int64_t, int stage, const real* theta) {
+  run.after_update = [&](const ExecutionSpace& queue, int, std::int64_t, int stage,
+                         const real* theta) {
     std::vector<real> host(run.memory().stages[stage].rider_offset());
-    copy_to_host(exec_, host, theta);
+    copy_to_host(queue, host, theta);
     digests[stage] = digest(std::span<const real>(host));
   };
   (void)run.trainer().run();

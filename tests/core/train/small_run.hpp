@@ -170,7 +170,7 @@ class SmallRun final : public TrainingObserver {
 
   /// Called after what is told was written down.
   std::function<void(const StepRecord&)> after_step = [](const StepRecord&) {};
-  std::function<void(int, std::int64_t, int, const real*)> after_update;
+  std::function<void(const ExecutionSpace&, int, std::int64_t, int, const real*)> after_update;
   std::function<void(const EvaluationProgress&)> after_part = [](const EvaluationProgress&) {};
   std::function<void(int, const Recorder&)> after_segment = [](int, const Recorder&) {};
   /// Asked in every backward of every device.
@@ -182,11 +182,9 @@ class SmallRun final : public TrainingObserver {
     story_.steps.push_back(step);
     after_step(step);
   }
-  void on_update(int device, std::int64_t step, int stage, const real* theta,
-                 std::int64_t /*size*/) override {
-    // Enqueued by now, on a queue of which those who read theta know nothing.
-    if (after_update && !runs_on_host) Kokkos::fence("carousel::test::updated");
-    if (after_update) after_update(device, step, stage, theta);
+  void on_update(const ExecutionSpace& queue, int device, std::int64_t step, int stage,
+                 const real* theta, std::int64_t /*size*/) override {
+    if (after_update) after_update(queue, device, step, stage, theta);
   }
   void on_evaluating(const EvaluationProgress& progress) override { after_part(progress); }
   void on_evaluation(const EvaluationRecord& evaluation) override {
