@@ -120,29 +120,17 @@ void Convolution::find_weight_gradient(const ExecutionSpace& exec,
                                        const NormStatistics* norm) const {
   const ConstTensor& x = arguments.input;
   real* const to = arguments.d_parameters + d_weights_at_;
-  // Rounded, as other frameworks have them: for full gradients of rounded images cuDNN has one
-  // engine, which gives few multiprocessors all the work. It took 49 of the 76 ms of a step of
-  // ResNet-50 on an H200. So does an engine that normalises on the way.
-  struct Way {
-    bool is_fused;
-    DataType result;
-  };
-  const bool normalises = norm != nullptr;
-  Way way = {false, type_};
-  for (const Way& each : {way, Way{false, DataType::full}, Way{true, DataType::full}}) {
-    if (each.is_fused && !normalises) continue;
-    if (graphs_.find_convolution(shape(x.n, each.is_fused), Pass::d_weights, each.result,
-                                 memory_.library) == nullptr)
-      continue;
-    way = each;
-    break;
-  }
-  const bool is_in_place = way.result == DataType::full && is_ordered(to);
+  // Rounded where there is an engine for it, as other frameworks have them: for full gradients of
+  // rounded images cuDNN has one, which gives few multiprocessors all the work. It took 49 of the
+  // 76 ms of a step of ResNet-50 on an H200. So would one that normalises on the way.
+  const bool is_rounded =
+      graphs_.find_convolution(shape(x.n), Pass::d_weights, type_, memory_.library) != nullptr;
+  const DataType result = is_rounded ? type_ : DataType::full;
+  const bool is_in_place = result == DataType::full && is_ordered(to);
   void* const made = is_in_place ? to : reordered_weights();
-  convolve(shape(x.n, way.is_fused), Pass::d_weights, way.result,
-           way.is_fused ? x.data : convolved_images(exec, x, norm), arguments.d_output.data, made,
-           norm);
-  if (!is_in_place) put_channels_first(exec, weights_, way.result, made, to);
+  convolve(shape(x.n), Pass::d_weights, result, convolved_images(exec, x, norm),
+           arguments.d_output.data, made);
+  if (!is_in_place) put_channels_first(exec, weights_, result, made, to);
 }
 
 void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {

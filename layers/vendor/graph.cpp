@@ -157,12 +157,10 @@ std::unique_ptr<Graph> make_convolution(cudnnHandle_t handle, const ConvolutionS
   const ChannelsLast x(shape.n, shape.in);
   const ChannelsLast w(shape.out.channels, {shape.in.channels, shape.kernel, shape.kernel});
   const ChannelsLast y(shape.n, shape.out);
-  const auto images = [&] {
-    const Tensor read = tensor(*built, 0, x.dims, x.strides);
-    return shape.normalises ? normalised(*built, read, shape.in.channels) : read;
-  };
   if (pass == Pass::forward) {
-    const Tensor made = built->graph.conv_fprop(images(), tensor(*built, 1, w.dims, w.strides),
+    const Tensor read = tensor(*built, 0, x.dims, x.strides);
+    const Tensor images = shape.normalises ? normalised(*built, read, shape.in.channels) : read;
+    const Tensor made = built->graph.conv_fprop(images, tensor(*built, 1, w.dims, w.strides),
                                                 windows<fe::graph::Conv_fprop_attributes>(shape));
     leave(made, 2, result, y.dims, y.strides);
   } else if (pass == Pass::d_input) {
@@ -171,7 +169,8 @@ std::unique_ptr<Graph> make_convolution(cudnnHandle_t handle, const ConvolutionS
                                                 windows<fe::graph::Conv_dgrad_attributes>(shape));
     leave(made, 2, result, x.dims, x.strides);
   } else {
-    const Tensor made = built->graph.conv_wgrad(tensor(*built, 1, y.dims, y.strides), images(),
+    const Tensor made = built->graph.conv_wgrad(tensor(*built, 1, y.dims, y.strides),
+                                                tensor(*built, 0, x.dims, x.strides),
                                                 windows<fe::graph::Conv_wgrad_attributes>(shape));
     leave(made, 2, result, w.dims, w.strides);
   }

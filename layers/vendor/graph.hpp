@@ -30,7 +30,7 @@ struct ConvolutionShape {
   int stride = 1;
   int padding = 0;
   DataType type = DataType::full;  // of images and weights
-  bool normalises = false;         // max(0, scale x + shift) is convolved instead of x
+  bool normalises = false;         // forward: max(0, scale x + shift) is convolved instead of x
 
   auto operator<=>(const ConvolutionShape&) const = default;
 };
