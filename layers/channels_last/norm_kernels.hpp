@@ -3,8 +3,8 @@
 #pragma once
 
 // The passes of batch normalisation over activations whose channels lie side by side: statistics of
-// a micro-batch, what is normalised, and its gradient. Sums are in double, of chunks of rows that
-// follow from shapes alone, then of the chunks in order.
+// a micro-batch, what is normalised, and its gradient. Sums are in double, of chunks of rows and
+// then of these, in an order that follows from shapes alone.
 
 #include "core/base/view.hpp"
 #include "layers/channels_last/rows.hpp"
