@@ -12,7 +12,8 @@ checkpoint, so that the same command goes on with the study, which SIGTERM ends.
 --report at once, it prints a table of the finished runs (accuracy on the test set after the last
 epoch, mean and standard deviation over seeds, and differences from dp of the same seed, which has
 the same first parameters and order of samples, with their 95% interval by Student's t) and draws
-FOLDER/accuracy.png. key=value goes to every run. Needs h5py, numpy and matplotlib.
+FOLDER/accuracy.png. key=value goes to every run that does not set this key by itself, as N = 8
+does with the number of samples. Needs h5py, numpy and matplotlib.
 """
 import concurrent.futures
 import json
@@ -20,6 +21,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import tomllib
 
 import h5py
@@ -47,44 +49,53 @@ def run_folder(study, name, seed):
     return study / f"{name.replace(', ', '-').replace(' = ', '').replace(' ', '')}-seed{seed}"
 
 
+def key_of(word):
+    return word.split("=")[0]
+
+
 def twice_as_many(arguments):
     """What TWICE stands for."""
     asked = tomllib.loads(arguments.deck.read_text())
 
     def value(table, key):
         given = [word.split("=", 1)[1] for word in arguments.keys
-                 if word.startswith(f"{table}.{key}=")]
+                 if key_of(word) == f"{table}.{key}"]
         return int(given[-1] if given else asked[table][key])
 
     batch = value("train", "micro_batch_size")
-    if value("parallel", "micro_batches") != 4 or batch % 2:
-        sys.exit("accuracy_study.py: it takes 4 micro-batches of an even number of samples")
+    if value("parallel", "micro_batches") != 4 or value("parallel", "stages") != 4 or batch % 2:
+        sys.exit("accuracy_study.py: it takes 4 micro-batches of an even number of samples, 4 stages")
     return ["parallel.micro_batches=8", "parallel.stages=8", f"train.micro_batch_size={batch // 2}"]
 
 
 running = set()
 stopped = False
+guard = threading.RLock()  # of both
 
 
 def stop(*_):
     global stopped
-    stopped = True
-    for process in list(running):
-        process.terminate()  # it saves, and goes on next time
+    with guard:
+        stopped = True
+        for process in running:
+            process.terminate()  # it saves, and goes on next time
 
 
 def train(arguments, folder, seed, keys):
     """Returns whether the run is finished; what it says goes into a file beside its folder."""
-    if stopped:
-        return False
+    own = [f"run.output={folder}", f"run.seed={seed}", "run.resume=auto", "checkpoint.keep=1",
+           "profile.steps=", *keys]
+    given = [word for word in arguments.keys if key_of(word) not in map(key_of, own)]
     with open(f"{folder}.log", "a") as log:
-        process = subprocess.Popen(
-            [arguments.program, "train", arguments.deck, f"run.output={folder}",
-             f"run.seed={seed}", "run.resume=auto", "checkpoint.keep=1", "profile.steps=",
-             *keys, *arguments.keys], stdout=log, stderr=log)
-        running.add(process)
+        with guard:
+            if stopped:
+                return False
+            process = subprocess.Popen([arguments.program, "train", arguments.deck, *own, *given],
+                                       stdout=log, stderr=log)
+            running.add(process)
         code = process.wait()
-        running.remove(process)
+        with guard:
+            running.remove(process)
     if code != 0:
         print(f"{folder}: exit code {code}; see {folder}.log", file=sys.stderr)
     return code == 0
@@ -164,18 +175,22 @@ def draw(arguments, found):
 
 def parse():
     parser = study.parser(__doc__)
-    parser.add_argument("--deck", type=pathlib.Path,
+    parser.add_argument("--deck", type=study.existing_file,
                         default=study.ROOT / "inputs/paper/resnet20_cifar10.toml")
     parser.add_argument("--seeds", type=study.numbers, default=[1, 2, 3])
     parser.add_argument("--jobs", type=int, default=1)
-    arguments = study.parse(parser, "deck")
-    if len(arguments.seeds) > len(STUDENT) + 1:
-        parser.error(f"at most {len(STUDENT) + 1} seeds")
-    if arguments.jobs < 1:
-        parser.error("at least one job")
-    if not arguments.deck.is_file():
-        parser.error(f"there is no {arguments.deck}")
-    return arguments
+
+    def check(arguments):
+        if len(arguments.seeds) > len(STUDENT) + 1:
+            parser.error(f"at most {len(STUDENT) + 1} seeds")
+        if arguments.jobs < 1:
+            parser.error("at least one job")
+        for word in arguments.keys:
+            if key_of(word) in ("parallel.rule", "parallel.slack", "run.seed", "run.output"):
+                parser.error(f"{key_of(word)} is what the study varies")
+        arguments.twice = twice_as_many(arguments)
+
+    return study.parse(parser, "deck", check=check)
 
 
 def main():
@@ -183,7 +198,6 @@ def main():
     cases = [(name, seed, keys) for seed in arguments.seeds for name, _, keys in VARIANTS]
     found = {name: {} for name, _, _ in VARIANTS}
     diverged = {name: [] for name, _, _ in VARIANTS}
-    twice = twice_as_many(arguments)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
 
@@ -192,7 +206,7 @@ def main():
         name, seed, keys = case
         folder = run_folder(arguments.folder, name, seed)
         if state_of(folder) not in ("done", "diverged") and not arguments.report:
-            more = [word for key in keys for word in (twice if key == TWICE else [key])]
+            more = [word for key in keys for word in (arguments.twice if key == TWICE else [key])]
             if not train(arguments, folder, seed, more) and state_of(folder) != "diverged":
                 return False
         curve = accuracies(folder)

@@ -218,9 +218,12 @@ def main():
     parser = study.parser(__doc__)
     parser.add_argument("--only", choices=list(NETWORKS))
     parser.add_argument("--counts", type=study.numbers, default=[4, 8, 32], help="multiples of 4")
-    arguments = study.parse(parser)
-    if any(count % 4 for count in arguments.counts):
-        parser.error("--counts takes multiples of 4")
+
+    def check(arguments):
+        if any(count % 4 for count in arguments.counts):
+            parser.error("--counts takes multiples of 4")
+
+    arguments = study.parse(parser, check=check)
     if not arguments.report and not (arguments.folder / "pictures.h5").exists():
         write_dataset(arguments.folder / "pictures.h5", (3, 224, 224), samples=256, classes=1000,
                       test_samples=1)

@@ -11,11 +11,12 @@ a cluster takes as long for all of them as its images per second say; updates an
 memory's bandwidth says. `carousel plan --measured` then simulates every rule with one micro-batch
 per device: 32 images on each (weak), or 4,096 images on all of them (strong). Cyclic rules choose
 the best slack, v1 among them. What FOLDER has is not done again. Prints a table and draws
-FOLDER/scaling.png: the part of a step in which devices compute.
-Needs h5py, numpy and matplotlib.
+FOLDER/scaling.png: the part of a step in which devices compute; `-` where a rule does not exist,
+`?` where not all of it is done. Needs h5py, numpy and matplotlib.
 """
 import functools
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -132,7 +133,18 @@ class Scaling:
             actions["step"][:] = step
         return run
 
+    def has(self, devices, keys):
+        """Whether there is such a variant."""
+        stages = self.arguments.stages
+        slack = [int(key.split("=")[1]) for key in keys if key.startswith("parallel.slack=")]
+        whole = SHARDED not in keys or "parallel.rule=dp" in keys or devices % stages == 0
+        return whole and max(slack, default=0) <= stages
+
     def simulate(self, cluster, network, devices, images, keys):
+        """Seconds of a step; None where the rule has no such variant, nan where it is still to be
+        done."""
+        if not self.has(devices, keys):
+            return None
         name = " ".join([cluster.name, network, str(self.arguments.stages), str(devices),
                          str(images), *keys])
         if name not in self.seconds and not self.arguments.report:
@@ -142,22 +154,30 @@ class Scaling:
                  "--measured", self.on_cluster(cluster, network, images)],
                 capture_output=True, text=True)
             found = re.search(r"^simulated +(\S+) s per step", done.stdout, re.MULTILINE)
-            # Refused is what a rule has not, as collectives in slots of one micro-batch.
+            # Refused are collectives where a slot has one micro-batch.
             refused = done.returncode == 2 and "has no effect" in done.stderr
             if not refused and (done.returncode != 0 or not found):
                 sys.exit(f"scaling_study.py: {name}\n{done.stderr}")
             self.seconds[name] = None if refused else float(found.group(1))
             self.found.write_text(json.dumps(self.seconds, indent=0))
-        return self.seconds.get(name)
+        return self.seconds.get(name, math.nan)
 
     def best(self, cluster, network, devices, images, variants):
-        """Seconds of the fastest variant, and its keys."""
-        best = (None, None)
-        for keys in variants:
-            seconds = self.simulate(cluster, network, devices, images, keys)
-            if seconds is not None and (best[0] is None or seconds < best[0]):
-                best = (seconds, keys)
-        return best
+        """Seconds of the fastest variant, and its keys: None where there is none, nan where not all
+        of them are done."""
+        found = [(self.simulate(cluster, network, devices, images, keys), keys)
+                 for keys in variants]
+        found = [(seconds, keys) for seconds, keys in found if seconds is not None]
+        if any(math.isnan(seconds) for seconds, _ in found):
+            return math.nan, None
+        return min(found, key=lambda each: each[0], default=(None, None))
+
+    @staticmethod
+    def percent(images, cluster, network, seconds):
+        """Of a step, what devices compute."""
+        if seconds is None:
+            return "-"
+        return "?" if math.isnan(seconds) else f"{images / cluster.images[network] / seconds:.1%}"
 
     def report(self):
         """A table, and the picture."""
@@ -171,13 +191,13 @@ class Scaling:
                     print(f"\n{title}, {mode} scaling ({images}), {cluster.name}\n"
                           f"{'devices':32}" + "".join(f"{count:>9}" for count in sizes), flush=True)
                     for name, colour, line, variants in RULES:
-                        parts, notes = [], []
+                        parts, shown, notes = [], [], []
                         for devices, each in sizes.items():
                             seconds, keys = self.best(cluster, network, devices, each, variants)
                             ideal = each / cluster.images[network]
                             parts.append(ideal / seconds if seconds else np.nan)
+                            shown.append(self.percent(each, cluster, network, seconds))
                             notes.append(self.note(keys))
-                        shown = ["-" if np.isnan(part) else f"{part:.1%}" for part in parts]
                         print(f"{name:32}" + "".join(f"{text:>9}" for text in shown), flush=True)
                         if any(notes):
                             print(f"{'':32}" + "".join(f"{note:>9}" for note in notes), flush=True)
@@ -214,8 +234,7 @@ class Scaling:
                 text = f"{title}, {cluster.name}: "
                 for name, keys in PIPELINES:
                     seconds, _ = self.best(cluster, network, stages, 32, [keys])
-                    part = f"{32 / cluster.images[network] / seconds:.1%}" if seconds else "-"
-                    text += f"{name} {part}  "
+                    text += f"{name} {self.percent(32, cluster, network, seconds)}  "
                 print(text, flush=True)
 
 

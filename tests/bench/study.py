@@ -9,11 +9,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def numbers(text):
-    """Whole numbers above zero, with commas between them."""
+    """Whole numbers above zero, each once, with commas between them."""
     found = [int(word) for word in text.split(",")]
-    if min(found) < 1:
+    if min(found) < 1 or len(set(found)) < len(found):
         raise ValueError(text)
     return found
+
+
+def existing_file(text):
+    """By the one path that it has from everywhere."""
+    path = pathlib.Path(text).resolve()
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"there is no {path}")
+    return path
 
 
 def parser(description):
@@ -25,9 +33,10 @@ def parser(description):
     return made
 
 
-def parse(made, *more):
+def parse(made, *more, check=lambda arguments: None):
     """FOLDER, options and keys in any order. Ends the program where there is nothing to run or to
-    report, and where FOLDER has runs of other keys, or of other options named in `more`."""
+    report, and where FOLDER has runs of other keys, or of other options named in `more`. FOLDER is
+    theirs from the first words that `check`, too, lets pass."""
     made.add_argument("keys", metavar="key=value", nargs="*", default=[])
     arguments = made.parse_intermixed_args()
     for word in arguments.keys:
@@ -38,11 +47,16 @@ def parse(made, *more):
         made.error(f"there is no {arguments.folder}")
     if not arguments.report and not arguments.program.is_file():
         made.error(f"there is no {arguments.program}; build it first")
+    check(arguments)
     file = arguments.folder / "asked.json"
     asked = [f"--{name}={getattr(arguments, name)}" for name in more] + arguments.keys
-    before = json.loads(file.read_text()) if file.exists() else asked
-    if before != asked:
-        made.error(f"{arguments.folder} has runs of '{' '.join(before)}'; name another folder")
+    if file.exists():
+        before = json.loads(file.read_text())
+        if before != asked:
+            made.error(f"{arguments.folder} has runs of '{' '.join(before)}', not of"
+                       f" '{' '.join(asked)}'; name another folder")
+    elif arguments.folder.is_dir() and any(arguments.folder.iterdir()):
+        made.error(f"{arguments.folder} has files, but no {file.name} that says of what")
     if not arguments.report:
         arguments.folder.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(asked))
