@@ -135,13 +135,18 @@ with lzma.open(sys.argv[2], "wb", filters=filters) as file:
 
 add_folder() { export LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$1; }
 
+# Of programs, what the loader does not find.
+lacking() { ldd "$@" 2>&1 | sed -n 's/^\s*\(\S*\) => not found.*/\1/p' | sort -u; }
+
 # Where the loader does not find CUDA by itself, it is in one of these.
 find_libraries() {
-  local folder name
+  local folder name tool=$pack/tests/bench_kernel_times.so
+  local -a programs=("$pack/carousel-engine")
+  [ ! -f "$tool" ] || programs+=("$tool")
   export LD_LIBRARY_PATH=$pack/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-  for name in $(ldd "$pack/carousel-engine" 2>&1 | sed -n 's/^\s*\(\S*\) => not found.*/\1/p'); do
+  for name in $(lacking "${programs[@]}"); do
     for folder in "${CUDA_HOME:-}"/lib64 "${CUDA_PATH:-}"/lib64 /usr/local/cuda*/lib64 \
-      /usr/local/cuda*/targets/*/lib /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu/nvidia/* \
+      /usr/local/cuda*/targets/*/lib /usr/local/cuda*/extras/CUPTI/lib64 /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu/nvidia/* \
       /opt/nvidia/hpc_sdk/Linux_x86_64/*/cuda/lib64 \
       "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)"/nvidia/*/lib; do
       [ -e "$folder/$name" ] || continue
@@ -149,7 +154,7 @@ find_libraries() {
       break
     done
   done
-  for name in $(ldd "$pack/carousel-engine" 2>&1 | sed -n 's/^\s*\(\S*\) => not found.*/\1/p'); do
+  for name in $(lacking "$pack/carousel-engine"); do
     echo "gpu.sh: this machine has no $name" >&2
     exit 1
   done
@@ -181,7 +186,8 @@ execute() {
 # judge NAME: counts how it ended, and shows the end of what failed.
 judge() {
   local name=$1 log=$logs/$1.log code seconds line
-  read -r code seconds <"$logs/$name.code"
+  # What could not write how it ended, as on a full disk, failed.
+  read -r code seconds <"$logs/$name.code" || code=1 seconds="?"
   case $code in
     0) passed=$((passed + 1)) ;;
     125) skip "$name" "$(tail -n 1 "$log")" ;;

@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images per second of a training step on a GPU beside PyTorch's, in bf16.
 
-    gpu.py [--build build/cuda] [--rounds 2] [--steps 30] [--only NAME] [--no-compile]
+    gpu.py [--build build/cuda] [--rounds 2] [--steps 40] [--only NAME] [--no-compile]
 
 Needs torch, torchvision and h5py. Both train the same network on random images, in turn within one
-run; what is printed are medians over the later half of the steps of all rounds. Carousel trains with
-one micro-batch, with four one after the other (accumulate) and with four under cdp-v2; PyTorch in
+run; what is printed are medians over the later half of the steps of all rounds, of Carousel over its
+epochs of 8 steps: it may learn of several together where one ends. It trains with one micro-batch, with four one after the other (accumulate) and with four under cdp-v2; PyTorch in
 channels_last with bf16 autocast, as it is and compiled. Memory is what plans count and what PyTorch's
 allocator held at most. Kernels are those of one PyTorch step by torch.profiler, and of Carousel's
 training by kernel_times.cpp, where the build has it. Exit code 125 where PyTorch sees no GPU.
@@ -38,6 +38,7 @@ WAYS = {"step": (1, 'rule = "dp"'),
         "accumulate": (MICRO_BATCHES, f'rule = "dp"\norder = "accumulate"\n{CYCLIC}'),
         "cdp-v2": (MICRO_BATCHES, f'rule = "cdp-v2"\n{CYCLIC}')}
 KERNELS = 6  # that are listed
+EPOCH = 8    # steps
 
 
 def write_deck(case, way, folder, steps):
@@ -81,7 +82,7 @@ def carousel(case, way, arguments, folder):
     subprocess.run([ROOT / arguments.build / "carousel", "train", deck, "--overwrite"], check=True,
                    stdout=subprocess.DEVNULL)
     with h5py.File(folder / "run/run.h5") as run:
-        seconds = np.diff(run["steps/seconds"])
+        seconds = np.diff(run["steps/seconds"][EPOCH - 1::EPOCH]) / EPOCH
         total = sum(int(np.sum(values)) for values in run["plan/bytes"].values())
     return later_half(seconds), total
 
@@ -167,7 +168,7 @@ def measure(case, arguments):
     found = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        write_dataset(folder / "data.h5", dict(case, steps=8))
+        write_dataset(folder / "data.h5", dict(case, steps=EPOCH))
         for _ in range(arguments.rounds):
             for way in WAYS:
                 found.setdefault(way, []).append(carousel(case, way, arguments, folder))
@@ -185,11 +186,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build/cuda")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--steps", type=int, default=5 * EPOCH)
     parser.add_argument("--only", help="name of one network")
     parser.add_argument("--kernels", default="resnet50", help="network whose kernels are listed")
     parser.add_argument("--no-compile", action="store_true", help="without PyTorch's compiler")
     arguments = parser.parse_args()
+    if arguments.steps < 3 * EPOCH:
+        parser.error(f"at least {3 * EPOCH} steps")
     if not torch.cuda.is_available():
         print("gpu.py: PyTorch sees no GPU", file=sys.stderr)
         return 125
