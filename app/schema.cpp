@@ -379,8 +379,8 @@ std::vector<KeySpec> engine_keys() {
           "Type of activations and weights where they are kept and sent. bf16: both take half the "
           "memory, and so do messages that carry them; sums, gradients, biases, norms and what the "
           "optimizer updates, a further copy of the weights, stay fp32: it saves memory where "
-          "activations are most of it. CPUs compute in fp32 and round, which is slower and takes "
-          "workspace."),
+          "activations are most of it. cuDNN's gradients of weights are rounded before they are "
+          "summed. CPUs compute in fp32 and round, which is slower and takes workspace."),
   };
 }
 
