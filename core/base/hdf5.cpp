@@ -48,6 +48,14 @@ std::string last_reason() {
   return reason.empty() ? "no reason given" : reason;
 }
 
+/// Properties of what is made. Without the time of writing, files that hold the same have the same
+/// bytes.
+Handle timeless(hid_t kind) {
+  Handle properties(H5Pcreate(kind), H5Pclose);
+  H5Pset_obj_track_times(properties.get(), false);
+  return properties;
+}
+
 }  // namespace
 
 void quiet_library() {
@@ -105,14 +113,20 @@ File File::open_with_reason(const std::string& path) {
 
 File File::create(const std::string& path) {
   quiet_library();
-  return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, latest_format().get()), true};
+  return create_with(path, latest_format());
 }
 
 File File::create_on(const std::string& path, Medium& medium) {
   quiet_library();
   const Handle access = latest_format();
   use_medium(access, medium);
-  return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), true};
+  return create_with(path, access);
+}
+
+File File::create_with(const std::string& path, const Handle& access) {
+  return {path,
+          H5Fcreate(path.c_str(), H5F_ACC_TRUNC, timeless(H5P_FILE_CREATE).get(), access.get()),
+          true};
 }
 
 File File::open_on(const std::string& path, Medium& medium) {
@@ -151,22 +165,28 @@ std::vector<std::string> File::children(const std::string& group) const {
   return names;
 }
 
+void File::create_groups_above(const std::string& object) {
+  const Handle properties = timeless(H5P_GROUP_CREATE);
+  for (std::size_t end = object.find('/', 1); end != std::string::npos;
+       end = object.find('/', end + 1)) {
+    const std::string group = object.substr(0, end);
+    if (contains(group)) continue;
+    const Handle made(
+        check(H5Gcreate2(id_.get(), group.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
+              "H5Gcreate", group),
+        H5Gclose);
+  }
+}
+
 void File::create_group(const std::string& group) {
-  if (contains(group)) return;
-  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.get(), 1);
-  const Handle made(
-      check(H5Gcreate2(id_.get(), group.c_str(), links.get(), H5P_DEFAULT, H5P_DEFAULT),
-            "H5Gcreate", group),
-      H5Gclose);
+  create_groups_above(group + "/");
 }
 
 void File::link(const std::string& object, const std::string& target_file,
                 const std::string& target) {
-  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.get(), 1);
+  create_groups_above(object);
   check(H5Lcreate_external(target_file.c_str(), target.c_str(), id_.get(), object.c_str(),
-                           links.get(), H5P_DEFAULT),
+                           H5P_DEFAULT, H5P_DEFAULT),
         "H5Lcreate_external", object);
 }
 
@@ -189,9 +209,8 @@ Handle File::open_dataset(const std::string& dataset) const {
 }
 
 Handle File::create_dataset(const std::string& dataset, hid_t type, hid_t space, hid_t properties) {
-  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.get(), 1);
-  return {check(H5Dcreate2(id_.get(), dataset.c_str(), type, space, links.get(), properties,
+  create_groups_above(dataset);
+  return {check(H5Dcreate2(id_.get(), dataset.c_str(), type, space, H5P_DEFAULT, properties,
                            H5P_DEFAULT),
                 "H5Dcreate", dataset),
           H5Dclose};
@@ -236,7 +255,7 @@ void File::write_raw(const std::string& dataset, hid_t type, const void* data, c
                      Layout layout) {
   const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr),
                      H5Sclose);
-  const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  const Handle properties = timeless(H5P_DATASET_CREATE);
   // Scalars and empty arrays cannot be chunked; HDF5 limits a chunk to 4 GiB.
   if (layout == Layout::checked && elements(shape) > 0 && !shape.empty()) {
     Shape chunk = shape;
@@ -268,7 +287,7 @@ void File::append_raw(const std::string& dataset, hid_t type, const void* data, 
     chunk[0] = std::max<hsize_t>(1, 4096 / std::max<hsize_t>(1, elements(row)) / 8);
     const Handle space(
         H5Screate_simple(static_cast<int>(block.size()), empty.data(), limits.data()), H5Sclose);
-    const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const Handle properties = timeless(H5P_DATASET_CREATE);
     H5Pset_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data());
     H5Pset_fletcher32(properties.get());
     set = create_dataset(dataset, type, space.get(), properties.get());
@@ -290,7 +309,7 @@ void File::append_raw(const std::string& dataset, hid_t type, const void* data, 
 void File::reserve(const std::string& dataset, hid_t type, const Shape& shape) {
   const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr),
                      H5Sclose);
-  const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  const Handle properties = timeless(H5P_DATASET_CREATE);
   H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
   if (elements(shape) > 0) H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY);
   const Handle made = create_dataset(dataset, type, space.get(), properties.get());

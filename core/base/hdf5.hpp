@@ -148,7 +148,9 @@ class File {
   friend class RowFile;  // whose rows have types of HDF5
 
   File(std::string path, hid_t id, bool writable);
+  static File create_with(const std::string& path, const Handle& access);
 
+  void create_groups_above(const std::string& object);
   Handle open_dataset(const std::string& dataset) const;
   Handle open_attribute(const std::string& object, const std::string& name) const;
   /// How many values of `bytes` each a dataset has; Error(bad_data) when that cannot be true.

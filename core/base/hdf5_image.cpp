@@ -61,7 +61,7 @@ File File::create_in_memory(const std::string& path) {
   quiet_library();
   const Handle access = latest_format();
   H5Pset_fapl_core(access.get(), growth, false);
-  return {path, H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), true};
+  return create_with(path, access);
 }
 
 File File::open_image(const std::string& path, std::span<const std::byte> image) {

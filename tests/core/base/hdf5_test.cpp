@@ -54,6 +54,24 @@ TEST(Hdf5, KeepsDatasetsAndAttributes) {
               HasSubstr("/deep/down/weights holds float32, not integers"));
 }
 
+TEST(Hdf5, LeavesOutWhenItWrote) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  {
+    hdf5::File made = hdf5::File::create(path);
+    made.write("/deep/counts", std::vector<int>{7, 8});
+    made.append<int>("/column", std::vector<int>{1});
+    (void)made.reserve<float>("/weights", {3});
+    made.close();
+  }
+  const hdf5::Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  for (const char* object : {"/", "/deep", "/deep/counts", "/column", "/weights"}) {
+    H5O_info_t info = {};
+    ASSERT_GE(H5Oget_info_by_name(file.get(), object, &info, H5P_DEFAULT), 0);
+    EXPECT_EQ(info.mtime, 0) << object << ": files of equal content would differ";
+  }
+}
+
 TEST(Hdf5, AppendsRows) {
   const TemporaryFolder folder;
   hdf5::File made = hdf5::File::create(folder / "a.h5");
