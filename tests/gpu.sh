@@ -146,7 +146,8 @@ find_libraries() {
   export LD_LIBRARY_PATH=$pack/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   for name in $(lacking "${programs[@]}"); do
     for folder in "${CUDA_HOME:-}"/lib64 "${CUDA_PATH:-}"/lib64 /usr/local/cuda*/lib64 \
-      /usr/local/cuda*/targets/*/lib /usr/local/cuda*/extras/CUPTI/lib64 /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu/nvidia/* \
+      /usr/local/cuda*/targets/*/lib /usr/local/cuda*/extras/CUPTI/lib64 \
+      /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu/nvidia/* \
       /opt/nvidia/hpc_sdk/Linux_x86_64/*/cuda/lib64 \
       "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)"/nvidia/*/lib; do
       [ -e "$folder/$name" ] || continue

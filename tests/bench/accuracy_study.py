@@ -56,11 +56,11 @@ def key_of(word):
 def twice_as_many(arguments):
     """What TWICE stands for."""
     asked = tomllib.loads(arguments.deck.read_text())
+    given = dict(word.split("=", 1) for word in arguments.keys)
 
     def value(table, key):
-        given = [word.split("=", 1)[1] for word in arguments.keys
-                 if key_of(word) == f"{table}.{key}"]
-        return int(given[-1] if given else asked[table][key])
+        name = f"{table}.{key}"
+        return int(given[name] if name in given else asked[table][key])
 
     batch = value("train", "micro_batch_size")
     if value("parallel", "micro_batches") != 4 or value("parallel", "stages") != 4 or batch % 2:

@@ -7,10 +7,11 @@
 
 Needs torch, torchvision and h5py. Both train the same network on random images, in turn within one
 run; what is printed are medians over the later half of the steps of all rounds, of Carousel over its
-epochs of 8 steps: it may learn of several together where one ends. It trains with one micro-batch, with four one after the other (accumulate) and with four under cdp-v2; PyTorch in
-channels_last with bf16 autocast, as it is and compiled. Memory is what plans count and what PyTorch's
-allocator held at most. Kernels are those of one PyTorch step by torch.profiler, and of Carousel's
-training by kernel_times.cpp, where the build has it. Exit code 125 where PyTorch sees no GPU.
+epochs of 8 steps: it may learn of several together where one ends. It trains with one micro-batch,
+with four one after the other (accumulate) and with four under cdp-v2; PyTorch in channels_last with
+bf16 autocast, as it is and compiled. Memory is what plans count and what PyTorch's allocator held at
+most. Kernels are those of one PyTorch step by torch.profiler, and of Carousel's training by
+kernel_times.cpp, where the build has it. Exit code 125 where PyTorch sees no GPU.
 """
 import argparse
 import os

@@ -78,6 +78,11 @@ PIPELINES = [("dp, 1F1B", ["parallel.placement=pipeline", "parallel.rule=dp"]),
              ("cdp-v2", ["parallel.placement=pipeline", "parallel.rule=cdp-v2"])]
 
 
+def slack_of(keys):
+    """None where no key says it."""
+    return next((int(key.split("=")[1]) for key in keys if key.startswith("parallel.slack=")), None)
+
+
 class Scaling:
     def __init__(self, arguments):
         self.arguments = arguments
@@ -136,9 +141,8 @@ class Scaling:
     def has(self, devices, keys):
         """Whether there is such a variant."""
         stages = self.arguments.stages
-        slack = [int(key.split("=")[1]) for key in keys if key.startswith("parallel.slack=")]
         whole = SHARDED not in keys or "parallel.rule=dp" in keys or devices % stages == 0
-        return whole and max(slack, default=0) <= stages
+        return whole and (slack_of(keys) or 0) <= stages
 
     def simulate(self, cluster, network, devices, images, keys):
         """Seconds of a step; None where the rule has no such variant, nan where it is still to be
@@ -163,21 +167,23 @@ class Scaling:
         return self.seconds.get(name, math.nan)
 
     def best(self, cluster, network, devices, images, variants):
-        """Seconds of the fastest variant, and its keys: None where there is none, nan where not all
-        of them are done."""
+        """The part of its step in which the devices of the fastest variant compute, and its keys:
+        None where there is none, nan where not all of them are done."""
         found = [(self.simulate(cluster, network, devices, images, keys), keys)
                  for keys in variants]
         found = [(seconds, keys) for seconds, keys in found if seconds is not None]
         if any(math.isnan(seconds) for seconds, _ in found):
             return math.nan, None
-        return min(found, key=lambda each: each[0], default=(None, None))
+        if not found:
+            return None, None
+        seconds, keys = min(found, key=lambda each: each[0])
+        return images / cluster.images[network] / seconds, keys
 
     @staticmethod
-    def percent(images, cluster, network, seconds):
-        """Of a step, what devices compute."""
-        if seconds is None:
+    def show(part):
+        if part is None:
             return "-"
-        return "?" if math.isnan(seconds) else f"{images / cluster.images[network] / seconds:.1%}"
+        return "?" if math.isnan(part) else f"{part:.1%}"
 
     def report(self):
         """A table, and the picture."""
@@ -191,18 +197,17 @@ class Scaling:
                     print(f"\n{title}, {mode} scaling ({images}), {cluster.name}\n"
                           f"{'devices':32}" + "".join(f"{count:>9}" for count in sizes), flush=True)
                     for name, colour, line, variants in RULES:
-                        parts, shown, notes = [], [], []
+                        parts, notes = [], []
                         for devices, each in sizes.items():
-                            seconds, keys = self.best(cluster, network, devices, each, variants)
-                            ideal = each / cluster.images[network]
-                            parts.append(ideal / seconds if seconds else np.nan)
-                            shown.append(self.percent(each, cluster, network, seconds))
+                            part, keys = self.best(cluster, network, devices, each, variants)
+                            parts.append(part)
                             notes.append(self.note(keys))
-                        print(f"{name:32}" + "".join(f"{text:>9}" for text in shown), flush=True)
+                        print(f"{name:32}" + "".join(f"{self.show(part):>9}" for part in parts),
+                              flush=True)
                         if any(notes):
                             print(f"{'':32}" + "".join(f"{note:>9}" for note in notes), flush=True)
-                        axis.plot(list(sizes), parts, line, color=colour, marker="o", markersize=3,
-                                  label=name)
+                        axis.plot(list(sizes), np.array(parts, float), line, color=colour,
+                                  marker="o", markersize=3, label=name)
                     axis.set_xscale("log", base=4)
                     axis.set_xticks(list(sizes), [str(count) for count in sizes])
                     axis.set_ylim(0, 1)
@@ -221,8 +226,8 @@ class Scaling:
         """Which of its variants a cyclic rule took: v1 or v2 with a slack; f: fast sums in slots."""
         if keys is None or "parallel.rule=dp" in keys:
             return ""
-        slack = [key.split("=")[1] for key in keys if key.startswith("parallel.slack")]
-        rule = f"v2+{slack[0]}" if slack else "v1"
+        slack = slack_of(keys)
+        rule = "v1" if slack is None else f"v2+{slack}"
         return rule + (", f" if "parallel.reduction=fast" in keys else "")
 
     def report_pipelines(self):
@@ -233,8 +238,8 @@ class Scaling:
             for network, title in NETWORKS.items():
                 text = f"{title}, {cluster.name}: "
                 for name, keys in PIPELINES:
-                    seconds, _ = self.best(cluster, network, stages, 32, [keys])
-                    text += f"{name} {self.percent(32, cluster, network, seconds)}  "
+                    part, _ = self.best(cluster, network, stages, 32, [keys])
+                    text += f"{name} {self.show(part)}  "
                 print(text, flush=True)
 
 
