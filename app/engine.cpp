@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "app/binding.hpp"
+#include "app/complaint.hpp"
 #include "app/schema.hpp"
 #include "core/base/range.hpp"
 
@@ -43,6 +44,23 @@ bool threads_are_placed() {
   const char* bind = std::getenv("OMP_PROC_BIND");
   if (bind != nullptr && *bind != 'f' && *bind != 'F') return true;  // not "false"
   return std::getenv("OMP_PLACES") != nullptr || std::getenv("GOMP_CPU_AFFINITY") != nullptr;
+}
+
+/// Threads that really come where so many are asked for: OMP_THREAD_LIMIT, for one, may leave
+/// fewer. Kokkos shares work among all it asked for, so that the part of one that stays away would
+/// not be computed.
+int threads_given(int asked) {
+#ifdef KOKKOS_ENABLE_OPENMP
+  omp_set_dynamic(0);  // or any kernel may get fewer
+  omp_set_max_active_levels(std::max(1, omp_get_max_active_levels()));
+  int given = 1;
+#pragma omp parallel num_threads(asked)
+#pragma omp single
+  given = omp_get_num_threads();
+  return given;
+#else
+  return asked;
+#endif
 }
 
 }  // namespace
@@ -87,13 +105,31 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config, const
         session == nullptr ? own : session->cores_on_node() / session->ranks_on_node();
     threads = std::clamp(std::min(own, share), 1, most);
   }
-  settings.set_num_threads(threads);
   Node node = this_node(std::max(0, Kokkos::num_devices()));
   // OpenMP has bound this thread to one core, which says something only within those of a rank.
   if (threads_are_placed() && !launcher.binds) node.whole = true;
   const Binding binding = choose_binding(launcher, node, threads, config.device);
   if (binding.gpu >= 0) settings.set_device_id(binding.gpu);
+  const int given = threads_given(threads);
+  if (given < threads && (session == nullptr || session->rank() == 0))
+    note(
+        fmt::format("computing with {} thread{} of the {} asked for: OpenMP starts no more here; "
+                    "OMP_THREAD_LIMIT is a reason",
+                    given, given == 1 ? "" : "s", threads));
+  settings.set_num_threads(given);
   return settings;
+}
+
+void check_threads(const ExecutionSpace& exec) {
+  if constexpr (!runs_on_host) return;
+  const int threads = concurrency(exec);
+  int came = 0;
+  int* const count = &came;
+  // One each, if all come.
+  Kokkos::parallel_for(
+      "carousel::app::check_threads", RangePolicy(exec, 0, threads, Kokkos::ChunkSize(1)),
+      KOKKOS_LAMBDA(std::int64_t) { Kokkos::atomic_inc(count); });
+  CAROUSEL_CHECK(came == threads, "{} of {} threads compute", came, threads);
 }
 
 NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session) {

@@ -43,6 +43,9 @@ struct EngineArguments {
                                                              const Launcher& launcher,
                                                              const MpiSession* session);
 
+/// Throws unless every thread that Kokkos shares work among does its part.
+void check_threads(const ExecutionSpace& exec);
+
 /// What the ranks of this node make of its cores, once Kokkos runs.
 [[nodiscard]] NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session);
 

@@ -76,6 +76,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
 
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, Launcher(), nullptr));
   const ExecutionSpace exec;
+  check_threads(exec);
   const RunClock clock;
   const Clock seconds = [&clock] { return clock.seconds(); };
   LocalHub hub(exec, {}, 1, seconds);

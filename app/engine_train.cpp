@@ -291,6 +291,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       kokkos.emplace(with_locations(
           config, [&] { return kokkos_settings(config.engine, launcher, session); }));
       exec.emplace();
+      check_threads(*exec);
     });
 
     // 3. The devices of this process and where their messages meet. Only the groups are made with

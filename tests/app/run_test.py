@@ -544,6 +544,22 @@ class Refusals(Run):
         self.train("run", "train.steps=1", OMP_NUM_THREADS="2,1")
         self.train("run", "train.steps=1", "--overwrite", "engine.threads=2", OMP_NUM_THREADS="600")
 
+    def test_fewer_threads_than_asked_for(self):
+        words = ("engine.threads=2", "train.epochs=1")
+        self.train("plain", *words)
+        plain = self.carousel("eval", "plain", PROJECT / "inputs/digits.h5").stdout
+        note = "note: computing with 1 thread of the 2 asked for: OpenMP starts no more here"
+        for name, value, ranks in (("OMP_DYNAMIC", "true", 4), ("OMP_THREAD_LIMIT", "1", 4),
+                                   ("OMP_MAX_ACTIVE_LEVELS", "0", 4), ("OMP_NUM_THREADS", "1", 1),
+                                   ("OMP_PLACES", "{0}", 1)):
+            with self.subTest(name):
+                more = RING if ranks > 1 else ()
+                said = self.train(name, *words, *more, ranks=ranks, **{name: value}).stderr
+                self.assertEqual(said.count(note), int(name == "OMP_THREAD_LIMIT"), said)
+                self.carousel("diff", "plain", name)
+                data = PROJECT / "inputs/digits.h5"
+                self.assertEqual(self.carousel("eval", "plain", data, **{name: value}).stdout, plain)
+
     def test_an_error_is_one_line_whatever_it_quotes(self):
         data = self.folder / "data.h5"
         shutil.copy(PROJECT / "inputs/digits.h5", data)
