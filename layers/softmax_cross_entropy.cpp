@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/softmax_cross_entropy.hpp"
 
-#include "core/base/range.hpp"
+#include <type_traits>
+
+#include "layers/stored.hpp"
 
 namespace carousel {
 namespace {
@@ -24,58 +26,68 @@ struct Largest {
   int index;
 };
 
-struct Forward {
-  int n;
+/// e to the power of a logit less the largest one of its sample, where the classes share no more
+/// than that.
+template <class Stored>
+struct Row {
+  const Stored* logits;  // [classes]
   int classes;
-  const real* logits;   // [n, classes]
-  real* probabilities;  // [n, classes]; may be the logits
-  const int* labels;    // [n]
-  Metrics* metrics;     // one
-  int* chosen;          // [n], or null
-  double smoothing;
 
-  KOKKOS_FUNCTION Largest largest(const Team& team, const real* row) const {
+  /// Where the largest logit is.
+  KOKKOS_FUNCTION Largest largest(const Team& team) const {
     using Reducer = Kokkos::MaxFirstLoc<real, int>;
     typename Reducer::value_type found;
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, classes),
         [&](int c, typename Reducer::value_type& best) {
-          if (row[c] > best.val) best = {row[c], c};
+          const real value = full(logits[c]);
+          if (value > best.val) best = {value, c};
         },
         Reducer(found));
     return {found.val, found.loc};
   }
+  [[nodiscard]] KOKKOS_FUNCTION real power(int c, real top) const {
+    return Kokkos::exp(full(logits[c]) - top);
+  }
+  /// The sum of the powers.
+  KOKKOS_FUNCTION double total(const Team& team, real top) const {
+    double sum = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, classes),
+        [&](int c, double& partial) { partial += power(c, top); }, sum);
+    return sum;
+  }
+};
+
+template <class Stored>
+struct Forward {
+  int n;
+  int classes;
+  const Stored* logits;  // [n, classes]
+  const int* labels;     // [n]
+  Metrics* metrics;      // one
+  int* chosen;           // [n], or null
+  double smoothing;
 
   /// How far the logits of a sample are below the largest one in the mean.
-  KOKKOS_FUNCTION double mean_below(const Team& team, const real* row, real top) const {
+  KOKKOS_FUNCTION double mean_below(const Team& team, const Row<Stored>& row, real top) const {
     double sum = 0;
     if (smoothing == 0) return sum;
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, classes),
-        [&](int c, double& partial) { partial += static_cast<double>(top) - row[c]; }, sum);
+        [&](int c, double& partial) { partial += static_cast<double>(top) - full(row.logits[c]); },
+        sum);
     return sum / classes;
   }
 
-  /// Writes the probabilities of one sample and adds it to its lane.
+  /// Adds one sample to its lane.
   KOKKOS_FUNCTION void sample(const Team& team, int i, LaneSum& sum) const {
-    const real* row = logits + static_cast<std::int64_t>(i) * classes;
-    real* p = probabilities + static_cast<std::int64_t>(i) * classes;
-    const real at_label = row[labels[i]];  // before it is overwritten: the search synchronises
-    const Largest top = largest(team, row);
-    const double below = mean_below(team, row, top.value);
-    double total = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, classes),
-        [&](int c, double& partial) {
-          p[c] = Kokkos::exp(row[c] - top.value);
-          partial += p[c];
-        },
-        total);
-    const real inverse = static_cast<real>(1 / total);
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes), [&](int c) { p[c] *= inverse; });
+    const Row<Stored> row = {logits + static_cast<std::int64_t>(i) * classes, classes};
+    const Largest top = row.largest(team);
+    const double at_label = full(row.logits[labels[i]]);
     // -sum of target_c log p_c, with log p_c = x_c - top - log(total)
-    sum.loss += Kokkos::log(total) - (1 - smoothing) * (static_cast<double>(at_label) - top.value) +
-                smoothing * below;
+    sum.loss += Kokkos::log(row.total(team, top.value)) - (1 - smoothing) * (at_label - top.value) +
+                smoothing * mean_below(team, row, top.value);
     sum.correct += top.index == labels[i] ? 1 : 0;
     if (chosen != nullptr) Kokkos::single(Kokkos::PerThread(team), [&] { chosen[i] = top.index; });
   }
@@ -101,6 +113,52 @@ struct Forward {
   }
 };
 
+/// d_logits = (probabilities - target) / n of one sample, which may take the place of the logits.
+template <class Stored>
+struct Backward {
+  int n;
+  int classes;
+  const Stored* logits;  // [n, classes]
+  const int* labels;     // [n]
+  Stored* d_logits;      // [n, classes]
+  real everywhere;       // part of the target that all classes have
+  real at_label;         // the target of the label
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    const int i = team.league_rank();
+    const std::int64_t begin = static_cast<std::int64_t>(i) * classes;
+    const Row<Stored> row = {logits + begin, classes};
+    Stored* d = d_logits + begin;
+    const int label = labels[i];
+    const real top = row.largest(team).value;
+    const real inverse = static_cast<real>(1 / row.total(team, top));
+    if constexpr (std::is_same_v<Stored, real>) {
+      // In two loops: nothing may be computed in one operation with what it is rounded before.
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes),
+                           [&](int c) { d[c] = row.power(c, top) * inverse; });
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes), [&](int c) {
+        const real target = c == label ? at_label : everywhere;
+        d[c] = (d[c] - target) / n;
+      });
+    } else {
+      // Rows sum to 0. The difference of two numbers near 1 would have few digits left, and a
+      // gradient in bf16 is small against the logits where the others still have all of theirs.
+      double others = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::ThreadVectorRange(team, classes),
+          [&](int c, double& partial) {
+            if (c == label) return;
+            const real gradient = row.power(c, top) * inverse - everywhere;
+            partial += gradient;
+            put(d[c], gradient / n);
+          },
+          others);
+      Kokkos::single(Kokkos::PerThread(team),
+                     [&] { put(d[label], static_cast<real>(-others / n)); });
+    }
+  }
+};
+
 }  // namespace
 
 void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
@@ -108,27 +166,28 @@ void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArgum
   // One team computes all samples: the scores of a classifier are few beside its layers.
   TeamPolicy policy(exec, 1, runs_on_host ? 1 : lanes, vector_length);
   policy.set_scratch_size(0, Kokkos::PerTeam(lanes * sizeof(LaneSum) + alignof(LaneSum)));
-  Kokkos::parallel_for(label, policy,
-                       Forward{arguments.input.n, classes_, arguments.input.data,
-                               arguments.output.data, arguments.labels, arguments.metrics,
-                               arguments.chosen, arguments.training ? smoothing_ : 0});
+  with_stored(type_, [&]<class Stored>() {
+    const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
+    Kokkos::parallel_for(
+        label, policy,
+        Forward<Stored>{arguments.input.n, classes_, logits, arguments.labels, arguments.metrics,
+                        arguments.chosen, arguments.training ? smoothing_ : 0});
+  });
 }
 
 void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::softmax_cross_entropy_backward";
   if (arguments.d_input.data == nullptr) return;
-  const real* p = arguments.output.data;
-  const int* labels = arguments.labels;
-  real* d_x = arguments.d_input.data;
-  const int classes = classes_;
   const int n = arguments.output.n;
-  const auto everywhere = static_cast<real>(smoothing_ / classes);
-  const auto at_label = static_cast<real>(1 - smoothing_ + smoothing_ / classes);
-  Kokkos::parallel_for(
-      label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const real target = labels[i / classes] == i % classes ? at_label : everywhere;
-        d_x[i] = (p[i] - target) / n;
-      });
+  with_stored(type_, [&]<class Stored>() {
+    const auto* logits = reinterpret_cast<const Stored*>(arguments.output.data);
+    auto* d_logits = reinterpret_cast<Stored*>(arguments.d_input.data);
+    Kokkos::parallel_for(
+        label, TeamPolicy(exec, n, 1, vector_length),
+        Backward<Stored>{n, classes_, logits, arguments.labels, d_logits,
+                         static_cast<real>(smoothing_ / classes_),
+                         static_cast<real>(1 - smoothing_ + smoothing_ / classes_)});
+  });
 }
 
 }  // namespace carousel

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The loss of a classifier, torch.nn.CrossEntropyLoss (mean): turns logits into probabilities and
-// fills the metrics of the micro-batch. It knows class indices, not class weights.
+// The loss of a classifier, torch.nn.CrossEntropyLoss (mean): reads logits in the type that they
+// are stored in, computes in full numbers and fills the metrics of the micro-batch. It knows class
+// indices, not class weights.
 
 #include "core/engine/layer.hpp"
 
@@ -13,18 +14,21 @@ class SoftmaxCrossEntropy final : public Layer {
  public:
   explicit SoftmaxCrossEntropy(const LayerSpec& spec)
       : classes_(spec.input().channels),
-        smoothing_(spec.as<kind::SoftmaxCrossEntropy>().smoothing) {}
+        smoothing_(spec.as<kind::SoftmaxCrossEntropy>().smoothing),
+        type_(spec.inputs.front().format.type) {}
 
-  /// Probabilities take the place of the logits; loss and counts go to `arguments.metrics`. In
-  /// training, all classes share the smoothing of the target (Szegedy et al. 2016); evaluation
-  /// reports the plain loss.
+  /// Leaves the logits as they are; loss and counts go to `arguments.metrics`. In training, all
+  /// classes share the smoothing of the target (Szegedy et al. 2016); evaluation reports the plain
+  /// loss.
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
-  /// d_input = (probabilities - target) / n; may overwrite the probabilities.
+  /// d_input = (softmax(logits) - target) / n; may overwrite the logits. Where these are bf16, the
+  /// entry of the label is minus the sum of the others.
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
   int classes_;
   double smoothing_;
+  DataType type_;
 };
 
 }  // namespace carousel

@@ -214,7 +214,7 @@ void ModelBuilder::first_token() {
   layer.output = {layer.input().channels};
 }
 
-/// Backward needs the probabilities, which take the place of the logits.
+/// Backward needs the logits, which stay where they are.
 void ModelBuilder::softmax_cross_entropy() {
   LayerSpec& layer = append(kind::SoftmaxCrossEntropy{}, "");
   layer.forward_flops = 5.0 * layer.input().channels;

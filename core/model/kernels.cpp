@@ -114,10 +114,10 @@ std::string odd_features(const LayerSpec& layer, const KernelChoice& choice) {
   return {};
 }
 
-/// Its kernels read and write either type, in any order of the numbers.
-bool works_number_by_number(const LayerSpec& layer) {
+/// Its portable kernels read and write either type: of most, number by number in any order.
+bool takes_either_type(const LayerSpec& layer) {
   return layer.is<kind::Relu>() || layer.is<kind::Add>() || layer.is<kind::Dropout>() ||
-         layer.is<kind::Gelu>();
+         layer.is<kind::Gelu>() || layer.is<kind::SoftmaxCrossEntropy>();
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice) {
     layer.workspace = blocked_workspace(layer, block);
   } else {
     choose_channels_last(layer);
-    layer.native = layer.native || works_number_by_number(layer);
+    layer.native = layer.native || takes_either_type(layer);
   }
   return layer;
 }
@@ -153,7 +153,7 @@ void choose_types(Model& model, DataType type) {
       input.format.type =
           input.layer < 0 ? DataType::full : model.layers[input.layer].output_format.type;
     layer.output_format.type = layer.in_place ? layer.inputs[0].format.type : type;
-    layer.native = layer.native || works_number_by_number(layer);
+    layer.native = layer.native || takes_either_type(layer);
     for (ParameterSpec& parameter : layer.parameters)
       parameter.type = parameter.is_per_feature() ? DataType::full : type;
   }
