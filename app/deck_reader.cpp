@@ -150,8 +150,7 @@ class Reader {
 
   [[nodiscard]] RunConfig read() {
     take_values();
-    displace("train.steps", "train.epochs");
-    displace("train.epochs", "train.steps");
+    for (const KeySpec* spec : rows_) choose_between(*spec);
     for (const KeySpec* spec : rows_) drop_without_effect(*spec);
     for (const KeySpec* spec : rows_) require(*spec);
     place("data.file", config_.data.file);
@@ -173,7 +172,21 @@ class Reader {
     }
   }
 
-  /// Of two keys that exclude each other, the command line's replaces the deck's.
+  /// Of two keys that exclude each other, the command line's replaces the deck's, and the deck's
+  /// the default.
+  void choose_between(const KeySpec& spec) {
+    const std::string& other = spec.traits.instead_of;
+    if (other.empty()) return;
+    const std::string key = spec.key();
+    displace(key, other);
+    displace(other, key);
+    if (!keys().given(key)) return;
+    if (keys().given(other))
+      fail(ExitCode::usage, "{}: {} and {} are both given; remove one", keys().where(key), key,
+           other);
+    drop(*find_key(other));
+  }
+
   void displace(const std::string& key, const std::string& other) {
     if (!keys().typed(key) || !keys().given(other) || keys().typed(other)) return;
     note(other, "{} is dropped: the command line gives {}", other, key);

@@ -59,7 +59,7 @@ void add_optimizer(const OptimizerConfig& optimizer, std::vector<NoEffect>& foun
 
 void add_schedule(const LearningRateConfig& schedule, std::vector<NoEffect>& found) {
   const std::string warmup = "train.schedule.warmup_epochs";
-  if (schedule.warmup_epochs > 0) return;
+  if (schedule.warmup_epochs > 0 || schedule.warmup_steps > 0) return;
   if (schedule.warmup_factor > 0)
     found.push_back({"train.schedule.warmup_factor", {warmup}, "it needs a warm-up"});
   if (schedule.per_epoch && schedule.kind == ScheduleKind::constant)
@@ -114,7 +114,6 @@ void check_deck_rules(const RunConfig& config) {
 
   const bool epochs = config.deck.has("train.epochs");
   const bool steps = config.deck.has("train.steps");
-  if (epochs && steps) refuse("train.steps", "and train.epochs are both given; remove one");
   if (!epochs && !steps) refuse("train.epochs", "or train.steps is missing");
 
   const double seconds = config.run.watchdog_seconds;
@@ -143,9 +142,16 @@ void check_deck_rules(const RunConfig& config) {
            "and train.optimizer.clip_norm are both given; remove one");
   if (config.train.optimizer.nesterov && config.train.optimizer.dampening != 0)
     refuse("train.optimizer.nesterov", "= true needs train.optimizer.dampening = 0");
-  if (std::ranges::adjacent_find(config.train.schedule.milestones, std::greater_equal<>()) !=
-      config.train.schedule.milestones.end())
-    refuse("train.schedule.milestones", "must be in rising order");
+  const LearningRateConfig& schedule = config.train.schedule;
+  const auto check_rising = [&](const char* key, const auto& milestones) {
+    if (std::ranges::adjacent_find(milestones, std::greater_equal<>()) != milestones.end())
+      refuse(key, "must be in rising order");
+  };
+  check_rising("train.schedule.milestones", schedule.milestones);
+  check_rising("train.schedule.milestone_steps", schedule.milestone_steps);
+  if (schedule.kind == ScheduleKind::multistep && schedule.milestones.empty() &&
+      schedule.milestone_steps.empty())
+    refuse("train.schedule.milestones", "or train.schedule.milestone_steps is missing");
   with_locations(config, [&] { return Slices(config.profile.steps); });
 }
 

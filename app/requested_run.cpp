@@ -7,12 +7,20 @@
 #include "core/base/category.hpp"
 #include "core/base/vectors.hpp"
 #include "core/base/version.hpp"
+#include "core/train/learning_rate.hpp"
 
 namespace carousel {
 namespace {
 
 bool uses_mpi(TransportKind transport) {
   return transport != TransportKind::local && transport != TransportKind::nccl;
+}
+
+/// Throws Error(usage) for a schedule that has no learning rate for epochs of so many samples.
+void check_learning_rate(const RunConfig& config, std::int64_t samples) {
+  const TrainingOrder order{samples, config.parallel.micro_batches, config.train.micro_batch_size};
+  const Agenda agenda = agenda_of(config.train, config.checkpoint, order);
+  static_cast<void>(learning_rate(config.train, agenda, 0));
 }
 
 }  // namespace
@@ -49,7 +57,9 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
         .vendor = config.engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels(),
         .token_bytes = transport == TransportKind::nccl ? token_bytes : 0,
         .copies_input = accelerated};
-    return prepare_run(request_of(config, transport), basis);
+    PreparedRun run = prepare_run(request_of(config, transport), basis);
+    check_learning_rate(config, basis.train_samples);
+    return run;
   });
 }
 

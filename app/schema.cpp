@@ -82,6 +82,11 @@ KeyTraits only_with(const char* key, std::vector<std::string> values,
   return {.missing = missing, .only_with = {{key, std::move(values)}}};
 }
 
+/// Of keys in other units, of which a deck gives one.
+KeyTraits instead_of(const char* key, std::vector<Condition> only_with = {}) {
+  return {.missing = Missing::nothing, .only_with = std::move(only_with), .instead_of = key};
+}
+
 /// A row: name, the member that holds the value, what is allowed, help, and what few rows have.
 template <class Table, class Struct, class Value>
 KeySpec key(const char* name, Table table, Value Struct::*member, Allowed allowed, const char* doc,
@@ -252,7 +257,8 @@ std::vector<KeySpec> train_keys() {
           "Length of the training in passes over the training set. Give either this or steps.",
           optional),
       key("steps", train, &TrainConfig::steps, within(1, 1e12),
-          "Length of the training in training steps. Give either this or epochs.", optional),
+          "Length of the training in training steps. Give either this or epochs.",
+          instead_of("train.epochs")),
       key("evaluate_every", train, &TrainConfig::evaluate_every, within(0, 1e9, "epochs"),
           "Interval between evaluations on the test set. 0 evaluates only at the end."),
       key("label_smoothing", train, &TrainConfig::label_smoothing, fraction,
@@ -320,12 +326,25 @@ std::vector<KeySpec> schedule_keys() {
           "How the learning rate changes during training."),
       key("warmup_epochs", schedule, &LearningRateConfig::warmup_epochs, at_least(0, "epochs"),
           "Length of the linear rise of the learning rate at the start.", not_one_cycle),
+      key("warmup_steps", schedule, &LearningRateConfig::warmup_steps,
+          within(0, 1e12, "training steps"), "The same in training steps; give either.",
+          instead_of("train.schedule.warmup_epochs", not_one_cycle.only_with)),
       key("warmup_factor", schedule, &LearningRateConfig::warmup_factor, fraction,
           "Where that rise starts, as a fraction of the learning rate.", not_one_cycle),
       key("step_epochs", schedule, &LearningRateConfig::step_epochs, above(0, "epochs"),
-          "Interval between drops of the learning rate.", with({"step"})),
+          "Interval between drops of the learning rate; what is no whole number of training steps "
+          "is rounded to one.",
+          with({"step"})),
+      key("step_size", schedule, &LearningRateConfig::step_size, within(1, 1e12, "training steps"),
+          "The same in training steps, as PyTorch's StepLR has it; give either.",
+          instead_of("train.schedule.step_epochs", with({"step"}).only_with)),
       key("milestones", schedule, &LearningRateConfig::milestones, above(0, "epochs"),
-          "When the learning rate drops, in rising order.", with({"multistep"}, Missing::refused)),
+          "When the learning rate drops, in rising order; inside of a training step, it drops "
+          "behind it.",
+          with({"multistep"}, Missing::nothing)),
+      key("milestone_steps", schedule, &LearningRateConfig::milestone_steps,
+          within(1, 1e12, "training steps"), "The same in training steps; give either.",
+          instead_of("train.schedule.milestones", with({"multistep"}).only_with)),
       key("gamma", schedule, &LearningRateConfig::gamma, fraction, "Factor of each drop.",
           with({"step", "multistep"})),
       key("final_factor", schedule, &LearningRateConfig::final_factor, fraction,

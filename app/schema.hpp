@@ -44,6 +44,7 @@ enum class Missing : std::uint8_t {
 struct KeyTraits {
   Missing missing = Missing::standard;
   std::vector<Condition> only_with = {};  // otherwise the key has no effect
+  std::string instead_of = {};            // a key that says the same in other units
 };
 
 struct KeySpec {

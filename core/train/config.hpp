@@ -69,16 +69,19 @@ enum class ScheduleKind : std::uint8_t { constant, step, multistep, cosine, one_
 /// `[train.schedule]`: the learning rate as a function of the update index.
 struct LearningRateConfig {
   ScheduleKind kind = ScheduleKind::constant;
-  double warmup_epochs = 0;  // linear, from warmup_factor * rate to rate
+  double warmup_epochs = 0;       // linear, from warmup_factor * rate to rate
+  std::int64_t warmup_steps = 0;  // the same in updates; this and those below count if not 0
   double warmup_factor = 0;
-  double step_epochs = 30;         // step: epochs between two drops
-  std::vector<double> milestones;  // multistep: epochs of the drops
-  double gamma = 0.1;              // step, multistep: factor of a drop
-  double final_factor = 0;         // cosine: rate at the end, as a fraction of the peak
-  double peak_fraction = 0.3;      // one_cycle: fraction of the run that rises
-  double initial_divisor = 25;     // one_cycle: peak / rate of the first update
-  double final_divisor = 1e4;      // one_cycle: first / last rate
-  bool per_epoch = false;          // the rate changes only between epochs
+  double step_epochs = 30;                         // step: epochs between two drops
+  std::int64_t step_size = 0;                      // the same in updates
+  std::vector<double> milestones = {};             // multistep: epochs of the drops
+  std::vector<std::int64_t> milestone_steps = {};  // the same in updates
+  double gamma = 0.1;                              // step, multistep: factor of a drop
+  double final_factor = 0;      // cosine: rate at the end, as a fraction of the peak
+  double peak_fraction = 0.3;   // one_cycle: fraction of the run that rises
+  double initial_divisor = 25;  // one_cycle: peak / rate of the first update
+  double final_divisor = 1e4;   // one_cycle: first / last rate
+  bool per_epoch = false;       // the rate changes only between epochs
 };
 
 /// `[train]`.

@@ -26,6 +26,31 @@ double one_cycle(const LearningRateConfig& config, double peak, double position,
   return anneal(peak, initial / config.final_divisor, std::min(fall, 1.0));
 }
 
+/// Updates from one drop to the next.
+std::int64_t step_size(const LearningRateConfig& config, std::int64_t steps_per_epoch) {
+  if (config.step_size > 0) return config.step_size;
+  const double steps = config.step_epochs * static_cast<double>(steps_per_epoch);
+  if (steps < 0.5)
+    fail(ExitCode::usage,
+         "train.schedule.step_epochs = {} is less than a training step, of which an epoch has {}; "
+         "use train.schedule.step_size",
+         config.step_epochs, steps_per_epoch);
+  return std::llround(steps);
+}
+
+/// Drops that are due by update t.
+std::ptrdiff_t milestones_reached(const LearningRateConfig& config, std::int64_t t,
+                                  std::int64_t steps_per_epoch) {
+  if (!config.milestone_steps.empty())
+    return std::ranges::count_if(config.milestone_steps, [t](std::int64_t at) { return at <= t; });
+  // 0.07 epochs of 100 updates are 7.000000000000001 in doubles, and 7.
+  constexpr double rounding = 1e-12;
+  const double now = static_cast<double>(t) * (1 + rounding);
+  return std::ranges::count_if(config.milestones, [&](double epochs) {
+    return epochs * static_cast<double>(steps_per_epoch) <= now;
+  });
+}
+
 }  // namespace
 
 double learning_rate(const LearningRateConfig& config, double base, std::int64_t t,
@@ -37,7 +62,8 @@ double learning_rate(const LearningRateConfig& config, double base, std::int64_t
   const std::int64_t held = config.per_epoch ? t / steps_per_epoch * steps_per_epoch : t;
   const auto now = static_cast<double>(held);
   const auto total = static_cast<double>(total_steps);
-  const double warmup = config.warmup_epochs * per_epoch;
+  const double warmup = config.warmup_steps > 0 ? static_cast<double>(config.warmup_steps)
+                                                : config.warmup_epochs * per_epoch;
 
   if (config.kind == ScheduleKind::one_cycle) {
     if (warmup > 0)
@@ -50,17 +76,15 @@ double learning_rate(const LearningRateConfig& config, double base, std::int64_t
   if (now < warmup)
     return base * (config.warmup_factor + (1 - config.warmup_factor) * now / warmup);
 
-  const double epoch = now / per_epoch;
   switch (config.kind) {
     case ScheduleKind::constant:
       return base;
     case ScheduleKind::step:
-      return base * std::pow(config.gamma, std::floor(epoch / config.step_epochs));
-    case ScheduleKind::multistep: {
-      const auto drops = std::ranges::count_if(
-          config.milestones, [&](double milestone) { return milestone <= epoch; });
-      return base * std::pow(config.gamma, static_cast<double>(drops));
-    }
+      return base *
+             std::pow(config.gamma, static_cast<double>(held / step_size(config, steps_per_epoch)));
+    case ScheduleKind::multistep:
+      return base * std::pow(config.gamma, static_cast<double>(
+                                               milestones_reached(config, held, steps_per_epoch)));
     case ScheduleKind::cosine: {
       const double fraction = total > warmup ? (now - warmup) / (total - warmup) : 1;
       return anneal(base, config.final_factor * base, std::min(fraction, 1.0));

@@ -194,12 +194,44 @@ TEST(RunConfig, RefusesAWatchdogThatIsTooQuick) {
   EXPECT_THAT(refusal({"run.watchdog_seconds=0.5"}), HasSubstr("0.5 is less than a second"));
 }
 
+/// What is said about the keys that `overrides` deprive of their effect; the resolved deck reads
+/// back the same without a word.
+std::vector<std::string> notes(const std::vector<std::string>& overrides) {
+  const RunConfig config = load(overrides);
+  const RunConfig again = parse_run_config(resolved_deck(config), "y.toml", {});
+  EXPECT_EQ(resolved_deck(again, false), resolved_deck(config, false));
+  EXPECT_THAT(again.notes, IsEmpty());
+  return config.notes;
+}
+
 TEST(RunConfig, RefusesMissingKeys) {
   EXPECT_THAT(refusal("epochs = 20", ""), HasSubstr("train.epochs or train.steps"));
   EXPECT_THAT(refusal("epochs = 20", "epochs = 20\nsteps = 3"), HasSubstr("both given"));
   EXPECT_THAT(refusal("widths = [64, 32, 10]", ""),
               StartsWith("inputs/x.toml: model.widths is missing"));
-  EXPECT_THAT(refusal("milestones = [3, 4.5]", ""), HasSubstr("milestones is missing"));
+  EXPECT_THAT(refusal("milestones = [3, 4.5]", ""),
+              HasSubstr("milestones or train.schedule.milestone_steps is missing"));
+}
+
+TEST(RunConfig, TakesScheduleInStepsOrEpochs) {
+  EXPECT_THAT(refusal("warmup_epochs = 2", "warmup_epochs = 2\nwarmup_steps = 3"),
+              HasSubstr("warmup_steps and train.schedule.warmup_epochs are both given"));
+  EXPECT_THAT(notes({"train.schedule.milestone_steps=[5, 6]"}),
+              ElementsAre(HasSubstr("train.schedule.milestones is dropped: the command line gives "
+                                    "train.schedule.milestone_steps")));
+  const LearningRateConfig schedule =
+      load({"train.schedule.milestone_steps=[5, 6]", "train.schedule.warmup_steps=7"})
+          .train.schedule;
+  EXPECT_EQ(schedule.milestone_steps, (std::vector<std::int64_t>{5, 6}));
+  EXPECT_TRUE(schedule.milestones.empty());
+  EXPECT_EQ(schedule.warmup_steps, 7);
+  EXPECT_EQ(schedule.warmup_epochs, 0);
+  EXPECT_THAT(refusal({"train.schedule.milestone_steps=[6, 6]"}), HasSubstr("rising order"));
+  // The default gives way to what a deck says.
+  const std::vector<std::string> step = {"train.schedule.name=step", "train.schedule.step_size=9"};
+  EXPECT_THAT(resolved_deck(load(step), false),
+              AllOf(HasSubstr("step_size = 9"), Not(HasSubstr("step_epochs"))));
+  EXPECT_THAT(notes(step), ElementsAre(HasSubstr("milestones is dropped")));
 }
 
 TEST(RunConfig, RefusesKeysWithoutEffect) {
@@ -227,16 +259,6 @@ TEST(RunConfig, RefusesKeysWithoutEffect) {
       HasSubstr("one device"));
   EXPECT_THAT(refusal({"parallel.reduction=local"}),
               HasSubstr("it needs parallel.placement = \"model\""));
-}
-
-/// What is said about the keys that `overrides` deprive of their effect; the resolved deck reads
-/// back the same without a word.
-std::vector<std::string> notes(const std::vector<std::string>& overrides) {
-  const RunConfig config = load(overrides);
-  const RunConfig again = parse_run_config(resolved_deck(config), "y.toml", {});
-  EXPECT_EQ(resolved_deck(again, false), resolved_deck(config, false));
-  EXPECT_THAT(again.notes, IsEmpty());
-  return config.notes;
 }
 
 TEST(RunConfig, DropsKeysThatTheCommandLineDeprivesOfEffect) {

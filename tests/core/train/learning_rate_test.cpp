@@ -56,6 +56,68 @@ TEST(LearningRate, WarmsUpFromItsFactor) {
   EXPECT_DOUBLE_EQ(learning_rate(config, 0.4, 0, 8, 80), 0.2);
 }
 
+/// The updates at which the rate changes.
+std::vector<std::int64_t> drops(const LearningRateConfig& config, std::int64_t steps_per_epoch,
+                                std::int64_t total) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t t = 1; t < total; ++t) {
+    const auto rate = [&](std::int64_t at) {
+      return learning_rate(config, 1, at, steps_per_epoch, total);
+    };
+    if (rate(t) != rate(t - 1)) found.push_back(t);
+  }
+  return found;
+}
+
+/// [k] first * k, as PyTorch's StepLR has them.
+std::vector<std::int64_t> multiples(std::int64_t first, std::int64_t total) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t t = first; t < total; t += first) all.push_back(t);
+  return all;
+}
+
+TEST(LearningRate, DropsAfterWholeUpdatesWhateverPartOfAnEpochTheyAre) {
+  LearningRateConfig config{.kind = ScheduleKind::step, .gamma = 0.9};
+  for (const std::int64_t per_epoch : {1, 3, 5, 7, 10, 22, 49, 100, 1000}) {
+    for (std::int64_t size = 1; size <= per_epoch; ++size) {
+      config.step_epochs = static_cast<double>(size) / static_cast<double>(per_epoch);
+      ASSERT_EQ(drops(config, per_epoch, 300), multiples(size, 300)) << size << " of " << per_epoch;
+    }
+  }
+  config.step_epochs = 0.2;  // 4.4 updates
+  EXPECT_EQ(drops(config, 22, 100), multiples(4, 100));
+  config.step_size = 7;
+  EXPECT_EQ(drops(config, 22, 100), multiples(7, 100));
+}
+
+TEST(LearningRate, MilestonesAreWholeUpdates) {
+  LearningRateConfig config{.kind = ScheduleKind::multistep, .gamma = 0.5};
+  for (const std::int64_t per_epoch : {1, 3, 5, 7, 10, 22, 49, 100, 1000}) {
+    for (std::int64_t at = 1; at < 300; ++at) {
+      config.milestones = {static_cast<double>(at) / static_cast<double>(per_epoch)};
+      ASSERT_EQ(drops(config, per_epoch, 301), std::vector{at}) << at << " of " << per_epoch;
+    }
+  }
+  config.milestones = {0.07};  // times 100 is more than 7
+  EXPECT_EQ(drops(config, 100, 100), std::vector<std::int64_t>{7});
+  config.milestones = {2.2};  // 48.4 updates
+  EXPECT_EQ(drops(config, 22, 100), std::vector<std::int64_t>{49});
+  config.milestones.clear();
+  config.milestone_steps = {3, 50};
+  EXPECT_EQ(drops(config, 22, 100), (std::vector<std::int64_t>{3, 50}));
+}
+
+TEST(LearningRate, WarmsUpForUpdates) {
+  LearningRateConfig config{.warmup_steps = 4};
+  for (std::int64_t t = 0; t < 6; ++t)
+    EXPECT_DOUBLE_EQ(learning_rate(config, 0.4, t, 22, 80), 0.1 * std::min<double>(4, t));
+}
+
+TEST(LearningRate, RefusesDropsInLessThanAnUpdate) {
+  LearningRateConfig config{.kind = ScheduleKind::step, .step_epochs = 0.01};
+  EXPECT_THROW(static_cast<void>(learning_rate(config, 1, 0, 22, 80)), Error);
+}
+
 TEST(LearningRate, IsFiniteInRunsOfOneStep) {
   for (const auto kind : {ScheduleKind::constant, ScheduleKind::step, ScheduleKind::multistep,
                           ScheduleKind::cosine, ScheduleKind::one_cycle}) {
