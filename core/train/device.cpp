@@ -38,7 +38,8 @@ std::vector<std::unique_ptr<Lane>> make_lanes(const TrainerSpec& spec, const Buf
     const ExecutionSpace own = k == 0 ? exec : own_stream(exec);
     std::shared_ptr<VendorHandles> vendor = spec.vendor ? spec.vendor(own) : nullptr;
     std::vector<Stage> stages = make_stages(spec, counts, {own, memory.workspace(k), vendor.get()});
-    made.emplace_back(new Lane{own, std::move(vendor), std::move(stages), memory.scratch(k),
+    made.emplace_back(new Lane{own, Workers(own), std::move(vendor), std::move(stages),
+                               memory.scratch(k),
                                LaunchQueue(own, queued_tasks, std::max(2, memory.queues()))});
   }
   return made;

@@ -162,17 +162,17 @@ void Executor::show(const Batch& batch, int input) {
     images = memory.read_images();
     shown = memory.parts();
   }
-  show_images(lane_->exec, parts_.prefetcher.input(), batch.request.count, images, shown,
-              memory.levels(), memory.images(input));
+  show_images(for_numbers(2 * std::ssize(batch.images)), parts_.prefetcher.input(),
+              batch.request.count, images, shown, memory.levels(), memory.images(input));
 }
 
 void Executor::forward(const Action& action) {
   const StageArguments arguments = this->arguments(action);
   const int j = action.stage;
-  lane_->stages[j - counts_.first_stage].forward(lane_->exec, arguments);
+  lane_->stages[j - counts_.first_stage].forward(lane_->workers, arguments);
   if (!first_step_ || j < counts_.last_stage || j + 1 == std::ssize(frames_)) return;
   write_ages(
-      lane_->exec, parts_.reports.decisions(), action.step,
+      lane_->workers.one(), parts_.reports.decisions(), action.step,
       rider_of(frames_[j] + stage(j).leaving_offset, parts_.schedule.spec().activation_bytes[j]));
 }
 
@@ -186,29 +186,33 @@ void Executor::backward(const Action& action) {
   arguments.d_parameters = gradient;
   if (!last) arguments.d_output = memory.boundary(j, buffers_.d_output);
   if (j > 0) arguments.d_input = memory.boundary(j - 1, buffers_.d_input);
-  lane_->stages[j - counts_.first_stage].backward(lane_->exec, arguments);
+  lane_->stages[j - counts_.first_stage].backward(lane_->workers, arguments);
   // What the micro-batch reports rides down from the device of the last stage.
   real* rider = gradient + stage(j).rider_offset();
   if (counts_.last_stage + 1 == std::ssize(frames_))
-    write_rider(lane_->exec, arguments.metrics, rider);
+    write_rider(lane_->workers.one(), arguments.metrics, rider);
   else
-    copy_rider(lane_->exec, rider_of(arguments.d_output, spec.d_activation_bytes[j]), rider);
-  if (parts_.wants_pause()) ask_for_pause(lane_->exec, rider);
+    copy_rider(lane_->workers.one(), rider_of(arguments.d_output, spec.d_activation_bytes[j]),
+               rider);
+  if (parts_.wants_pause()) ask_for_pause(lane_->workers.one(), rider);
   if (j == counts_.first_stage && j > 0)
-    copy_rider(lane_->exec, rider, rider_of(arguments.d_input, spec.d_activation_bytes[j - 1]));
+    copy_rider(lane_->workers.one(), rider,
+               rider_of(arguments.d_input, spec.d_activation_bytes[j - 1]));
 }
 
 void Executor::accumulate(const Action& action) {
   // Numbers that ride behind the gradient are summed with it.
   const auto size = static_cast<std::size_t>(stage(action.stage).message_size);
-  add(lane_->exec, Vector(parts_.memory.gradient(action.buffer), size),
+  add(for_numbers(3 * static_cast<std::int64_t>(size)),
+      Vector(parts_.memory.gradient(action.buffer), size),
       ConstVector(parts_.memory.gradient(action.source), size));
 }
 
 void Executor::measure(int stage, const real* gradient_sum) {
   const DeviceMemory& memory = parts_.memory;
-  measure_norm(lane_->exec, gradient_sum, this->stage(stage).parameter_size, gradient_scale(),
-               memory.workspace(0), memory.norms() + stage);
+  const std::int64_t size = this->stage(stage).parameter_size;
+  measure_norm(for_numbers(size), gradient_sum, size, gradient_scale(), memory.workspace(0),
+               memory.norms() + stage);
 }
 
 /// What an update multiplies the gradient by; null: nothing.
@@ -222,11 +226,11 @@ const real* Executor::clip_factor(int stage, const real* gradient_sum) {
       break;
     case Clipping::stage:
       measure(stage, gradient_sum);
-      find_clip_factor(lane_->exec, norms + stage, 1, optimizer.clip_stage_norm, factor);
+      find_clip_factor(lane_->workers.one(), norms + stage, 1, optimizer.clip_stage_norm, factor);
       return factor;
     case Clipping::model:
-      find_clip_factor(lane_->exec, norms, parts_.schedule.rule().stages(), optimizer.clip_norm,
-                       factor);
+      find_clip_factor(lane_->workers.one(), norms, parts_.schedule.rule().stages(),
+                       optimizer.clip_norm, factor);
       return factor;
   }
   return nullptr;
@@ -242,7 +246,9 @@ void Executor::update(const Action& action) {
   real* const next_full = memory.full_parameters(j, action.version);
   std::uint64_t* const digest = parts_.reports.digest(action.step, j);
   const real scale = gradient_scale();
-  carousel::update(lane_->exec, {parts_.optimizer, parts_.learning_rate(action.step), action.step},
+  constexpr int vectors = 6;  // that a rule reads and writes, about
+  carousel::update(for_numbers(vectors * stage.parameter_size),
+                   {parts_.optimizer, parts_.learning_rate(action.step), action.step},
                    stage.parameter_ranges,
                    {.theta = memory.full_parameters(j, action.step),
                     .gradient_sum = gradient,
@@ -251,19 +257,22 @@ void Executor::update(const Action& action) {
                     .states = memory.optimizer(j),
                     .next = next_full,
                     .digest = digest});
-  if (stage.keeps_full) store_parameters(lane_->exec, stage.parameter_ranges, next_full, next);
+  if (stage.keeps_full)
+    store_parameters(for_numbers(2 * stage.parameter_size), stage.parameter_ranges, next_full,
+                     next);
   const std::int64_t buffers = stage.stored_buffers();
-  update_statistics(lane_->exec, {.size = stage.buffer_size,
-                                  .running = numbers(memory.parameters(j, action.step) + buffers),
-                                  .batch_sums = gradient + stage.parameter_size,
-                                  .scale = scale,
-                                  .next = numbers(next + buffers),
-                                  .parameters = stage.parameter_size,
-                                  .digest = digest});
+  update_statistics(for_numbers(3 * stage.buffer_size),
+                    {.size = stage.buffer_size,
+                     .running = numbers(memory.parameters(j, action.step) + buffers),
+                     .batch_sums = gradient + stage.parameter_size,
+                     .scale = scale,
+                     .next = numbers(next + buffers),
+                     .parameters = stage.parameter_size,
+                     .digest = digest});
   real* const rider = numbers(next + stage.stored_rider_offset);
-  copy_rider(lane_->exec, gradient + stage.rider_offset(), rider);
+  copy_rider(lane_->workers.one(), gradient + stage.rider_offset(), rider);
   parts_.on_update(lane_->exec, action.step, j, next_full);
-  if (j == 0) parts_.reports.learn(lane_->exec, action.step, rider, *first_step_);
+  if (j == 0) parts_.reports.learn(lane_->workers.one(), action.step, rider, *first_step_);
 }
 
 }  // namespace carousel

@@ -92,6 +92,10 @@ class Executor {
   void look_at(const Action& arrived);
 
   [[nodiscard]] StageArguments arguments(const Action& pass);
+  /// Where to launch a kernel that reads and writes so many numbers.
+  [[nodiscard]] const ExecutionSpace& for_numbers(std::int64_t count) const {
+    return lane_->workers.of({.bytes = static_cast<double>(count) * sizeof(real)});
+  }
   /// Makes a mean of a sum over micro-batches.
   [[nodiscard]] real gradient_scale() const {
     return static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());

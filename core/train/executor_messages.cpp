@@ -57,8 +57,8 @@ void Executor::leave_own_norms() {
                  "stages of a device do not follow each other");
   const auto first = static_cast<int>(begin - measured.begin());
   const auto end = static_cast<int>(behind - measured.begin());
-  carousel::leave_own_norms(lane_->exec, parts_.memory.norms(), parts_.schedule.rule().stages(),
-                            first, end);
+  carousel::leave_own_norms(lane_->workers.one(), parts_.memory.norms(),
+                            parts_.schedule.rule().stages(), first, end);
 }
 
 void Executor::arrive(const Action& wait, Request request) {
@@ -72,7 +72,7 @@ void Executor::arrive(const Action& wait, Request request) {
                              .peer = wait.peer,
                              .bytes = wait.bytes});
     clock_.stamp(lane_->exec, &row->waited);
-    note_times(lane_->exec, parts_.communication.times(request), &record_->begin, row);
+    note_times(lane_->workers.one(), parts_.communication.times(request), &record_->begin, row);
   }
   if (wait.direction != Direction::send) look_at(wait);
   end();
@@ -84,18 +84,18 @@ void Executor::look_at(const Action& arrived) {
   const auto numbers = [](std::byte* data) { return reinterpret_cast<const real*>(data); };
   switch (arrived.payload) {
     case Payload::sums:
-      return reports.learn(lane_->exec, arrived.version - 1, numbers(payload(arrived)),
+      return reports.learn(lane_->workers.one(), arrived.version - 1, numbers(payload(arrived)),
                            first_step_.value_or(arrived.version));
     case Payload::parameters:
     case Payload::forward_copy:
     case Payload::backward_copy:
       if (!first_step_ || arrived.stage != 0) return;
-      return reports.learn(lane_->exec, arrived.version - 1,
+      return reports.learn(lane_->workers.one(), arrived.version - 1,
                            numbers(payload(arrived) + stage(0).stored_rider_offset), *first_step_);
     case Payload::activations:
       if (!first_step_) return;
-      return read_ages(lane_->exec, rider_of(payload(arrived), arrived.bytes), arrived.step,
-                       *first_step_, reports.decisions());
+      return read_ages(lane_->workers.one(), rider_of(payload(arrived), arrived.bytes),
+                       arrived.step, *first_step_, reports.decisions());
     default:
       return;
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/workers.hpp"
 #include "core/train/launch_queue.hpp"
 #include "core/train/stage.hpp"
 
@@ -15,6 +16,7 @@ namespace carousel {
 
 struct Lane {
   ExecutionSpace exec;
+  Workers workers;  // of the same
   std::shared_ptr<VendorHandles> vendor;
   std::vector<Stage> stages;  // those of the device
   std::byte* scratch = nullptr;

@@ -14,6 +14,16 @@ const real* numbers(const std::byte* bytes) {
   return reinterpret_cast<const real*>(bytes);
 }
 
+LayerWork work_of(const LayerSpec& spec, int samples) {
+  constexpr double number = sizeof(real);
+  const double n = samples;
+  auto tensors = static_cast<double>(spec.output.size());
+  for (const LayerInput& input : spec.inputs) tensors += static_cast<double>(input.shape.size());
+  const double bytes = number * (n * tensors + static_cast<double>(spec.parameter_size()));
+  return {.forward = {n * spec.forward_flops, bytes},
+          .backward = {n * spec.backward_flops, 2 * bytes}};
+}
+
 }  // namespace
 
 Stage::Stage(const Model& model, std::span<const StageMemory> stages, int index, int samples,
@@ -22,6 +32,7 @@ Stage::Stage(const Model& model, std::span<const StageMemory> stages, int index,
   for (int k = 0; k < memory_.layers; ++k) {
     specs_.push_back(model.layers[memory_.first + k]);
     layers_.push_back(factory(specs_.back(), samples, engine));
+    work_.push_back(work_of(specs_.back(), samples));
   }
   if (index == counts.last_stage && index + 1 < std::ssize(stages))
     pass_by(stages[index + 1], index);
@@ -75,27 +86,27 @@ real* Stage::resolve(const Place& place, const StageArguments& arguments) {
   return nullptr;
 }
 
-void Stage::forward(const ExecutionSpace& exec, const StageArguments& arguments) {
+void Stage::forward(const Workers& workers, const StageArguments& arguments) {
   for (const PassedTensor& passed : passing_) {
-    copy<MemorySpace, MemorySpace>(exec, resolve(passed.to, arguments),
+    copy<MemorySpace, MemorySpace>(workers.all(), resolve(passed.to, arguments),
                                    resolve(passed.from, arguments),
                                    static_cast<std::size_t>(passed.bytes));
   }
-  run_layers(exec, arguments);
+  run_layers(workers, arguments);
 }
 
-void Stage::run_layers(const ExecutionSpace& exec, const StageArguments& arguments) {
+void Stage::run_layers(const Workers& workers, const StageArguments& arguments) {
   for (int k = 0; k < memory_.layers; ++k)
-    run_layer(exec, k, memory_.places[k].output, false, arguments);
+    run_layer(workers, k, memory_.places[k].output, false, arguments);
 }
 
-void Stage::run_layer(const ExecutionSpace& exec, int k, const Place& output, bool again,
+void Stage::run_layer(const Workers& workers, int k, const Place& output, bool again,
                       const StageArguments& arguments) {
   const int n = arguments.samples;
   const auto at = [&](const Place& place) { return resolve(place, arguments); };
   const LayerPlaces& places = memory_.places[k];
   const LayerSpec& spec = specs_[k];
-  layers_[k]->forward(exec,
+  layers_[k]->forward(workers.of(work_[k].forward),
                       {.input = {at(places.inputs[0]), n, spec.input()},
                        .output = {at(output), n, spec.output},
                        .parameters = numbers(arguments.parameters + memory_.stored_offset[k]),
@@ -110,16 +121,16 @@ void Stage::run_layer(const ExecutionSpace& exec, int k, const Place& output, bo
                        .draw = arguments.draw});
 }
 
-void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments) {
+void Stage::backward(const Workers& workers, const StageArguments& arguments) {
   const int n = arguments.samples;
   const auto at = [&](const Place& place) { return resolve(place, arguments); };
   const auto bytes = [&](const Place& place) { return reinterpret_cast<std::byte*>(at(place)); };
   for (const PassedTensor& passed : memory_.passed) {
-    copy<MemorySpace, MemorySpace>(exec, at(passed.to), at(passed.from),
+    copy<MemorySpace, MemorySpace>(workers.all(), at(passed.to), at(passed.from),
                                    static_cast<std::size_t>(passed.bytes));
   }
   // What leaves the stage and what is reported get the same bits again.
-  if (memory_.recomputes) run_layers(exec, arguments);
+  if (memory_.recomputes) run_layers(workers, arguments);
   for (int k = memory_.layers - 1; k >= 0; --k) {
     const LayerPlaces& places = memory_.places[k];
     const LayerSpec& spec = specs_[k];
@@ -128,8 +139,8 @@ void Stage::backward(const ExecutionSpace& exec, const StageArguments& arguments
     if (places.d_output.region != Region::absent || is_loss) {
       const Place& input = places.again.region != Region::absent ? places.again : places.inputs[0];
       if (places.makes_again >= 0)
-        run_layer(exec, places.makes_again, places.again, true, arguments);
-      layers_[k]->backward(exec,
+        run_layer(workers, places.makes_again, places.again, true, arguments);
+      layers_[k]->backward(workers.of(work_[k].backward),
                            {.input = {at(input), n, spec.input()},
                             .output = {at(places.output), n, spec.output},
                             .d_output = {at(places.d_output), n, spec.output},

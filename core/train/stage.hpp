@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/workers.hpp"
 #include "core/engine/layer.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/program.hpp"
@@ -34,6 +35,12 @@ struct StageArguments {
   Draw draw = {};
 };
 
+/// What the kernels of a layer do in one pass.
+struct LayerWork {
+  Work forward;
+  Work backward;
+};
+
 class Stage {
  public:
   /// Stage `index` of `stages`, planned for micro-batches of `samples`, on a device that runs those
@@ -41,15 +48,15 @@ class Stage {
   Stage(const Model& model, std::span<const StageMemory> stages, int index, int samples,
         const BufferCounts& counts, const LayerFactory& factory, const Engine& engine);
 
-  void forward(const ExecutionSpace& exec, const StageArguments& arguments);
-  void backward(const ExecutionSpace& exec, const StageArguments& arguments);
+  void forward(const Workers& workers, const StageArguments& arguments);
+  void backward(const Workers& workers, const StageArguments& arguments);
 
   [[nodiscard]] const StageMemory& memory() const { return memory_; }
 
  private:
-  void run_layers(const ExecutionSpace& exec, const StageArguments& arguments);
+  void run_layers(const Workers& workers, const StageArguments& arguments);
   /// Forward of layer k, `again` if it has run and left what it saves.
-  void run_layer(const ExecutionSpace& exec, int k, const Place& output, bool again,
+  void run_layer(const Workers& workers, int k, const Place& output, bool again,
                  const StageArguments& arguments);
   [[nodiscard]] static real* resolve(const Place& place, const StageArguments& arguments);
 
@@ -59,6 +66,7 @@ class Stage {
   StageMemory memory_;
   std::vector<PassedTensor> passing_;  // activations that other stages made and others will use
   std::vector<LayerSpec> specs_;
+  std::vector<LayerWork> work_;  // of whole micro-batches
   std::vector<std::unique_ptr<Layer>> layers_;
 };
 

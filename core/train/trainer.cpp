@@ -3,6 +3,7 @@
 #include "core/train/trainer.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -17,6 +18,17 @@ namespace {
 
 /// Rounds in which no device of a process moves, where none waits for another process or for a GPU.
 constexpr int patience = 100000;
+
+/// Waits a little after so many rounds in which nobody moved. Cores may be shared with the very rank
+/// that is waited for, or with programs of others: whoever has waited for longer than a short message
+/// takes leaves them its core.
+void rest(int idle) {
+  constexpr int awake = 100;  // rounds, each a few microseconds where nobody else wants the core
+  if (idle < awake)
+    std::this_thread::yield();
+  else
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
 
 TrainingOrder training_order(const TrainerSpec& spec) {
   const TrainingOrder order{.samples = spec.dataset.train().samples(),
@@ -66,28 +78,25 @@ Device& Trainer::device(int index) const {
 }
 
 void Trainer::step_done(std::int64_t step, const StepSums& sums) {
-  const double now = spec_.seconds();
   const int n = spec_.schedule.rule().micro_batches();
   StepRecord record;
   record.step = step;
-  const auto samples = static_cast<double>(order_.step_samples());
   record.epoch = agenda_.epochs_after(step);
   record.loss = sums.loss / n;
-  record.accuracy = sums.correct / samples;
+  record.accuracy = sums.correct / static_cast<double>(order_.step_samples());
   record.learning_rate = learning_rate(spec_.train, agenda_, step);
-  record.seconds = now;
-  // Device 0 may learn of several steps at once, above all at the end of a segment.
-  double& before = recent_[segment_steps_ % std::ssize(recent_)];
-  const std::int64_t steps = std::min<std::int64_t>(segment_steps_ + 1, std::ssize(recent_));
-  const double passed = now - before;
-  record.images_per_second = passed > 0 ? static_cast<double>(steps) * samples / passed : 0;
-  before = now;
-  ++segment_steps_;
+  record.seconds = spec_.seconds();
   completed_.push_back(record);
 }
 
 void Trainer::tell() {
-  for (const StepRecord& record : completed_) observer_.on_step(record);
+  if (completed_.empty()) return;
+  // Device 0 may learn of several steps at once, above all at the end of a segment.
+  const double speed = speed_.add(std::ssize(completed_), completed_.back().seconds);
+  for (StepRecord& record : completed_) {
+    record.images_per_second = speed * static_cast<double>(order_.step_samples());
+    observer_.on_step(record);
+  }
   completed_.clear();
 }
 
@@ -128,8 +137,7 @@ void Trainer::run_segment(const Segment& segment) {
     device->prefetch(spec_.schedule, order_, segment);
     device->issuer().begin(segment);
   }
-  recent_.fill(spec_.seconds());
-  segment_steps_ = 0;
+  speed_.begin(spec_.seconds());
   drive();
   run_lists(closing_actions(spec_.schedule, devices_.front()->issuer().segment().last));
   for (const std::unique_ptr<Device>& device : devices_) {
@@ -170,8 +178,7 @@ void Trainer::drive(std::int64_t evaluated) {
         runs_on_host && std::ssize(devices_) == spec_.schedule.devices() && devices_.size() > 1;
     CAROUSEL_CHECK(idle < patience || !all_here || spec_.helping == Helping::alone,
                    "all {} devices wait for each other", running);
-    // Cores may be shared with the very rank that this one waits for.
-    std::this_thread::yield();
+    rest(idle);
   }
   for (const std::unique_ptr<Device>& device : devices_) device->stand_still();
 }

@@ -6,7 +6,6 @@
 // evaluates between them, and shows what a checkpoint holds. What is told about it goes to an
 // observer; files are not its business.
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -21,6 +20,7 @@
 #include "core/train/config.hpp"
 #include "core/train/device.hpp"
 #include "core/train/records.hpp"
+#include "core/train/speed.hpp"
 
 namespace carousel {
 
@@ -134,8 +134,7 @@ class Trainer {
   TrainingOrder order_;
   Agenda agenda_;
   TrainingResult result_;
-  std::int64_t segment_steps_ = 0;     // completed in this segment
-  std::array<double, 8> recent_ = {};  // when each of its last ones was, in turn, or it began
+  Speed speed_;  // in this segment
   double first_step_seconds_ = -1;
   std::vector<StepRecord> completed_;  // not yet told
   HostCommunication communication_;

@@ -86,9 +86,9 @@ class Network {
                                      theta_.data() + memory_.parameter_size,
                                      static_cast<std::size_t>(memory_.buffer_size) * sizeof(real));
     }
-    stage_.forward(exec, arguments_);
+    stage_.forward(Workers(exec), arguments_);
   }
-  void backward(const ExecutionSpace& exec) { stage_.backward(exec, arguments_); }
+  void backward(const ExecutionSpace& exec) { stage_.backward(Workers(exec), arguments_); }
 
  private:
   [[nodiscard]] static Device<real> part(const Device<real>& all, std::int64_t begin,

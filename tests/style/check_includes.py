@@ -39,7 +39,7 @@ PLAIN_TRAIN = re.compile(r"core/train/(config|initialise|learning_rate|records|s
 
 # What computes; everything else only thinks and must load on a login node.
 ENGINE = re.compile(
-    r"core/base/(add|copy|cuda|cuda_stream|range|view|zeros)\.hpp|core/(engine|train)/|layers/|comm/|tests/|jobscripts/"
+    r"core/base/(add|copy|cuda|cuda_stream|range|view|workers|zeros)\.hpp|core/(engine|train)/|layers/|comm/|tests/|jobscripts/"
     r"|app/(engine(?!_process)|pauses|ranks|run_observer|run_start|state_files)")
 
 # (what, included name, the files that may include it)
