@@ -98,6 +98,10 @@ void start_engine(const std::filesystem::path& engine, const std::vector<std::st
   // UCX, below some MPI libraries, would print a backtrace for a peer that was killed; it reads
   // this when it is loaded.
   setenv("UCX_HANDLE_ERRORS", "none", 0);
+  // GNU's OpenMP reads this before main(): threads that wait for each other sleep after some ten
+  // microseconds, by default after milliseconds, which on a busy machine the thread that is waited
+  // for would need.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "2000", 0);
   execv(program.c_str(), pointers.data());
   fail(ExitCode::usage, "the engine {} cannot be started: {}", program, std::strerror(errno));
 }

@@ -19,7 +19,7 @@ struct StepRecord {
   double accuracy = 0;  // fraction, on the training samples of the step
   double learning_rate = 0;
   double seconds = 0;            // when the step's update was known to this rank
-  double images_per_second = 0;  // of the last steps of the segment, see Speed
+  double images_per_second = 0;  // of the last steps, see Speed
 };
 
 /// One evaluation over the whole test set with theta_step.

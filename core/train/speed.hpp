@@ -14,16 +14,16 @@ namespace carousel {
 
 class Speed {
  public:
-  /// Over at least so long and so many steps, if there have been as many since the beginning.
+  /// Over at least so long and so many steps, if there have been as many.
   static constexpr double window_seconds = 0.25;
   static constexpr std::int64_t window_steps = 8;
 
-  /// Counts anew: nothing is done.
+  /// Steps are trained from now on, until end(); the time in between counts for nothing.
   void begin(double now) {
-    marks_[0] = {now, 0};
-    marked_ = 1;
-    steps_ = 0;
+    if (marked_ == 0) marks_[marked_++] = {now, 0};
+    for (Mark& mark : marks_) mark.seconds += now - (ended_ < 0 ? now : ended_);
   }
+  void end(double now) { ended_ = now; }
 
   /// `steps` more are done. Returns steps per second; 0 where no time has passed.
   double add(std::int64_t steps, double now) {
@@ -54,8 +54,9 @@ class Speed {
   }
 
   std::array<Mark, 32> marks_ = {};
-  std::int64_t marked_ = 1;
+  std::int64_t marked_ = 0;
   std::int64_t steps_ = 0;
+  double ended_ = -1;
 };
 
 }  // namespace carousel

@@ -19,9 +19,9 @@ namespace {
 /// Rounds in which no device of a process moves, where none waits for another process or for a GPU.
 constexpr int patience = 100000;
 
-/// Waits a little after so many rounds in which nobody moved. Cores may be shared with the very rank
-/// that is waited for, or with programs of others: whoever has waited for longer than a short message
-/// takes leaves them its core.
+/// Waits a little after so many rounds in which nobody moved. Cores may be shared with the very
+/// rank that is waited for, or with programs of others: whoever has waited for longer than a short
+/// message takes leaves them its core.
 void rest(int idle) {
   constexpr int awake = 100;  // rounds, each a few microseconds where nobody else wants the core
   if (idle < awake)
@@ -146,6 +146,7 @@ void Trainer::run_segment(const Segment& segment) {
     tell();  // what a GPU made known only now
     observer_.on_segment_end(device->index(), device->recorder());
   }
+  speed_.end(spec_.seconds());
 }
 
 void Trainer::run_lists(const std::vector<std::vector<Action>>& lists, std::int64_t evaluated) {

@@ -134,7 +134,7 @@ class Trainer {
   TrainingOrder order_;
   Agenda agenda_;
   TrainingResult result_;
-  Speed speed_;  // in this segment
+  Speed speed_;
   double first_step_seconds_ = -1;
   std::vector<StepRecord> completed_;  // not yet told
   HostCommunication communication_;

@@ -560,6 +560,21 @@ class Refusals(Run):
                 data = PROJECT / "inputs/digits.h5"
                 self.assertEqual(self.carousel("eval", "plain", data, **{name: value}).stdout, plain)
 
+    def test_threads_do_not_spin_for_long(self):
+        for variables, expected in (({}, b"GOMP_SPINCOUNT=2000"),
+                                    ({"GOMP_SPINCOUNT": "7"}, b"GOMP_SPINCOUNT=7"),
+                                    ({"OMP_WAIT_POLICY": "active"}, b"OMP_WAIT_POLICY=active")):
+            with subprocess.Popen([CAROUSEL, "train", DECK, "run.output=run", "--overwrite",
+                                   "train.epochs=100000"], cwd=self.folder,
+                                  stderr=subprocess.DEVNULL, env={**os.environ, **variables}) as run:
+                while run.pid not in engines_in(self.folder):  # the front end becomes one
+                    self.assertIsNone(run.poll())
+                    time.sleep(0.01)
+                words = pathlib.Path(f"/proc/{run.pid}/environ").read_bytes().split(b"\0")
+                run.kill()
+            found = [w for w in words if w.startswith((b"GOMP_SPINCOUNT=", b"OMP_WAIT_POLICY="))]
+            self.assertEqual(found, [expected])
+
     def test_an_error_is_one_line_whatever_it_quotes(self):
         data = self.folder / "data.h5"
         shutil.copy(PROJECT / "inputs/digits.h5", data)

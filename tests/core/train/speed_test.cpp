@@ -15,9 +15,16 @@ TEST(Speed, IsExactFromTheBeginning) {
   speed.begin(5);
   EXPECT_DOUBLE_EQ(speed.add(1, 5.5), 2);
   EXPECT_DOUBLE_EQ(speed.add(3, 6), 4);
+}
+
+TEST(Speed, LeavesOutWhatLiesBetweenSegments) {
+  Speed speed;
+  speed.begin(5);
+  EXPECT_EQ(speed.add(1, 5), 0) << "no time has passed";
+  EXPECT_NEAR(speed.add(3, 5.1), 40, 1e-9);
+  speed.end(5.1);
   speed.begin(7);
-  EXPECT_EQ(speed.add(1, 7), 0) << "no time has passed";
-  EXPECT_DOUBLE_EQ(speed.add(1, 7.25), 8);
+  EXPECT_NEAR(speed.add(2, 7.1), 30, 1e-9) << "an evaluation counts";
 }
 
 TEST(Speed, OfBurstsIsThatOfTheirSteps) {
