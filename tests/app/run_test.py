@@ -567,10 +567,13 @@ class Refusals(Run):
             with subprocess.Popen([CAROUSEL, "train", DECK, "run.output=run", "--overwrite",
                                    "train.epochs=100000"], cwd=self.folder,
                                   stderr=subprocess.DEVNULL, env={**os.environ, **variables}) as run:
-                while run.pid not in engines_in(self.folder):  # the front end becomes one
+                environment = pathlib.Path(f"/proc/{run.pid}/environ")
+                words = []  # of the engine, which the front end becomes
+                while run.pid not in engines_in(self.folder) or len(words) < 2:
                     self.assertIsNone(run.poll())
                     time.sleep(0.01)
-                words = pathlib.Path(f"/proc/{run.pid}/environ").read_bytes().split(b"\0")
+                    words = environment.read_bytes().split(b"\0")
+                words = environment.read_bytes().split(b"\0")
                 run.kill()
             found = [w for w in words if w.startswith((b"GOMP_SPINCOUNT=", b"OMP_WAIT_POLICY="))]
             self.assertEqual(found, [expected])
