@@ -19,7 +19,8 @@
 namespace carousel {
 namespace {
 
-/// What a device may hand over before it is launched; fewer than two steps of a large plan.
+/// What a device may hand over before it is launched, beside what it may have told of rounds that
+/// are not exchanged yet; fewer than two steps of a large plan.
 constexpr std::size_t queued_orders = 1024;
 
 void nccl_must(ncclResult_t result, const char* call) {
@@ -53,13 +54,14 @@ class NcclSession::Queue final : public CommunicationQueue {
         all_(all),
         clock_(exec, std::move(clock)),
         tokens_("carousel::comm::tokens", token_bytes),
-        orders_(queued_orders),
+        orders_(queued_orders + static_cast<std::size_t>(requests)),
         groups_of_(requests, free),
         times_("carousel::comm::times", requests),
         timeline_(exec, static_cast<int>(queued_orders)) {
     told_.reserve(requests);
   }
 
+  /// What every request may have told must find room when its round is exchanged.
   [[nodiscard]] bool full() const override {
     return handed_over_ - launched_ + groups_of_.size() >= orders_.size();
   }

@@ -201,6 +201,38 @@ TEST_F(NcclQueue, TellsWhatGoesWrongBesideAllCalls) {
   EXPECT_EQ(session_->failure(), "NCCL: remote error: said the double");
 }
 
+/// Of a plan for as many ranks as have requests pending on rank 0 when they tell it their results.
+TEST_F(NcclQueue, HasRoomForThousandsOfRequests) {
+  for (const int requests : {1, 1023, 1024, 5000}) {
+    SCOPED_TRACE(requests);
+    queue_ = session_->queue(requests, [this] { return now_; });
+    HostTimeline computed;
+    std::vector<real> sums;
+    sums.reserve(4 * static_cast<std::size_t>(requests));
+    std::int64_t round = 0;
+    // As a device does that is ahead: what was told is exchanged and its request used again, until
+    // there is no room for more.
+    for (std::vector<Request> told; round < 4 && !queue_->full(); ++round) {
+      for (int k = 0; k < requests; ++k) {
+        ASSERT_TRUE(k == 0 || !queue_->full()) << k << " requests are pending";
+        sums.push_back(static_cast<real>(k % 100));
+        told.push_back(
+            queue_->join({.data = &sums.back(), .count = 1, .round = round}, {&computed, 1}));
+      }
+      queue_->exchange(round);
+      for (const Request request : told) queue_->release(request);
+      told.clear();
+    }
+    ASSERT_GT(round, 0) << "nothing fits";
+    computed.reach(1);
+    queue_->begin_due();
+    EXPECT_EQ(nccl_calls().counts.all_reduces.messages, std::ssize(sums));
+    for (std::size_t k = 0; k < sums.size(); ++k)
+      ASSERT_EQ(sums[k], static_cast<real>(k % requests % 100 * size_)) << "sum " << k;
+    clear_nccl();
+  }
+}
+
 TEST_F(NcclQueue, RefusesMisuse) {
   std::vector<int> data{1};
   for (int k = 0; k < room; ++k) (void)queue_->post(message(next_, k, data, 3), {});
