@@ -30,6 +30,7 @@ struct Operation {
 
 struct Preference {
   std::uint64_t workspace = 0;
+  std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
   std::array<std::uint32_t, 4> alignments = {256, 256, 256, 256};  // of A, B, C and D
 };
 
@@ -37,6 +38,7 @@ struct Preference {
 struct Algorithm {
   std::uint64_t workspace;
   std::array<std::uint32_t, 4> alignments;
+  bool rounds_parts;  // adds up two halves that it has stored in the type of the result
 };
 static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
 
@@ -73,6 +75,12 @@ double get(cudaDataType type, const void* data, std::int64_t index) {
   if (type == CUDA_R_32F) return static_cast<const float*>(data)[index];
   if (type == CUDA_R_64F) return static_cast<const double*>(data)[index];
   return carousel::to_float(static_cast<const Bfloat16*>(data)[index]);
+}
+/// As it is when a number of the type was stored.
+double rounded(cudaDataType type, double value) {
+  if (type == CUDA_R_16BF)
+    return carousel::to_float(carousel::to_bfloat16(static_cast<float>(value)));
+  return type == CUDA_R_32F ? double{static_cast<float>(value)} : value;
 }
 void set(cudaDataType type, void* data, std::int64_t index, double value) {
   if (type == CUDA_R_32F)
@@ -189,6 +197,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t m
   auto& preference = *reinterpret_cast<Preference*>(made);
   if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
     return put(preference.workspace, value, bytes);
+  if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+    return put(preference.schemes, value, bytes);
   const int matrix = attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
   if (matrix < 0 || matrix > 3) return CUBLAS_STATUS_INVALID_VALUE;
   return put(preference.alignments[static_cast<std::size_t>(matrix)], value, bytes);
@@ -211,7 +221,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/,
       as<Layout>(c).type != as<Layout>(d).type)
     return CUBLAS_STATUS_INVALID_VALUE;
   if (what.epilogue == refused || needed > wish.workspace) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const Algorithm algorithm{needed, wish.alignments};
+  // Of the algorithms that are allowed, the one that rounds most is taken to be the fastest.
+  constexpr std::uint32_t rounding =
+      CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  const Algorithm algorithm{needed, wish.alignments, (wish.schemes & rounding) != 0};
   std::memcpy(&found[0].algo, &algorithm, sizeof(algorithm));
   found[0].workspaceSize = needed;
   found[0].state = CUBLAS_STATUS_SUCCESS;
@@ -245,7 +258,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t 
   for (std::uint64_t row = 0; row < d.rows; ++row) {
     for (std::uint64_t column = 0; column < d.columns; ++column) {
       double sum = 0;
-      for (std::uint64_t k = 0; k < a.columns(); ++k) sum += a.at(row, k) * b.at(k, column);
+      for (std::uint64_t k = 0; k < a.columns(); ++k) {
+        if (chosen.rounds_parts && 2 * k == a.columns()) sum = rounded(d.type, sum);
+        sum += a.at(row, k) * b.at(k, column);
+      }
       const auto index =
           static_cast<std::int64_t>(column) * d.pitch + static_cast<std::int64_t>(row);
       double value = factor * sum;

@@ -6,7 +6,10 @@
 
 #include <gmock/gmock.h>
 
+#include "core/base/bfloat16.hpp"
 #include "core/model/vendor.hpp"
+#include "layers/vendor/handles.hpp"
+#include "layers/vendor/matmul.hpp"
 #include "layers/vendor/vendor.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/cublas_double.hpp"
@@ -196,6 +199,25 @@ TEST_P(VendorLinearOnce, NamesALayerThatNobodyMultiplies) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, VendorLinearOnce, ::testing::Values(Shape{7, 13, 5}));
+
+/// 256 + 1 is no number of bf16.
+TEST(VendorProduct, RoundsOnlyWhatItStores) {
+  clear_cublas();
+  const std::vector<Bfloat16> a = {to_bfloat16(256), to_bfloat16(1), to_bfloat16(-256), {}};
+  const std::vector<Bfloat16> b(4, to_bfloat16(1));
+  std::vector<Bfloat16> result(1);
+  const std::shared_ptr<VendorHandles> handles = vendor::make_handles(ExecutionSpace());
+  vendor::Product product(handles->cublas,
+                          {.layer = "sum",
+                           .a = {1, 4, DataType::bfloat16},
+                           .b = {4, 1, DataType::bfloat16},
+                           .result = {1, 1, DataType::bfloat16}},
+                          product_workspace);
+  std::vector<std::byte> workspace(static_cast<std::size_t>(product_workspace));
+  product(ExecutionSpace(),
+          {.a = a.data(), .b = b.data(), .result = result.data(), .workspace = workspace});
+  EXPECT_EQ(to_float(result.front()), 1);
+}
 
 TEST(VendorChoice, LeavesOthersAlone) {
   LayerSpec spec;
