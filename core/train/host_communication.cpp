@@ -165,7 +165,7 @@ class HostCommunication::End final : public CommunicationQueue {
     if (all_.is_alone()) return;
     const bool idle = under_way_.empty();
     (this->*work)();
-    if (idle && needs_thread()) all_.wake_.notify_one();
+    if (idle && needs_thread()) all_.wake();
   }
 
   Request start(Order order) {
@@ -186,9 +186,8 @@ class HostCommunication::End final : public CommunicationQueue {
     const std::size_t place = handed_over_.load(std::memory_order_relaxed);
     orders_[place % orders_.size()] = order;
     handed_over_.store(place + 1, std::memory_order_release);
-    if (!all_.is_alone()) return;
-    { const std::lock_guard lock(all_.mutex_); }  // the thread sleeps, or has yet to look
-    all_.wake_.notify_one();
+    // Without the lock, which the thread has for as long as a copy takes.
+    if (all_.is_alone()) all_.wake();
   }
 
   static std::int64_t bytes_of(const Order& order) {
@@ -268,7 +267,7 @@ HostCommunication::~HostCommunication() {
     const std::lock_guard lock(mutex_);
     leaving_ = true;
   }
-  wake_.notify_one();
+  wake();
   thread_.join();
 }
 
@@ -276,12 +275,20 @@ std::unique_ptr<CommunicationQueue> HostCommunication::queue(HostCommunicationSp
   return std::make_unique<End>(*this, std::move(spec));
 }
 
+void HostCommunication::wake() {
+  calls_.fetch_add(1);
+  calls_.notify_one();
+}
+
 void HostCommunication::drive() {
   std::unique_lock lock(mutex_);
   try {
     while (!leaving_) {
+      const std::uint32_t seen = calls_;  // whatever it looks at now is there, or calls again
       if (std::ranges::none_of(ends_, &End::needs_thread)) {
-        wake_.wait(lock);
+        lock.unlock();
+        calls_.wait(seen);
+        lock.lock();
         continue;
       }
       for (End* end : ends_) end->go_on_in_thread();

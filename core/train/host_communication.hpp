@@ -6,7 +6,7 @@
 // thread makes them while the devices compute. What messages are for it does not know.
 
 #include <atomic>
-#include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -50,10 +50,12 @@ class HostCommunication {
   class End;
 
   void drive();
+  /// Has the thread look again for something to do.
+  void wake();
 
   Helping helping_;
-  std::mutex mutex_;  // of all transports of this process, and of what follows
-  std::condition_variable wake_;
+  std::atomic<std::uint32_t> calls_ = 0;  // of wake()
+  std::mutex mutex_;                      // of all transports of this process, and of what follows
   bool leaving_ = false;
   std::vector<End*> ends_;
   std::exception_ptr failure_;  // of the thread, for the other one to throw

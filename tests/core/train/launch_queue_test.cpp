@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -205,6 +206,75 @@ TEST_P(HostCommunications, TellWhatWentWrongMeanwhile) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, HostCommunications,
                          ::testing::Values(Helping::helped, Helping::alone));
+
+/// Whose sends take as long as a copy from a GPU that has much to do: until somebody says so.
+class SlowTransport final : public Transport {
+ public:
+  struct Gate {
+    std::atomic<bool> reached = false;
+    std::atomic<bool> open = false;
+    bool was_opened = false;  // in time
+
+    void pass() {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      reached = true;
+      while (!open && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      was_opened = open;
+    }
+  };
+  explicit SlowTransport(Gate& gate) : gate_(gate) {}
+
+  Request post(const Message& /*message*/) override { return 1; }
+  Request send(const Message& /*message*/) override {
+    gate_.pass();
+    return 0;
+  }
+  Request join(const Collective& /*collective*/) override { return 2; }
+  std::optional<double> test(Request /*request*/) override { return 7.0; }
+
+ private:
+  Gate& gate_;
+};
+
+/// The thread that launches has kernels to launch meanwhile.
+TEST(StagedCommunication, IsHandedMessagesWhileACopyIsUnderWay) {
+  SlowTransport::Gate gate;
+  {
+    HostCommunication all(Helping::alone);
+    const auto queue =
+        all.queue({.transport = std::make_unique<SlowTransport>(gate), .requests = 3, .clock = [] {
+                     return 3.0;
+                   }});
+    const Event sent = queue->done(queue->send({.tag = 1}, {}));
+    while (!gate.reached) std::this_thread::yield();
+    const Event posted = queue->done(queue->post({.tag = 2}, {}));
+    queue->exchange(0);
+    queue->begin_due();
+    queue->help();
+    EXPECT_FALSE(queue->full() || sent.reached() || posted.reached());
+    gate.open = true;
+    while (!sent.reached() || !posted.reached()) queue->help();
+  }
+  EXPECT_TRUE(gate.was_opened) << "somebody waited for the copy";
+}
+
+/// Whatever is handed over while the thread is about to sleep is seen.
+TEST(StagedCommunication, NeverSleepsOverAMessage) {
+  ToldTransport::Told told;
+  told.complete = true;
+  HostCommunication all(Helping::alone);
+  const auto queue =
+      all.queue({.transport = std::make_unique<ToldTransport>(told), .requests = 1, .clock = [] {
+                   return 3.0;
+                 }});
+  for (int k = 0; k < 2000; ++k) {
+    const Request request = queue->send({.tag = k}, {});
+    const Event done = queue->done(request);
+    while (!done.reached()) std::this_thread::yield();
+    queue->release(request);
+  }
+  EXPECT_EQ(told.tags.size(), 2000U);
+}
 
 }  // namespace
 }  // namespace carousel::test
