@@ -50,6 +50,7 @@ class LaunchTimeline final : public Timeline {
 
 inline LaunchTimeline::LaunchTimeline(const ExecutionSpace& exec, int marks)
     : exec_(exec), events_(static_cast<std::size_t>(marks)) {
+  (void)cudaGetLastError();  // of what libraries have tried, and seen, at their start
   for (cudaEvent_t& event : events_)
     CAROUSEL_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
 }
@@ -64,6 +65,7 @@ inline bool LaunchTimeline::has_room() const {
 
 inline std::int64_t LaunchTimeline::mark() {
   CAROUSEL_CHECK(has_room(), "more than {} marks that are not reached", events_.size());
+  check_launches();
   const std::int64_t value = marked() + 1;
   CAROUSEL_CUDA(cudaEventRecord(event(value), exec_.cuda_stream()));
   marked_.store(value, std::memory_order_release);
@@ -74,9 +76,13 @@ inline bool LaunchTimeline::has_reached(std::int64_t value) const {
   std::int64_t reached = reached_.load(std::memory_order_acquire);
   if (reached >= value) return true;
   if (marked() < value) return false;
+  check_launches();  // CUDA keeps one error, and this answer would take the place of another
   // Where the event stands for a later mark by now, this one is reached, and the next look sees it.
   const cudaError_t code = cudaEventQuery(event(value));
-  if (code == cudaErrorNotReady) return false;
+  if (code == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
   cuda_must(code, "cudaEventQuery");
   while (reached < value && !reached_.compare_exchange_weak(reached, value)) {
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/copy.hpp"
+#include "core/base/cuda.hpp"
 #include "core/train/initialise.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/pinned_memory.hpp"
@@ -256,6 +257,7 @@ std::vector<int> Device::chosen() const {
 void Device::stand_still() const {
   for (const std::unique_ptr<Lane>& lane : lanes_)
     finish(lane->exec, "carousel::train::stand_still");
+  check_launches();
 }
 
 bool Device::is_empty() const {

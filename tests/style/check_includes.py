@@ -49,7 +49,7 @@ FOREIGN = (
     ("MPI", re.compile(r"mpi\.h$"), re.compile(r"comm/|tests/")),
     ("NCCL", re.compile(r"nccl\.h$"), re.compile(r"comm/|tests/comm/")),
     ("CUDA", re.compile(r"cu(da|dnn|blas)[A-Za-z_]*\.h"),
-     re.compile(r"core/base/cuda_stream|(tests/)?layers/|comm/|jobscripts/")),
+     re.compile(r"core/base/cuda_stream|(tests/)?layers/|comm/|jobscripts/|tests/core/engine/")),
     ("a codec", re.compile(r"j(peglib|error)\.h$|png\.h$"), re.compile(r"core/data/picture\.cpp")),
     ("libarchive", re.compile(r"archive(_entry)?\.h$"), re.compile(r"core/import/source\.cpp")),
     ("HDF5", re.compile(r"hdf5\.h$|H5[A-Za-z]*public\.h$"),
