@@ -61,6 +61,8 @@ class NcclSession::Queue final : public CommunicationQueue {
     told_.reserve(requests);
   }
 
+  void begin() override { clock_.calibrate(exec_); }
+
   /// What every request may have told must find room when its round is exchanged.
   [[nodiscard]] bool full() const override {
     return handed_over_ - launched_ + groups_of_.size() >= orders_.size();

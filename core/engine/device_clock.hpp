@@ -6,17 +6,24 @@
 // host is ahead of it.
 
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "core/base/copy.hpp"
+#include "core/engine/gpu_ticks.hpp"
 #include "core/engine/transport.hpp"
 
 namespace carousel {
 
 class DeviceClock {
  public:
-  /// Waits for `exec`, to learn what a GPU's clock shows when the run's does.
+  /// Sets the clock by that of the run.
   DeviceClock(const ExecutionSpace& exec, Clock seconds);
+
+  /// Waits for `exec`, to learn what a GPU's clock shows when the run's does: within hours they
+  /// drift apart by more than a step.
+  void calibrate(const ExecutionSpace& exec);
 
   /// Writes the seconds of the run, when all is over that was launched before, into memory that
   /// host and device share.
@@ -24,48 +31,46 @@ class DeviceClock {
 
  private:
   Clock seconds_;
+#ifdef KOKKOS_ENABLE_CUDA
+  Kokkos::View<std::uint64_t, Kokkos::SharedHostPinnedSpace> read_;
   std::uint64_t ticks_ = 0;  // of the GPU's clock, in nanoseconds,
   double then_ = 0;          // and of the run's at the same time
+#endif
 };
 
 #ifdef KOKKOS_ENABLE_CUDA
 
-namespace detail {
-
-KOKKOS_INLINE_FUNCTION std::uint64_t gpu_ticks() {
-  std::uint64_t ticks = 0;
-  KOKKOS_IF_ON_DEVICE((asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ticks));))
-  return ticks;
-}
-
-/// Not in a constructor, where nvcc takes no lambdas.
-inline void read_ticks(const ExecutionSpace& exec, std::uint64_t* ticks) {
-  Kokkos::parallel_for(
-      "carousel::engine::clock", range(exec, 1), KOKKOS_LAMBDA(int) { *ticks = gpu_ticks(); });
-  finish(exec, "carousel::engine::clock");
-}
-
-}  // namespace detail
-
 inline DeviceClock::DeviceClock(const ExecutionSpace& exec, Clock seconds)
-    : seconds_(std::move(seconds)) {
-  const Kokkos::View<std::uint64_t, Kokkos::SharedHostPinnedSpace> ticks("carousel::engine::ticks");
+    : seconds_(std::move(seconds)), read_("carousel::engine::ticks") {
+  calibrate(exec);
+}
+
+inline void DeviceClock::calibrate(const ExecutionSpace& exec) {
+  static const std::string label = "carousel::engine::clock";
+  std::uint64_t* const ticks = read_.data();
   finish(exec, "carousel::engine::clock");
-  // The second time without what a first launch takes.
-  for (int k = 0; k < 2; ++k) {
+  // By the quickest of some looks: a first launch takes its time, and the host may be interrupted.
+  double quickest = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < 4; ++k) {
     const double before = seconds_();
-    detail::read_ticks(exec, ticks.data());
-    then_ = (before + seconds_()) / 2;
+    Kokkos::parallel_for(
+        label, range(exec, 1), KOKKOS_LAMBDA(int) { *ticks = gpu_ticks(); });
+    finish(exec, "carousel::engine::clock");
+    const double after = seconds_();
+    if (after - before >= quickest) continue;
+    quickest = after - before;
+    then_ = (before + after) / 2;
+    ticks_ = *ticks;
   }
-  ticks_ = ticks();
 }
 
 inline void DeviceClock::stamp(const ExecutionSpace& exec, double* seconds) const {
+  static const std::string label = "carousel::engine::stamp";
   const std::uint64_t ticks = ticks_;
   const double then = then_;
   Kokkos::parallel_for(
-      "carousel::engine::stamp", range(exec, 1), KOKKOS_LAMBDA(int) {
-        const auto passed = static_cast<std::int64_t>(detail::gpu_ticks() - ticks);
+      label, range(exec, 1), KOKKOS_LAMBDA(int) {
+        const auto passed = static_cast<std::int64_t>(gpu_ticks() - ticks);
         *seconds = then + 1e-9 * static_cast<double>(passed);
       });
 }
@@ -74,6 +79,7 @@ inline void DeviceClock::stamp(const ExecutionSpace& exec, double* seconds) cons
 
 inline DeviceClock::DeviceClock(const ExecutionSpace& /*exec*/, Clock seconds)
     : seconds_(std::move(seconds)) {}
+inline void DeviceClock::calibrate(const ExecutionSpace& /*exec*/) {}
 inline void DeviceClock::stamp(const ExecutionSpace& /*exec*/, double* seconds) const {
   *seconds = seconds_();
 }

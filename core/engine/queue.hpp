@@ -116,6 +116,8 @@ class CommunicationQueue {
   CommunicationQueue& operator=(const CommunicationQueue&) = delete;
   virtual ~CommunicationQueue() = default;
 
+  /// A segment of training begins, and nothing is under way.
+  virtual void begin() {}
   [[nodiscard]] virtual bool full() const { return false; }
   virtual Request post(const Message& message, const Event& after) = 0;
   virtual Request send(const Message& message, const Event& after) = 0;

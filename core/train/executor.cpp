@@ -35,6 +35,9 @@ void Executor::begin(std::optional<std::int64_t> first_step) {
   first_step_ = first_step;
   executed_ = 0;
   given_back_ = loads_.marked();  // the prefetcher has begun anew
+  if (!first_step_) return;
+  clock_.calibrate(parts_.lanes.front()->exec);
+  parts_.communication.begin();
 }
 
 ActionRecord* Executor::note(const Action& action) {

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What is written for CUDA alone, on a GPU that tests make up: streams, marks of what is over, lost
-// launches.
+// launches, and the clock.
 
 #include <gmock/gmock.h>
 
 #include "core/base/check.hpp"
+#include "core/engine/device_clock.hpp"
 #include "core/engine/launch_timeline.hpp"
 #include "tests/core/engine/cuda_double.hpp"
 
@@ -86,6 +87,46 @@ TEST_F(CudaDouble, WhatOthersHaveTriedBeforeIsTheirs) {
   gpu().refuses = cudaSuccess;
   LaunchTimeline timeline(exec_, 4);
   EXPECT_EQ(timeline.mark(), 1);
+}
+
+TEST_F(CudaDouble, TheClockOfTheGpuIsSetByThatOfTheRun) {
+  double now = 0;
+  double drift = 0;  // seconds that the GPU's clock is ahead
+  const auto wait = [&](double seconds, double parts) {
+    now += seconds;
+    drift += seconds * parts;
+    gpu().ticks = static_cast<std::uint64_t>(1e9 * (1000 + now + drift));
+  };
+  wait(5, 0);
+  DeviceClock clock(exec_, [&] { return now; });
+  double stamped = 0;
+  clock.stamp(exec_, &stamped);
+  EXPECT_NEAR(stamped, 5, 1e-6);
+  wait(2, 0);
+  clock.stamp(exec_, &stamped);
+  EXPECT_NEAR(stamped, 7, 1e-6);
+  // Four hours at twenty parts in a million.
+  wait(4 * 3600, 20e-6);
+  clock.stamp(exec_, &stamped);
+  EXPECT_GT(stamped - now, 0.1);
+  clock.calibrate(exec_);
+  clock.stamp(exec_, &stamped);
+  EXPECT_NEAR(stamped, now, 1e-6);
+}
+
+/// The host may be interrupted between its looks at the clocks.
+TEST_F(CudaDouble, TheClockIsSetByTheQuickestOfSomeLooks) {
+  double now = 0;
+  int looks = 0;
+  const auto seconds = [&] {
+    now += looks++ == 1 ? 3.0 : 1e-6;  // within the first look of two
+    gpu().ticks = static_cast<std::uint64_t>(1e9 * now);
+    return now;
+  };
+  const DeviceClock clock(exec_, seconds);
+  double stamped = 0;
+  clock.stamp(exec_, &stamped);
+  EXPECT_NEAR(stamped, now, 1e-5);
 }
 
 }  // namespace
