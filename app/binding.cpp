@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -41,41 +43,79 @@ int only_domain(const std::vector<Core>& cores) {
   return same ? first : -1;
 }
 
-int choose_gpu(const Launcher& launcher, const Node& node, int device) {
-  const auto count = static_cast<int>(node.gpus.size());
-  if (device >= count)
-    fail(ExitCode::usage, "engine.device = {}: this process sees {} GPU{}, counted from 0", device,
-         count, count == 1 ? "" : "s");
-  if (device >= 0 || count == 0) return device;
-  // A launcher that has put this rank into one domain means the GPU of that domain. Which one of
-  // several it means, a rank cannot know of itself, and no GPU should have two.
-  const int domain = node.whole ? -1 : only_domain(node.cores);
-  if (domain >= 0 && std::ranges::count(node.gpus, domain) == 1)
-    return static_cast<int>(std::ranges::find(node.gpus, domain) - node.gpus.begin());
-  return launcher.local_rank % count;
-}
-
-/// Cores for a rank of a node where nobody has given them out.
-std::vector<Core> share_of(const Launcher& launcher, const Node& node, int gpu) {
+/// Cores for a rank of a node where nobody has given them out. The others are as this one, so that
+/// each takes the GPU of its number.
+std::vector<Core> share_of(const Launcher& launcher, const Node& node) {
   std::vector<Core> cores = node.cores;
   std::ranges::stable_sort(cores, {}, domain_of);
   const int ranks = launcher.local_size;
-  const auto count = static_cast<int>(node.gpus.size());
-  const bool known =
-      gpu >= 0 && ranks <= count && std::ranges::find(node.gpus, -1) == node.gpus.end();
+  const bool known = ranks <= std::ssize(node.gpus) &&
+                     std::ranges::find(node.gpus, -1, &Gpu::domain) == node.gpus.end();
   if (!known) return piece(cores, launcher.local_rank, ranks);
   // Ranks with GPUs of one domain share its cores.
-  const int domain = node.gpus[static_cast<std::size_t>(gpu)];
+  const auto domain_of_rank = [&](int rank) {
+    return node.gpus[static_cast<std::size_t>(rank)].domain;
+  };
+  const int domain = domain_of_rank(launcher.local_rank);
   std::erase_if(cores, [&](const Core& core) { return core.domain != domain; });
   int before = 0;
   int sharing = 0;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (node.gpus[static_cast<std::size_t>(rank)] != domain) continue;
+    if (domain_of_rank(rank) != domain) continue;
     before += rank < launcher.local_rank ? 1 : 0;
     ++sharing;
   }
   return piece(cores, before, sharing);
 }
+
+/// Gives GPUs to ranks that have none yet, at most one rank to each: augmenting paths (Kuhn 1955).
+class GpuRound {
+ public:
+  GpuRound(const std::vector<GpuSeeker>& ranks, std::vector<int>& chosen)
+      : ranks_(ranks), chosen_(chosen) {}
+
+  /// Whether anybody was given one.
+  bool give() {
+    bool gave = false;
+    for (const bool near : {true, false}) {
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        std::set<std::string> asked;
+        if (chosen_[rank] < 0 && find(rank, near, asked)) gave = true;
+      }
+    }
+    return gave;
+  }
+
+ private:
+  /// Finds one for a rank, next to its cores or anywhere: a free one, or one whose rank finds
+  /// another.
+  bool find(std::size_t rank, bool near, std::set<std::string>& asked) {
+    const GpuSeeker& seeker = ranks_[rank];
+    for (const bool is_free : {true, false}) {
+      for (std::size_t k = 0; k < seeker.gpus.size(); ++k) {
+        const std::size_t gpu = (rank + k) % seeker.gpus.size();  // in turn
+        if (near && (seeker.domain < 0 || seeker.gpus[gpu].domain != seeker.domain)) continue;
+        const std::string name = name_of(seeker, gpu);
+        const auto owner = owners_.find(name);
+        if (is_free != (owner == owners_.end())) continue;
+        if (!is_free && (!asked.insert(name).second || !find(owner->second, near, asked))) continue;
+        owners_[name] = rank;
+        chosen_[rank] = static_cast<int>(gpu);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static std::string name_of(const GpuSeeker& seeker, std::size_t gpu) {
+    const std::string& address = seeker.gpus[gpu].address;
+    return address.empty() ? std::to_string(gpu) : address;
+  }
+
+  const std::vector<GpuSeeker>& ranks_;
+  std::vector<int>& chosen_;
+  std::map<std::string, std::size_t> owners_;  // of this round
+};
 
 std::string first_line(const fs::path& path) {
   std::ifstream file(path);
@@ -112,32 +152,65 @@ std::set<std::string> addresses_of_gpus() {
   return addresses;
 }
 
-std::vector<int> domains_of_gpus(int gpus) {
-  std::vector<int> domains;
-  const fs::path bus = "/sys/bus/pci/devices";
-  for (const std::string& address : addresses_of_gpus())
-    domains.push_back(number_in(first_line(bus / address / "numa_node"), -1));
-  // A process that sees some of them only may count them otherwise.
-  if (std::ssize(domains) != gpus) domains.assign(static_cast<std::size_t>(gpus), -1);
-  return domains;
+/// Next to which NUMA domain it is.
+int domain_of_gpu(const std::string& address) {
+  if (address.empty()) return -1;
+  return number_in(first_line(fs::path("/sys/bus/pci/devices") / address / "numa_node"), -1);
 }
 
 }  // namespace
 
-Binding choose_binding(const Launcher& launcher, const Node& node, int threads_per_rank,
-                       int device) {
-  Binding binding;
-  binding.gpu = choose_gpu(launcher, node, device);
+std::vector<int> choose_threads(const Launcher& launcher, const Node& node, int threads_per_rank) {
   const int ranks = launcher.local_size;
-  const auto size = static_cast<int>(node.cores.size());
-  if (ranks < 2 || launcher.binds || !node.whole || ranks > size) return binding;
-  const std::vector<Core> share = share_of(launcher, node, binding.gpu);
-  for (const Core& core : share)
-    binding.threads.insert(binding.threads.end(), core.threads.begin(), core.threads.end());
-  std::ranges::sort(binding.threads);
+  if (ranks < 2 || launcher.binds || !node.whole || ranks > std::ssize(node.cores)) return {};
+  std::vector<int> threads;
+  for (const Core& core : share_of(launcher, node))
+    threads.insert(threads.end(), core.threads.begin(), core.threads.end());
+  std::ranges::sort(threads);
   // Ranks that take turns on too few cores are better off with all of them.
-  if (threads_per_rank > std::ssize(binding.threads)) binding.threads.clear();
-  return binding;
+  if (threads_per_rank > std::ssize(threads)) threads.clear();
+  return threads;
+}
+
+GpuSeeker seeker_of(const Node& node, int device) {
+  GpuSeeker seeker{.domain = node.whole ? -1 : only_domain(node.cores), .gpus = node.gpus};
+  if (device < 0) return seeker;
+  seeker.gpus.clear();
+  if (device < std::ssize(node.gpus)) seeker.gpus = {node.gpus[static_cast<std::size_t>(device)]};
+  return seeker;
+}
+
+std::string to_text(const GpuSeeker& seeker) {
+  std::string text = std::to_string(seeker.domain);
+  for (const Gpu& gpu : seeker.gpus) text += fmt::format(" {}={}", gpu.address, gpu.domain);
+  return text;
+}
+
+GpuSeeker seeker_from(const std::string& text) {
+  std::istringstream words(text);
+  GpuSeeker seeker;
+  words >> seeker.domain;
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    seeker.gpus.push_back({std::stoi(word.substr(equals + 1)), word.substr(0, equals)});
+  }
+  return seeker;
+}
+
+std::vector<int> share_gpus(const std::vector<GpuSeeker>& ranks) {
+  std::vector<int> chosen(ranks.size(), -1);
+  // Where ranks outnumber GPUs, each has one more in the next round.
+  while (GpuRound(ranks, chosen).give()) {
+  }
+  return chosen;
+}
+
+int choose_gpu(const Node& node, int device, const std::vector<GpuSeeker>& ranks, int own) {
+  const auto count = std::ssize(node.gpus);
+  if (device >= count)
+    fail(ExitCode::usage, "engine.device = {}: this process sees {} GPU{}, counted from 0", device,
+         count, count == 1 ? "" : "s");
+  return device >= 0 ? device : share_gpus(ranks)[static_cast<std::size_t>(own)];
 }
 
 std::vector<int> allowed_threads() {
@@ -150,9 +223,9 @@ std::vector<int> allowed_threads() {
   return threads;
 }
 
-Node this_node(int gpus) {
+Node this_node(const std::vector<std::string>& gpus) {
   Node node;
-  node.gpus = domains_of_gpus(gpus);
+  for (const std::string& address : gpus) node.gpus.push_back({domain_of_gpu(address), address});
   const std::vector<int> allowed = allowed_threads();
   const std::vector<int> online = from_ranges(first_line(devices / "cpu/online"));
   node.whole = allowed == online;
@@ -171,11 +244,17 @@ Node this_node(int gpus) {
   return node;
 }
 
-int expected_gpus() {
+std::vector<std::string> expected_gpus() {
+  const std::set<std::string> all = addresses_of_gpus();
+  std::vector<std::string> addresses(all.begin(), all.end());
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr) return static_cast<int>(addresses_of_gpus().size());
-  if (*visible == '\0') return 0;
-  return 1 + static_cast<int>(std::ranges::count(std::string_view(visible), ','));
+  if (visible == nullptr) return addresses;
+  const std::string_view list(visible);
+  const std::size_t count =
+      list.empty() ? 0 : 1 + static_cast<std::size_t>(std::ranges::count(list, ','));
+  // A process that sees some of them only may count them otherwise.
+  if (count != addresses.size()) addresses.assign(count, "");
+  return addresses;
 }
 
 void bind_to(const std::vector<int>& threads) {

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which cores and which GPU of its node a rank takes, by what its launcher says and the node has.
-// The front end binds to cores, before OpenMP looks where it is; the engine takes the GPU.
+// Which cores and which GPU of its node a rank takes, by what its launcher says, the node has and,
+// of GPUs, all ranks of the node see. The front end binds to cores, before OpenMP looks where it
+// is; the engine takes the GPU.
 
 #include <string>
 #include <vector>
@@ -17,34 +18,54 @@ struct Core {
   std::vector<int> threads = {};  // of the hardware, as the system numbers them
 };
 
+struct Gpu {
+  int domain = -1;  // of NUMA, that it is next to; -1: unknown
+  std::string address =
+      {};  // on the bus of the node, whatever a process numbers it; empty: unknown
+};
+
 /// What a process sees of its node.
 struct Node {
   std::vector<Core> cores = {};  // that it may run on
   bool whole = true;             // these are all that the node has
-  std::vector<int> gpus = {};  // that it can use: the NUMA domain that each is next to; -1: unknown
+  std::vector<Gpu> gpus = {};    // that it can use
 };
 
-struct Binding {
-  std::vector<int> threads = {};  // of the hardware, ascending; empty: stay where you are
-  int gpu = -1;                   // of those the process sees; -1: none
-};
+/// Gives each rank of a node hardware threads of cores of its own, ascending, neighbours where it
+/// can and those next to its GPU; none where it should stay where it is. Only where nobody has
+/// given them out yet: the node is not shared, the launcher binds nothing, and `threads_per_rank`
+/// (0: as many as there are) fit.
+[[nodiscard]] std::vector<int> choose_threads(const Launcher& launcher, const Node& node,
+                                              int threads_per_rank);
 
-/// Gives each rank of a node cores of its own, neighbours where it can, and the GPU next to them.
-/// Cores only where nobody has given them out yet: the node is not shared, the launcher binds
-/// nothing, and `threads_per_rank` (0: as many as there are) fit. `device` is what the deck asks
-/// for, -1 if it does not; Error(usage) if there is no such GPU.
-[[nodiscard]] Binding choose_binding(const Launcher& launcher, const Node& node,
-                                     int threads_per_rank, int device);
+/// What a rank tells the others of its node, so that all know alike who takes which GPU.
+struct GpuSeeker {
+  int domain = -1;             // of NUMA, whose cores it has; -1: of several
+  std::vector<Gpu> gpus = {};  // that it may take
+};
+/// `device` is what the deck asks for, -1 if it does not.
+[[nodiscard]] GpuSeeker seeker_of(const Node& node, int device);
+[[nodiscard]] std::string to_text(const GpuSeeker& seeker);
+[[nodiscard]] GpuSeeker seeker_from(const std::string& text);
+
+/// For each rank of a node one of its GPUs, as it counts them, or -1. No GPU has two ranks while
+/// one has none that one of them could take; as many ranks as can have one next to their cores.
+[[nodiscard]] std::vector<int> share_gpus(const std::vector<GpuSeeker>& ranks);
+
+/// The GPU of this rank, of those that it sees, which is `own` among the ranks of its node; -1:
+/// none. Throws Error(usage) where the deck asks for one that there is not.
+[[nodiscard]] int choose_gpu(const Node& node, int device, const std::vector<GpuSeeker>& ranks,
+                             int own);
 
 /// The hardware threads that this process may run on, ascending; none where the system does not
 /// say.
 [[nodiscard]] std::vector<int> allowed_threads();
 
-/// The node as the system describes it, with `gpus` GPUs visible to this process.
-[[nodiscard]] Node this_node(int gpus);
+/// The node as the system describes it, with GPUs of these addresses visible to this process.
+[[nodiscard]] Node this_node(const std::vector<std::string>& gpus);
 
-/// How many GPUs this process will see, as far as the system tells without CUDA.
-[[nodiscard]] int expected_gpus();
+/// The addresses of the GPUs that this process will see, as far as the system tells without CUDA.
+[[nodiscard]] std::vector<std::string> expected_gpus();
 
 /// Makes this process, which has one thread yet, run on these hardware threads only.
 void bind_to(const std::vector<int>& threads);

@@ -63,6 +63,39 @@ int threads_given(int asked) {
 #endif
 }
 
+/// Addresses of the GPUs that this process sees, in the order in which it counts them; empty where
+/// CUDA does not say, which is no error yet.
+std::vector<std::string> visible_gpus() {
+  std::vector<std::string> addresses(static_cast<std::size_t>(std::max(0, Kokkos::num_devices())));
+#ifdef KOKKOS_ENABLE_CUDA
+  for (std::size_t k = 0; k < addresses.size(); ++k) {
+    int domain = 0;
+    int bus = 0;
+    int device = 0;
+    const auto learn = [gpu = static_cast<int>(k)](int& value, cudaDeviceAttr attribute) {
+      return cudaDeviceGetAttribute(&value, attribute, gpu) == cudaSuccess;
+    };
+    if (learn(domain, cudaDevAttrPciDomainId) && learn(bus, cudaDevAttrPciBusId) &&
+        learn(device, cudaDevAttrPciDeviceId))
+      addresses[k] = fmt::format("{:04x}:{:02x}:{:02x}.0", domain, bus, device);
+  }
+#endif
+  return addresses;
+}
+
+/// What the ranks of this node look for, and which of them this one is.
+struct NodeSeekers {
+  std::vector<GpuSeeker> ranks;
+  int own = 0;
+};
+NodeSeekers seekers_of_node(const GpuSeeker& seeker, const MpiSession* session) {
+  if (session == nullptr) return {{seeker}, 0};
+  const MpiSession::NodeTexts told = session->texts_of_node(to_text(seeker));
+  NodeSeekers all{.ranks = {}, .own = told.own};
+  for (const std::string& text : told.texts) all.ranks.push_back(seeker_from(text));
+  return all;
+}
+
 }  // namespace
 
 EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
@@ -89,6 +122,11 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
 
 Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config, const Launcher& launcher,
                                                const MpiSession* session) {
+  Node node = this_node(visible_gpus());
+  // OpenMP has bound this thread to one core, which says something only within those of a rank.
+  if (threads_are_placed() && !launcher.binds) node.whole = true;
+  // Before anything fails on one rank of the node alone.
+  const NodeSeekers seekers = seekers_of_node(seeker_of(node, config.device), session);
   Kokkos::InitializationSettings settings;
   // Kokkos complains when threads are not bound; binding is the launcher's business.
   settings.set_disable_warnings(true);
@@ -105,11 +143,6 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config, const
         session == nullptr ? own : session->cores_on_node() / session->ranks_on_node();
     threads = std::clamp(std::min(own, share), 1, most);
   }
-  Node node = this_node(std::max(0, Kokkos::num_devices()));
-  // OpenMP has bound this thread to one core, which says something only within those of a rank.
-  if (threads_are_placed() && !launcher.binds) node.whole = true;
-  const Binding binding = choose_binding(launcher, node, threads, config.device);
-  if (binding.gpu >= 0) settings.set_device_id(binding.gpu);
   const int given = threads_given(threads);
   if (given < threads && (session == nullptr || session->rank() == 0))
     note(
@@ -117,6 +150,8 @@ Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config, const
                     "OMP_THREAD_LIMIT is a reason",
                     given, given == 1 ? "" : "s", threads));
   settings.set_num_threads(given);
+  const int gpu = choose_gpu(node, config.device, seekers.ranks, seekers.own);
+  if (gpu >= 0) settings.set_device_id(gpu);
   return settings;
 }
 
@@ -138,7 +173,7 @@ NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session) {
   node.ranks = session == nullptr ? 1 : session->ranks_on_node();
   if (!threads_are_placed()) {
     node.cores = session == nullptr ? available_cores() : session->cores_on_node();
-    node.place = describe_cores(this_node(0));
+    node.place = describe_cores(this_node({}));
   }
 #ifdef KOKKOS_ENABLE_CUDA
   const cudaDeviceProp& gpu = exec.cuda_device_prop();

@@ -41,9 +41,10 @@ void train_command(const TrainArguments& arguments, const Launcher& launcher) {
     return;
   }
   check_launch(config, launcher);
-  const int gpus = build_info().cuda.empty() ? 0 : expected_gpus();
-  const Binding binding = choose_binding(launcher, this_node(gpus), config.engine.threads, -1);
-  if (!binding.threads.empty()) bind_to(binding.threads);
+  const Node node =
+      this_node(build_info().cuda.empty() ? std::vector<std::string>() : expected_gpus());
+  const std::vector<int> threads = choose_threads(launcher, node, config.engine.threads);
+  if (!threads.empty()) bind_to(threads);
   std::vector<std::string> words = {"train", arguments.deck};
   words.insert(words.end(), arguments.overrides.begin(), arguments.overrides.end());
   if (arguments.overwrite) words.emplace_back("--overwrite");

@@ -71,14 +71,26 @@ void MpiSession::learn_node() {
   CAROUSEL_MPI(MPI_Comm_free(&node));
 }
 
-int MpiSession::ranks_on_node_with(const std::string& text) const {
+MpiSession::NodeTexts MpiSession::texts_of_node(const std::string& text) const {
+  NodeTexts all;
   MPI_Comm node = this->node();
-  const std::uint64_t mine = std::hash<std::string>()(text);
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks_on_node_));
-  // NOLINTNEXTLINE(mpi-type-mismatch): clang-tidy 14 does not know the type of fixed width
-  CAROUSEL_MPI(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, node));
+  CAROUSEL_MPI(MPI_Comm_rank(node, &all.own));
+  auto most = static_cast<int>(text.size());
+  CAROUSEL_MPI(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, node));
+  // Of one length, filled up with what no text has.
+  const auto length = static_cast<std::size_t>(most) + 1;
+  std::string mine = text;
+  mine.resize(length);
+  std::string told(length * static_cast<std::size_t>(ranks_on_node_), '\0');
+  CAROUSEL_MPI(
+      MPI_Allgather(mine.data(), most + 1, MPI_CHAR, told.data(), most + 1, MPI_CHAR, node));
   CAROUSEL_MPI(MPI_Comm_free(&node));
-  return static_cast<int>(std::ranges::count(all, mine));
+  for (std::size_t at = 0; at < told.size(); at += length) all.texts.emplace_back(told.data() + at);
+  return all;
+}
+
+int MpiSession::ranks_on_node_with(const std::string& text) const {
+  return static_cast<int>(std::ranges::count(texts_of_node(text).texts, text));
 }
 
 MpiSession::~MpiSession() {

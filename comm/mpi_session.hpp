@@ -52,6 +52,13 @@ class MpiSession {
   /// Whether the library says that it takes memory of NVIDIA's GPUs.
   [[nodiscard]] static bool takes_gpu_memory();
 
+  /// What each of those says, in the order of their ranks, and which of them this rank is.
+  struct NodeTexts {
+    std::vector<std::string> texts;
+    int own = 0;
+  };
+  /// Collective over the ranks of the node.
+  [[nodiscard]] NodeTexts texts_of_node(const std::string& text) const;
   /// How many of those have the same text as this rank, itself included. Collective.
   [[nodiscard]] int ranks_on_node_with(const std::string& text) const;
 

@@ -62,6 +62,17 @@ TEST(MpiSession, HandsOutTheBytesOfRankZero) {
   EXPECT_EQ(value, 7);
 }
 
+TEST(MpiSession, TellsTheTextsOfItsNode) {
+  const auto text_of = [](int rank) {
+    return std::string(static_cast<std::size_t>(3 * rank), 'x');
+  };
+  const MpiSession::NodeTexts told = session().texts_of_node(text_of(session().rank()));
+  ASSERT_EQ(std::ssize(told.texts), session().ranks_on_node());
+  EXPECT_EQ(told.own, session().rank()) << "the tests run on one node";
+  for (int rank = 0; rank < session().size(); ++rank)
+    EXPECT_EQ(told.texts[static_cast<std::size_t>(rank)], text_of(rank));
+}
+
 TEST(MpiSession, CountsTheRanksOfItsNode) {
   EXPECT_GE(session().ranks_on_node(), 1);
   EXPECT_LE(session().ranks_on_node(), session().size());
