@@ -3,10 +3,13 @@
 #include "core/train/device.hpp"
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <utility>
 
 #include "core/base/copy.hpp"
 #include "core/base/cuda.hpp"
+#include "core/plan/evaluation.hpp"
 #include "core/train/initialise.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/pinned_memory.hpp"
@@ -187,6 +190,8 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
                .activity = activity_,
                .on_step = std::move(hooks.on_step),
                .first_step = spec.beginning.step}) {
+  if (spec.rehearses)
+    rehearse(spec, std::clamp<std::int64_t>(spec.beginning.step, 0, hooks.total_steps - 1));
   memory_.add_external(Category::data, prefetcher_.bytes());
   memory_.add_external(Category::communication, communication_->staging_bytes());
   if (memory_.levels() != nullptr)
@@ -196,6 +201,37 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
   activity_.completes(spec.beginning.step);
   fill(spec.model, spec.beginning.step,
        spec.beginning.state ? spec.beginning.state : first_values(spec.seed));
+}
+
+/// Plans of libraries and modules of kernels come into being where they are first needed, which may
+/// take the whole GPU; a message that waits for another rank must not be under way then.
+void Device::rehearse(const TrainerSpec& spec, std::int64_t step) {
+  finish(exec_, "carousel::train::rehearse");  // arenas are zeros first
+  const Schedule& schedule = spec.schedule;
+  const LaneOrder order(schedule, index_, static_cast<int>(lanes_.size()));
+  std::set<std::array<int, 3>> done;
+  const auto once = [&](const Action& action, int lane, int samples) {
+    return done
+        .insert({static_cast<int>(action.kind) * static_cast<int>(lanes_.size()) + lane,
+                 action.stage, samples})
+        .second;
+  };
+  schedule.for_each(index_, {step, step + 1}, [&](const Action& action) {
+    if (!computes(action) || action.kind == ActionKind::load) return;
+    const int lane = order.lane_of(action, true);
+    if (once(action, lane, 0)) executor_.rehearse(action, lane, step, 0);
+  });
+  const std::int64_t batches = spec.memory.evaluation_batches;
+  const int most = spec.train.micro_batch_size;
+  const std::int64_t rest = spec.dataset.test().samples() - (batches - 1) * most;
+  const auto evaluation = evaluation_actions(schedule, batches, step, metrics_bytes);
+  for (const Action& action : evaluation[index_]) {
+    if (action.kind != ActionKind::forward) continue;
+    const int samples = action.micro_batch + 1 < batches ? most : static_cast<int>(rest);
+    if (once(action, 0, samples)) executor_.rehearse(action, 0, std::nullopt, samples);
+  }
+  executor_.begin(std::nullopt);
+  memory_.clear(exec_);
 }
 
 void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {

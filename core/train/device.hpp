@@ -107,6 +107,9 @@ class Device {
     return lanes_.front()->stages[index - first_stage_].memory();
   }
 
+  /// Computes every kind of action of every stage once, of this step and of an evaluation, before
+  /// anything is in memory, and leaves that as it was.
+  void rehearse(const TrainerSpec& spec, std::int64_t step);
   /// All that stays on the device and that a training goes on from.
   void fill(const Model& model, std::int64_t version, const StateSource& source);
 

@@ -40,6 +40,10 @@ DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, i
                  "{} parameter copies planned", plan_.parameters.size());
 }
 
+void DeviceMemory::clear(const ExecutionSpace& exec) const {
+  for (const Bytes& arena : arenas_) put_zeros(exec, arena);
+}
+
 void DeviceMemory::use(Category category, std::int64_t bytes) {
   const auto c = static_cast<std::size_t>(category);
   in_use_[c] += bytes;

@@ -23,6 +23,9 @@ class DeviceMemory {
   DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, int device,
                const BufferCounts& counts);
 
+  /// Makes all of it zeros, as it is at the beginning.
+  void clear(const ExecutionSpace& exec) const;
+
   /// Flat vectors of one stage with what rides behind them. Parameters are as they are stored.
   [[nodiscard]] std::byte* parameters(int stage, std::int64_t version) const;
   /// Parameters that pass by.

@@ -40,6 +40,17 @@ void Executor::begin(std::optional<std::int64_t> first_step) {
   parts_.communication.begin();
 }
 
+void Executor::rehearse(const Action& action, int lane, std::optional<std::int64_t> first_step,
+                        int samples) {
+  lane_ = parts_.lanes[lane].get();
+  first_step_ = first_step;
+  samples_ = samples;
+  rehearses_ = true;
+  perform(action);
+  finish(lane_->exec, "carousel::train::rehearse");
+  rehearses_ = false;
+}
+
 ActionRecord* Executor::note(const Action& action) {
   DeviceMemory& memory = parts_.memory;
   if (action.kind == ActionKind::forward) memory.acquire_frame(action.stage);
@@ -122,7 +133,7 @@ StageArguments Executor::arguments(const Action& pass) {
   result.training = training;
   result.draw = {parts_.seed, epochs_[buffers_.input], memory.samples(buffers_.input)};
   result.labels = memory.labels(buffers_.input);
-  if (!training && parts_.chosen != nullptr)
+  if (!training && !rehearses_ && parts_.chosen != nullptr)
     result.chosen = parts_.chosen + std::int64_t{pass.micro_batch} * parts_.micro_batch_size;
   result.metrics = training ? memory.metrics(pass.micro_batch) : memory.evaluation(pass.source);
   return result;
@@ -197,7 +208,7 @@ void Executor::backward(const Action& action) {
   else
     copy_rider(lane_->workers.one(), rider_of(arguments.d_output, spec.d_activation_bytes[j]),
                rider);
-  if (parts_.wants_pause()) ask_for_pause(lane_->workers.one(), rider);
+  if (!rehearses_ && parts_.wants_pause()) ask_for_pause(lane_->workers.one(), rider);
   if (j == counts_.first_stage && j > 0)
     copy_rider(lane_->workers.one(), rider,
                rider_of(arguments.d_input, spec.d_activation_bytes[j - 1]));
@@ -247,7 +258,9 @@ void Executor::update(const Action& action) {
   const real* gradient = memory.gradient(action.source);
   std::byte* const next = memory.parameters(j, action.version);
   real* const next_full = memory.full_parameters(j, action.version);
-  std::uint64_t* const digest = parts_.reports.digest(action.step, j);
+  // What is rehearsed leaves it where metrics will lie.
+  std::uint64_t* const digest = rehearses_ ? reinterpret_cast<std::uint64_t*>(memory.metrics(0))
+                                           : parts_.reports.digest(action.step, j);
   const real scale = gradient_scale();
   constexpr int vectors = 6;  // that a rule reads and writes, about
   carousel::update(for_numbers(vectors * stage.parameter_size),
@@ -274,6 +287,7 @@ void Executor::update(const Action& action) {
                      .digest = digest});
   real* const rider = numbers(next + stage.stored_rider_offset);
   copy_rider(lane_->workers.one(), gradient + stage.rider_offset(), rider);
+  if (rehearses_) return;
   parts_.on_update(lane_->exec, action.step, j, next_full);
   if (j == 0) parts_.reports.learn(lane_->workers.one(), action.step, rider, *first_step_);
 }

@@ -55,6 +55,12 @@ class Executor {
   /// Begins a segment of training steps, or, without one, a list outside of training.
   void begin(std::optional<std::int64_t> first_step);
 
+  /// Computes an action before anything begins, with whatever lies in memory, and tells nobody:
+  /// what comes into being when it is first needed is there then. `first_step` as in begin();
+  /// without one, it is an evaluation's, of so many samples.
+  void rehearse(const Action& action, int lane, std::optional<std::int64_t> first_step,
+                int samples);
+
   /// When it is handed over, in the order of the schedule: counts what is in use from it on, and
   /// makes its row, in profiled steps.
   [[nodiscard]] ActionRecord* note(const Action& action);
@@ -119,6 +125,7 @@ class Executor {
   LaunchTimeline loads_;         // batches copied since the construction
   std::int64_t given_back_ = 0;  // of those
   int samples_ = 0;              // of the batch in hand, outside training
+  bool rehearses_ = false;
   double data_wait_ = 0;
 };
 

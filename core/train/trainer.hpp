@@ -54,6 +54,9 @@ struct TrainerSpec {
   std::function<std::unique_ptr<CommunicationQueue>(int device)> communication = {};
   Clock seconds;
   Helping helping = Helping::helped;
+  /// Whether devices compute everything once before anything begins, so that nothing comes into
+  /// being in a step.
+  bool rehearses = false;
   /// Whether evaluations keep what each sample is taken for; on one device.
   bool keeps_chosen = false;
 };

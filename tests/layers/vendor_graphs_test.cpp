@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "core/base/check.hpp"
+#include "tests/core/train/matrix.hpp"
 #include "tests/layers/cudnn_double.hpp"
 #include "tests/layers/vendor_layers.hpp"
 
@@ -104,6 +105,37 @@ TEST_P(VendorGraphs, NameALayerThatNobodyComputes) {
 INSTANTIATE_TEST_SUITE_P(Shapes, VendorGraphs,
                          ::testing::Values(ConvolutionCase{
                              2, 8, 8, 8, 16, {3, 2, 1}, DataType::bfloat16}));
+
+/// A plan may be compiled and loaded, which may take the whole GPU, while a message waits for
+/// another rank.
+TEST(VendorRuns, PlanNothingInSteps) {
+  const RandomDataset file;
+  const Dataset dataset(file.path());
+  ASSERT_NE(dataset.test().samples() % 2, 0) << "the last batch is another one";
+  for (const char* name : {"resnet", "vit"}) {
+    for (const Placement placement : {Placement::single, Placement::pipeline}) {
+      SmallDeck deck;
+      deck.model = {.name = name, .depth = 8, .stem = Stem::cifar};
+      if (deck.model.name == "vit")
+        deck.model = {.name = "vit", .depth = 2, .patch = 4, .width = 32, .heads = 2};
+      deck.parallel = {
+          .rule = RuleKind::cdp_v2, .placement = placement, .micro_batches = 2, .stages = 2};
+      deck.train.micro_batch_size = 2;
+      deck.train.steps = 1;
+      deck.kernels = {.type = DataType::bfloat16, .vendor = VendorKernels::graphs};
+      deck.vendor = vendor::make_handles;
+      deck.rehearses = true;
+      if (placement == Placement::single) deck.queues = 2;
+      clear_cudnn();
+      SmallRun run(ExecutionSpace(), dataset, deck);
+      const int plans = cudnn_calls().plans;
+      EXPECT_GT(plans, 0);
+      (void)run.trainer().run();
+      EXPECT_FALSE(run.story().evaluations.empty());
+      EXPECT_EQ(cudnn_calls().plans, plans) << name << " " << to_string(placement);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace carousel::test

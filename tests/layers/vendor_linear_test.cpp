@@ -261,5 +261,29 @@ TEST(VendorRuns, TrainAsOurOwnKernelsDo) {
   }
 }
 
+/// What is asked of the library while messages are under way might wait for them.
+TEST(VendorRuns, ChooseNothingInSteps) {
+  const RandomDataset file;
+  const Dataset dataset(file.path());
+  ASSERT_NE(dataset.test().samples() % 5, 0) << "the last batch is another one";
+  for (const DataType type : {DataType::full, DataType::bfloat16}) {
+    for (const Placement placement : {Placement::single, Placement::model, Placement::sharded}) {
+      SmallDeck deck = placed(
+          deck_of({.rule = RuleKind::cdp_v2, .micro_batches = 4, .stages = 4}, false), placement);
+      deck.train.steps = 2;
+      deck.kernels = {.type = type, .vendor = VendorKernels::products};
+      deck.vendor = vendor::make_handles;
+      deck.rehearses = true;
+      clear_cublas();
+      SmallRun run(ExecutionSpace(), dataset, deck);
+      const int chosen = cublas_calls().heuristics;
+      EXPECT_GT(chosen, 0);
+      (void)run.trainer().run();
+      EXPECT_FALSE(run.story().evaluations.empty());
+      EXPECT_EQ(cublas_calls().heuristics, chosen) << to_string(placement);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carousel::test

@@ -37,7 +37,8 @@ struct SmallDeck {
   Helping helping = Helping::helped;
   bool staged = false;                // messages under way lie in host memory
   std::optional<unsigned> late = {};  // messages are late at random, with this seed
-  int queues = 1;                     // of a device, whose tasks come in an order that is random
+  bool rehearses = false;
+  int queues = 1;  // of a device, whose tasks come in an order that is random
 };
 
 /// A named copy of a tensor.
@@ -272,7 +273,8 @@ class SmallRun final : public TrainingObserver {
             .transport = connect,
             .communication = queue,
             .seconds = [this] { return seconds(); },
-            .helping = deck_.helping};
+            .helping = deck_.helping,
+            .rehearses = deck_.rehearses};
   }
 
   std::mt19937 random_{7};
