@@ -40,6 +40,9 @@ int end(ExitCode code, const char* text, const std::optional<MpiSession>& sessio
 
 int guarded_main(int argc, char** argv) {
   RunClock clock;
+  // Before anything calls CUDA, as MPI may. It would load a kernel when that is first launched, and
+  // wait with it for all that the GPU is at: for a receive, too, that waits for another rank.
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   // If a file may not grow, writing to it is an error with a line and an exit code. It is no error
   // if nobody reads what the terminal shows.
   std::signal(SIGXFSZ, SIG_IGN);

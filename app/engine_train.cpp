@@ -350,7 +350,9 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
               .communication = queue,
               .seconds = seconds,
               // Copies of messages wait for a GPU, for which the thread that computes has no time.
-              .helping = run->basis.staged_messages ? Helping::alone : Helping::helped},
+              .helping = run->basis.staged_messages ? Helping::alone : Helping::helped,
+              // What a GPU's libraries make at a first call must not meet messages.
+              .rehearses = !runs_on_host},
           *observer);
     });
 

@@ -503,5 +503,43 @@ class Faults(unittest.TestCase):
         self.assertLess(seconds, 10)
 
 
+# Writes down what CUDA would find where MPI starts, which may be the first to call it, and ends.
+SEES_CUDA = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int MPI_Init_thread(int* count, char*** words, int wanted, int* given) {
+  const char* loading = getenv("CUDA_MODULE_LOADING");
+  FILE* file = fopen("loading", "w");
+  fprintf(file, "%s", loading ? loading : "nothing");
+  fclose(file);
+  _exit(0);
+}
+"""
+
+
+class Kernels(unittest.TestCase):
+    """Kernels of a GPU are loaded before messages of other ranks are waited for."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        source, self.library = self.folder / "sees.c", self.folder / "sees.so"
+        source.write_text(SEES_CUDA)
+        subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", self.library], check=True)
+
+    def loading(self, program, **environment):
+        subprocess.run([MPIEXEC, "-n", "1", program, "train", PROJECT / "inputs/digits.toml",
+                        "parallel.transport=mpi", "parallel.placement=single"],
+                       cwd=self.folder, capture_output=True, timeout=60,
+                       env={**os.environ, "LD_PRELOAD": str(self.library), **environment})
+        return (self.folder / "loading").read_text()
+
+    def test_are_loaded_at_the_start(self):
+        for program in CAROUSEL, CAROUSEL.with_name("carousel-engine"):
+            self.assertEqual(self.loading(program), "EAGER")
+            self.assertEqual(self.loading(program, CUDA_MODULE_LOADING="LAZY"), "LAZY")
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
