@@ -6,10 +6,46 @@
 
 #include "core/base/copy.hpp"
 #include "core/model/vendor.hpp"
-#include "layers/row_sums.hpp"
+#include "layers/channels_last/column_sums.hpp"
 #include "layers/vendor/handles.hpp"
+#include "layers/vendor/workspace.hpp"
 
 namespace carousel::vendor {
+namespace {
+
+static_assert(norm_workspace <= usable_bytes(product_workspace));
+
+/// Numbers of rows, column by column.
+template <class Stored>
+struct RowNumbers {
+  const Stored* data;
+  int columns;
+
+  template <int Width>
+  KOKKOS_FUNCTION void add(int c, std::int64_t row, int stride, std::int64_t end,
+                           channels_last::Sums* sums) const {
+    for (; row < end; row += stride) {
+      const auto values = read_pack<Width>(data + row * columns + c);
+      for (int l = 0; l < Width; ++l) sums[l].first += double{full(values.at[l])};
+    }
+  }
+};
+
+/// sums[j] = sum over i of rows[i][j], by all of a GPU.
+template <class Stored>
+void sum_rows(const ExecutionSpace& exec, int n, int columns, const Stored* rows,
+              std::span<std::byte> workspace, real* sums) {
+  static const std::string chunks = "carousel::layers::sum_rows";
+  static const std::string total = "carousel::layers::sum_rows_total";
+  channels_last::add_up(
+      exec, {chunks, total}, n, columns, RowNumbers<Stored>{rows, columns},
+      reinterpret_cast<double*>(aligned(workspace)),
+      KOKKOS_LAMBDA(int c, const channels_last::Sums& found) {
+        sums[c] = static_cast<real>(found.first);
+      });
+}
+
+}  // namespace
 
 RowProducts::RowProducts(const Engine& engine, std::string label, int in, int out, DataType type,
                          int rows)
@@ -69,7 +105,7 @@ void RowProducts::find_parameter_gradients(const ExecutionSpace& exec, int rows,
   memory.vector = nullptr;
   all.d_weights(exec, memory);
   with_stored(type_, [&]<class Stored>() {
-    sum_rows(exec, rows, out_, static_cast<const Stored*>(d_y), d_bias);
+    sum_rows(exec, rows, out_, static_cast<const Stored*>(d_y), engine_.workspace, d_bias);
   });
 }
 
