@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
+#include "core/base/version.hpp"
 #include "core/draw/grid.hpp"
 #include "core/forecast/estimate.hpp"
 #include "core/forecast/routes.hpp"
@@ -28,10 +29,13 @@ std::string describe(const PreparedRun& run, std::int64_t checkpoint, bool layer
   else
     text += fmt::format("{}: {} layers (--layers lists them)\n", run.model.name,
                         run.model.layers.size());
-  if (!run.model.portable_because.empty())
-    text += fmt::format("slow kernels: {}\n", run.model.portable_because);
+  const bool on_gpu = !build_info().cuda.empty();
+  if (const std::string slow = slow_kernels(run.model, run.basis.vendor, on_gpu); !slow.empty())
+    text += fmt::format("slow kernels: {}\n", slow);
   if (const std::string layers_by = vendor_layers(run.model); !layers_by.empty())
     text += fmt::format("kernels of vendors: layers {}\n", layers_by);
+  if (std::ranges::any_of(run.model.layers, may_be_slow))
+    text += "gradients of weights: train tells at its start where cuDNN has slow ones alone\n";
   if (const int queues = run.memory.devices.front().queues(); queues > 1)
     text += fmt::format("compute queues: {}\n", queues);
   text += to_string(run.partition, run.model) + "\n";

@@ -94,6 +94,8 @@ void RunObserver::open_run_file(const std::filesystem::path& folder, const PartI
 }
 
 void RunObserver::introduce(const NodeUse& node, int processes) {
+  std::uint64_t slow = trainer_->slow_gradients();
+  ranks_.sum(std::span(&slow, 1));
   if (!first_) return;
   ranks_.at_files([&] {
     terminal_->lines(describe_start(config_, run_, trainer_->agenda(), node, processes));
@@ -101,7 +103,8 @@ void RunObserver::introduce(const NodeUse& node, int processes) {
       terminal_->message(fmt::format("{} {} after {} steps",
                                      start_.part == 0 ? "begins with" : "goes on from",
                                      printable(start_.checkpoint), start_.step));
-    if (const std::string warning = crowding(node); !warning.empty()) terminal_->message(warning);
+    for (const std::string& warning : {crowding(node), slow_gradients(slow)})
+      if (!warning.empty()) terminal_->message(warning);
   });
 }
 

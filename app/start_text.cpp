@@ -8,6 +8,7 @@
 
 #include "app/deck.hpp"
 #include "core/base/text.hpp"
+#include "core/base/version.hpp"
 #include "core/model/vendor.hpp"
 
 namespace carousel {
@@ -61,7 +62,9 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
   const bool converts = run.basis.vendor == VendorKernels::none;
   if (config.engine.precision == DataType::bfloat16)
     add("numbers", converts ? "bf16, computed in fp32" : "bf16");
-  if (!run.model.portable_because.empty()) add("kernels", "slow: " + run.model.portable_because);
+  const bool on_gpu = !build_info().cuda.empty();
+  if (const std::string slow = slow_kernels(run.model, run.basis.vendor, on_gpu); !slow.empty())
+    add("kernels", "slow: " + slow);
   if (const std::string layers = vendor_layers(run.model); !layers.empty())
     add("vendors", "layers " + layers);
   const int samples = parallel.micro_batches * config.train.micro_batch_size;
@@ -80,6 +83,14 @@ std::string describe_place(const NodeUse& node) {
     text = node.threads > 0 ? counted(node.threads, "thread") : node.space;
   if (!node.place.empty()) text += (node.gpu >= 0 ? ", " : " on ") + node.place;
   return text;
+}
+
+std::string slow_gradients(std::uint64_t layers) {
+  if (layers == 0) return "";
+  return fmt::format(
+      "warning: cuDNN has the gradient of the weights of {} layer{} in full numbers alone, which "
+      "takes several times as long as a rounded one; try another version of cuDNN",
+      layers, layers == 1 ? "" : "s");
 }
 
 std::string crowding(const NodeUse& node) {

@@ -5,6 +5,7 @@
 // What a training says of itself before its first step, for people. It measures nothing: the engine
 // knows the machine, the plan everything else.
 
+#include <cstdint>
 #include <string>
 
 #include "app/run_config.hpp"
@@ -33,6 +34,10 @@ struct NodeUse {
 /// "16 threads on cores 0-15, NUMA domain 0", "GPU 2 (NVIDIA H100), cores 0-15, ...": what of its
 /// node a rank uses.
 [[nodiscard]] std::string describe_place(const NodeUse& node);
+
+/// A warning, with what to change, where so many layers of the run have slow gradients of weights;
+/// else nothing.
+[[nodiscard]] std::string slow_gradients(std::uint64_t layers);
 
 /// A warning, with what to change, where threads outnumber the cores of the node or ranks its GPUs;
 /// else nothing.

@@ -93,6 +93,8 @@ class Layer {
 
   virtual void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) = 0;
   virtual void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) = 0;
+  /// Whether a library has only a slow gradient of its weights; known once it was computed.
+  [[nodiscard]] virtual bool has_slow_gradient() const { return false; }
 };
 
 /// Makes the kernels of a layer for micro-batches of at most `samples` and for the compute queue of

@@ -61,6 +61,16 @@ SampleBytes per_sample(std::int64_t none, std::int64_t one) {
   return {none, align_up(one - none)};
 }
 
+/// Why layers that libraries compute are left to us.
+std::string left_because(VendorKernels kernels) {
+  if (kernels == VendorKernels::none)
+    return build_info().kernels.empty() ? "this program was built without cuBLASLt"
+                                        : "engine.vendor is \"none\"";
+  if (kernels == VendorKernels::products) return "this program was built without cuDNN";
+  if (!wants_channels_last(kernels)) return "cuDNN is not used in double precision";
+  return "cuDNN has it in bf16 alone, see engine.precision";
+}
+
 bool takes_channels_last(const LayerSpec& layer) {
   if (layer.is<kind::BatchNorm>() || layer.is<kind::LayerNorm>() || layer.is<kind::FirstToken>() ||
       layer.is<kind::Attention>())
@@ -161,6 +171,29 @@ std::string vendor_layers(const Model& model) {
   if (graphs > 0) text += fmt::format("{} by cuDNN", graphs);
   if (products > 0) text += fmt::format("{}{} by cuBLASLt", graphs > 0 ? ", " : "", products);
   return text;
+}
+
+std::string slow_kernels(const Model& model, VendorKernels kernels, bool on_gpu) {
+  if (!model.portable_because.empty() || !on_gpu) return model.portable_because;
+  std::string text;
+  const auto count = [&](const char* what, const auto& is_one) {
+    const auto left = std::ranges::count_if(
+        model.layers, [&](const LayerSpec& layer) { return is_one(layer) && !layer.by_vendor; });
+    if (left == 0) return;
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", left, what, left == 1 ? "" : "s");
+  };
+  count("convolution", [](const LayerSpec& layer) { return layer.is<kind::Convolution>(); });
+  count("attention", [](const LayerSpec& layer) { return layer.is<kind::Attention>(); });
+  count("linear layer", [](const LayerSpec& layer) {
+    return layer.is<kind::Linear>() || layer.is<kind::PatchEmbedding>();
+  });
+  if (text.empty()) return {};
+  return fmt::format("{} by our own: {}", text, left_because(kernels));
+}
+
+bool may_be_slow(const LayerSpec& layer) {
+  return layer.by_vendor && layer.is<kind::Convolution>() &&
+         layer.output_format.type == DataType::bfloat16;
 }
 
 }  // namespace carousel

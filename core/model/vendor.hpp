@@ -75,4 +75,11 @@ void choose_vendor(LayerSpec& layer, VendorKernels kernels);
 /// How many layers are left to which library, for people; empty where none is.
 [[nodiscard]] std::string vendor_layers(const Model& model);
 
+/// What the model is computed slowly by, and why, for people; empty where nothing is known. On GPUs
+/// that is whatever is left of products and convolutions to kernels of ours.
+[[nodiscard]] std::string slow_kernels(const Model& model, VendorKernels kernels, bool on_gpu);
+
+/// Whether the vendor's library may turn out to be slow with a layer, on the GPU that it runs on.
+[[nodiscard]] bool may_be_slow(const LayerSpec& layer);
+
 }  // namespace carousel

@@ -79,6 +79,10 @@ class Device {
   [[nodiscard]] const Issuer& issuer() const { return issuer_; }
   [[nodiscard]] const Activity& activity() const { return activity_; }
   [[nodiscard]] Prefetcher& prefetcher() { return prefetcher_; }
+  /// Layers of a stage that have a slow gradient, once they have computed it.
+  [[nodiscard]] std::uint64_t slow_gradients(int stage) const {
+    return lanes_.front()->stages[stage - first_stage_].slow_gradients();
+  }
 
   enum class State : std::uint8_t { blocked, moved, done };
   /// Hands over actions, and runs them until one waits for a message (`moved` when any ran before),

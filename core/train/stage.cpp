@@ -158,4 +158,9 @@ void Stage::backward(const Workers& workers, const StageArguments& arguments) {
   }
 }
 
+std::uint64_t Stage::slow_gradients() const {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(layers_, [](const auto& layer) { return layer->has_slow_gradient(); }));
+}
+
 }  // namespace carousel

@@ -5,6 +5,7 @@
 // One stage of the model: its layers run one after the other on memory whose places were planned.
 // It knows neither versions nor other stages; progress of messages is driven between layers.
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -52,6 +53,8 @@ class Stage {
   void backward(const Workers& workers, const StageArguments& arguments);
 
   [[nodiscard]] const StageMemory& memory() const { return memory_; }
+  /// Layers that have a slow gradient, once they have computed it.
+  [[nodiscard]] std::uint64_t slow_gradients() const;
 
  private:
   void run_layers(const Workers& workers, const StageArguments& arguments);

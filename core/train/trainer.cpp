@@ -212,13 +212,26 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
   return record;
 }
 
-void Trainer::show_state(const StateVisitor& visit) const {
+/// Calls visit(device, stage) for every stage that a device of this process owns.
+template <class Visit>
+void Trainer::for_each_owned(const Visit& visit) const {
   for (int j = 0; j < spec_.schedule.rule().stages(); ++j) {
     for (const std::unique_ptr<Device>& device : devices_) {
-      if (device->index() == spec_.schedule.owner(j))
-        device->show(spec_.model, j, result_.steps, visit);
+      if (device->index() == spec_.schedule.owner(j)) visit(*device, j);
     }
   }
+}
+
+void Trainer::show_state(const StateVisitor& visit) const {
+  for_each_owned([&](const Device& device, int stage) {
+    device.show(spec_.model, stage, result_.steps, visit);
+  });
+}
+
+std::uint64_t Trainer::slow_gradients() const {
+  std::uint64_t layers = 0;
+  for_each_owned([&](const Device& device, int stage) { layers += device.slow_gradients(stage); });
+  return layers;
 }
 
 MeasuredRecord Trainer::measured(int index) const {

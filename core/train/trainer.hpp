@@ -107,6 +107,9 @@ class Trainer {
   void show_state(const StateVisitor& visit) const;
   /// What was measured on a device of this process.
   [[nodiscard]] MeasuredRecord measured(int device) const;
+  /// Layers of stages that devices of this process own that have a slow gradient of weights, once
+  /// they have computed it.
+  [[nodiscard]] std::uint64_t slow_gradients() const;
   /// A device of this process.
   [[nodiscard]] Device& device(int index) const;
 
@@ -130,6 +133,8 @@ class Trainer {
   /// `evaluated` is the version whose evaluation this is; -1: none.
   void run_lists(const std::vector<std::vector<Action>>& lists, std::int64_t evaluated = -1);
   void drive(std::int64_t evaluated = -1);
+  template <class Visit>
+  void for_each_owned(const Visit& visit) const;
 
   ExecutionSpace exec_;
   TrainerSpec spec_;

@@ -117,7 +117,7 @@ void Convolution::forward(const ExecutionSpace& exec, const ForwardArguments& ar
 
 void Convolution::find_weight_gradient(const ExecutionSpace& exec,
                                        const BackwardArguments& arguments,
-                                       const NormStatistics* norm) const {
+                                       const NormStatistics* norm) {
   const ConstTensor& x = arguments.input;
   real* const to = arguments.d_parameters + d_weights_at_;
   // Rounded where there is an engine for it, as other frameworks have them: for full gradients of
@@ -125,6 +125,7 @@ void Convolution::find_weight_gradient(const ExecutionSpace& exec,
   // 76 ms of a step of ResNet-50 on an H200. So would one that normalises on the way.
   const bool is_rounded =
       graphs_.find_convolution(shape(x.n), Pass::d_weights, type_, memory_.library) != nullptr;
+  has_slow_gradient_ = !is_rounded && type_ == DataType::bfloat16;
   const DataType result = is_rounded ? type_ : DataType::full;
   const bool is_in_place = result == DataType::full && is_ordered(to);
   void* const made = is_in_place ? to : reordered_weights();

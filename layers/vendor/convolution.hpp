@@ -24,6 +24,7 @@ class Convolution final : public Layer {
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+  [[nodiscard]] bool has_slow_gradient() const override { return has_slow_gradient_; }
 
  private:
   [[nodiscard]] ConvolutionShape shape(int n, bool normalises = false) const;
@@ -39,7 +40,7 @@ class Convolution final : public Layer {
                                const NormStatistics* norm) const;
   const void* convolved_weights(const ExecutionSpace& exec, const real* parameters) const;
   void find_weight_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments,
-                            const NormStatistics* norm) const;
+                            const NormStatistics* norm);
 
   LayerSpec spec_;
   kind::Convolution kind_;
@@ -51,6 +52,7 @@ class Convolution final : public Layer {
   ChannelOrder weights_;
   std::int64_t weights_at_;    // bytes of parameters before them
   std::int64_t d_weights_at_;  // numbers
+  bool has_slow_gradient_ = false;
 };
 
 }  // namespace carousel::vendor

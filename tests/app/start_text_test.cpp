@@ -42,6 +42,12 @@ TEST(Crowding, NamesRanksOfOneGpu) {
   EXPECT_EQ(crowding({.ranks = 4, .threads = 0, .gpu = 1}), "");
 }
 
+TEST(SlowGradients, AreToldWithTheirNumber) {
+  EXPECT_EQ(slow_gradients(0), "");
+  EXPECT_THAT(slow_gradients(1), ::testing::HasSubstr("of the weights of 1 layer in full numbers"));
+  EXPECT_THAT(slow_gradients(53), ::testing::HasSubstr("of 53 layers in full numbers alone"));
+}
+
 TEST(Place, TellsCoresAndGpu) {
   EXPECT_EQ(describe_place({.threads = 16, .place = "cores 0-15, NUMA domain 0"}),
             "16 threads on cores 0-15, NUMA domain 0");

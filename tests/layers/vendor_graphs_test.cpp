@@ -137,5 +137,31 @@ TEST(VendorRuns, PlanNothingInSteps) {
   }
 }
 
+TEST(VendorRuns, KnowWhichGradientsAreSlowBeforeTheyBegin) {
+  const RandomDataset file;
+  const Dataset dataset(file.path());
+  for (const bool rounds : {true, false}) {
+    for (const Placement placement : {Placement::single, Placement::replicated}) {
+      clear_cudnn();
+      if (!rounds)
+        refuse_results(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                       CUDNN_DATA_BFLOAT16);
+      SmallDeck deck;
+      deck.model = {.name = "resnet", .depth = 8, .stem = Stem::cifar};
+      deck.parallel = {
+          .rule = RuleKind::cdp_v2, .placement = placement, .micro_batches = 2, .stages = 2};
+      deck.train.micro_batch_size = 1;
+      deck.kernels = {.type = DataType::bfloat16, .vendor = VendorKernels::graphs};
+      deck.vendor = vendor::make_handles;
+      deck.rehearses = true;
+      SmallRun run(ExecutionSpace(), dataset, deck);
+      const auto convolutions = std::ranges::count_if(run.model().layers, may_be_slow);
+      EXPECT_EQ(convolutions, 9);
+      EXPECT_EQ(run.trainer().slow_gradients(), rounds ? 0U : 9U);
+    }
+  }
+  clear_cudnn();
+}
+
 }  // namespace
 }  // namespace carousel::test

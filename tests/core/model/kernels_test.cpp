@@ -90,6 +90,33 @@ TEST(Kernels, TellLayersOfEachLibrary) {
   }
 }
 
+TEST(Kernels, TellWhatGpusHaveSlowly) {
+  const auto slow = [](const Model& model, VendorKernels kernels, DataType type,
+                       bool on_gpu = true) {
+    return slow_kernels(
+        choose_kernels(model, {.block = 1, .winograd = false, .type = type, .vendor = kernels}),
+        kernels, on_gpu);
+  };
+  const Model images = build_resnet(20, Stem::cifar, cifar, 10);
+  const DataType bf16 = DataType::bfloat16;
+  EXPECT_THAT(slow(images, VendorKernels::none, bf16),
+              ::testing::StartsWith("21 convolutions, 1 linear layer by our own: "));
+  EXPECT_EQ(slow(images, VendorKernels::none, bf16, false), "") << "hosts have fast ones";
+  EXPECT_EQ(slow(images, VendorKernels::products, bf16),
+            "21 convolutions by our own: this program was built without cuDNN");
+  ModelConfig vit = {.name = "vit", .depth = 2, .patch = 4, .width = 64, .heads = 4};
+  const Model tokens = build_model(vit, cifar, 10);
+  if constexpr (sizeof(real) == sizeof(float)) {
+    EXPECT_EQ(slow(images, VendorKernels::graphs, bf16), "");
+    EXPECT_EQ(slow(tokens, VendorKernels::graphs, bf16), "");
+    EXPECT_EQ(slow(tokens, VendorKernels::graphs, DataType::full),
+              "2 attentions by our own: cuDNN has it in bf16 alone, see engine.precision");
+  }
+  vit.width = 60;
+  EXPECT_THAT(slow(build_model(vit, cifar, 10), VendorKernels::graphs, bf16),
+              ::testing::HasSubstr("no multiple of 8"));
+}
+
 TEST(Kernels, FuseNormsWithTheirNeighbours) {
   const Model model = choose_kernels(build_resnet(50, Stem::imagenet, photograph, 1000), {block});
   EXPECT_EQ(layer_of(model, "bn1.weight").label(), "norm+relu+max_pool maxpool");
