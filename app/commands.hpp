@@ -61,6 +61,7 @@ struct ImportDataArguments {
   double test_fraction = 0;
   std::uint64_t seed = 1;
   std::string classes;  // file with a name per line; empty: the folders' names
+  std::string halves;   // "TRAIN,TEST", folders; "none": all are classes; empty: by their names
   std::string labels;   // file with the classes of ImageNet's validation pictures
   std::string source;   // what the data set says of itself
   std::string licence;

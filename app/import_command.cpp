@@ -15,6 +15,8 @@
 #include "app/complaint.hpp"
 #include "app/deck.hpp"
 #include "app/progress_line.hpp"
+#include "core/data/class_sizes.hpp"
+#include "core/data/dataset.hpp"
 #include "core/import/cifar10.hpp"
 #include "core/import/imagenet.hpp"
 #include "core/import/picture_layout.hpp"
@@ -29,6 +31,8 @@ std::vector<std::string> read_lines(const std::string& path) {
   if (!file) fail(ExitCode::input_output, "{}: no such file", path);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";  // of byte order, by programs of Windows
+    if (lines.empty() && line.starts_with(mark)) line.erase(0, mark.size());
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     if (std::ranges::find(lines, line) != lines.end())
@@ -61,6 +65,22 @@ std::string source_of(const ImportDataArguments& arguments) {
   return arguments.path;
 }
 
+/// "train,test".
+HalfNames half_names(const std::string& text) {
+  const std::size_t comma = text.find(',');
+  HalfNames names = {text.substr(0, comma), comma < text.size() ? text.substr(comma + 1) : ""};
+  if (names.train.empty() || names.test.empty() || names.train == names.test)
+    fail(ExitCode::usage, "--halves {}: must be two folders, TRAIN,TEST, or none", text);
+  return names;
+}
+
+/// Says what is not in the data set though it was found.
+void tell_left_out(const std::vector<std::string>& paths, const char* one, const char* several) {
+  if (paths.empty()) return;
+  note(fmt::format("{} {} left out, beginning with {}", paths.size(),
+                   paths.size() == 1 ? one : several, paths.front()));
+}
+
 ImportResult import_from(const ImportDataArguments& arguments, const Source& source,
                          ProgressLine& line) {
   const auto or_else = [](const std::string& given, const std::string& otherwise) {
@@ -75,12 +95,21 @@ ImportResult import_from(const ImportDataArguments& arguments, const Source& sou
   const ImportProgress progress = [&](std::size_t done, std::size_t all) { line.show(done, all); };
   if (arguments.collection == Collection::cifar10 && has_cifar10_batches(source))
     return import_cifar10_batches(source, arguments.dataset, options, progress);
-  LayoutOptions layout_options = {.test_fraction = arguments.test_fraction, .seed = arguments.seed};
+  LayoutOptions layout_options = {.test_fraction = arguments.test_fraction,
+                                  .seed = arguments.seed,
+                                  .only_classes = arguments.halves == "none",
+                                  .skip_strays = arguments.skip_bad};
+  if (!arguments.halves.empty() && !layout_options.only_classes)
+    layout_options.halves = half_names(arguments.halves);
   if (!arguments.classes.empty()) layout_options.classes = read_lines(arguments.classes);
-  PictureLayout layout = picture_layout(arguments.path, source.files(), layout_options);
-  if (!layout.left_out.empty())
-    note(fmt::format("{} pictures in other folders are left out, beginning with {}",
-                     layout.left_out.size(), layout.left_out.front()));
+  PictureLayout layout =
+      picture_layout(arguments.path, source.files(), layout_options, source.unnamed_pictures());
+  tell_left_out(layout.left_out, "picture in another folder is", "pictures in other folders are");
+  tell_left_out(layout.strays, "picture in no folder of a class is",
+                "pictures in no folder of a class are");
+  tell_left_out(layout.service, "file that is hidden or a system's own is",
+                "files that are hidden or a system's own are");
+  tell_left_out(layout.others, "file that is no picture is", "files that are no pictures are");
   return import_pictures(source, std::move(layout), arguments.dataset, options, progress);
 }
 
@@ -105,9 +134,14 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
     fail(ExitCode::bad_data, "{}: {} bad pictures; mend them, or leave them out with --skip-bad",
          arguments.path, result.bad.size());
   const std::int64_t images = result.images[0] + result.images[1];
-  fmt::print("{}: {} images for training, {} for tests, {}; {:.1f} s, {:.0f} images/s\n",
+  const Dataset made(arguments.dataset);
+  const std::span<const int> labels = made.train().labels();
+  if (const std::string missing = missing_classes(made.class_names(), labels); !missing.empty())
+    note(missing);
+  fmt::print("{}: {} images for training, {} for tests, {}; {}; {:.1f} s, {:.0f} images/s\n",
              arguments.dataset, result.images[0], result.images[1],
-             result.shape.height > 0 ? to_string(result.shape) : "kept as files", seconds,
+             result.shape.height > 0 ? to_string(result.shape) : "kept as files",
+             printable(describe_classes(made.class_names(), labels)), seconds,
              static_cast<double>(images) / seconds);
 }
 

@@ -127,6 +127,11 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
   images->add_option("--classes", line.data.classes, "A class per line, in order (default: sorted)")
       ->type_name("LIST")
       ->check(not_empty);
+  images
+      ->add_option("--halves", line.data.halves,
+                   "Folders of the halves, if not train and test (or val); none: all are classes")
+      ->type_name("TRAIN,TEST|none")
+      ->check(not_empty);
   images->footer(
       "PATH holds train/CLASS/... beside test/CLASS/... (or val), or CLASS/... and then\n"
       "--test-fraction is needed. Greys become RGB, alpha is dropped; CMYK and 16 bits\n"

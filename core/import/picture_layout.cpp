@@ -44,14 +44,25 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-/// What other formats are called counts as well, so that nobody misses them without a word.
-bool is_picture(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  if (dot == 0 || dot == std::string_view::npos) return false;
-  const std::string ending = lower(name.substr(dot + 1));
-  constexpr std::array known = {"jpg", "jpeg", "png", "bmp",  "gif",
-                                "pgm", "ppm",  "tif", "tiff", "webp"};
-  return std::ranges::find(known, ending) != known.end();
+bool begins_with(std::span<const std::byte> head, std::string_view text) {
+  const auto equal = [](std::byte byte, char letter) {
+    return byte == static_cast<std::byte>(letter);
+  };
+  return head.size() >= text.size() && std::ranges::equal(head.first(text.size()), text, equal);
+}
+
+/// What no camera and no user puts beside pictures: hidden names, and what systems leave.
+bool is_service_name(std::string_view name) {
+  constexpr std::array<std::string_view, 9> known = {"__MACOSX",
+                                                     "@eaDir",
+                                                     "#recycle",
+                                                     "@Recycle",
+                                                     "$RECYCLE.BIN",
+                                                     "lost+found",
+                                                     "System Volume Information",
+                                                     "__pycache__",
+                                                     "Thumbs.db"};
+  return name.starts_with('.') || std::ranges::find(known, name) != known.end();
 }
 
 bool is_train(std::string_view folder) {
@@ -65,84 +76,141 @@ bool is_validation(std::string_view folder) {
   const std::string name = lower(folder);
   return name == "val" || name == "valid" || name == "validation";
 }
-bool is_half(std::string_view folder) {
-  return is_train(folder) || is_test(folder) || is_validation(folder);
-}
-
-/// Takes away the folders around all pictures, as archives have them.
-void enter_only_folder(std::vector<Place>& places) {
-  while (!places.empty()) {
-    const std::string_view first = places.front().parts.front();
-    const bool common = std::ranges::all_of(places, [&](const Place& place) {
-      return place.parts.size() > 2 && place.parts.front() == first;
-    });
-    if (!common || is_half(first)) return;
-    for (Place& place : places) place.parts.erase(place.parts.begin());
-  }
-}
-
 class Reader {
  public:
   Reader(const std::string& where, const std::vector<std::string>& paths,
          const LayoutOptions& options)
       : where_(where), paths_(paths), options_(options) {}
 
-  PictureLayout read() {
+  PictureLayout read(const std::vector<bool>& unnamed) {
     std::vector<Place> places;
     for (std::size_t k = 0; k < paths_.size(); ++k) {
       Place place = {k, parts_of(paths_[k])};
-      if (!place.parts.empty() && is_picture(place.parts.back()))
+      if (std::ranges::any_of(place.parts, is_service_name))
+        layout_.service.push_back(paths_[k]);
+      else if (is_picture_name(paths_[k]) || (!unnamed.empty() && unnamed[k]))
         places.push_back(std::move(place));
       else
-        ++layout_.others;
+        layout_.others.push_back(paths_[k]);
     }
-    if (places.empty())
-      fail(ExitCode::bad_data, "{}: no pictures in it; they end in .jpg, .jpeg or .png", where_);
+    if (places.empty()) fail(ExitCode::bad_data, "{}: no pictures in it", where_);
     enter_only_folder(places);
     divide(places);
     return std::move(layout_);
   }
 
  private:
+  [[nodiscard]] bool is_train_half(std::string_view folder) const {
+    if (options_.only_classes) return false;
+    return options_.halves ? folder == options_.halves->train : is_train(folder);
+  }
+  [[nodiscard]] bool is_test_half(std::string_view folder) const {
+    if (options_.only_classes) return false;
+    return options_.halves ? folder == options_.halves->test : is_test(folder);
+  }
+  [[nodiscard]] bool is_validation_half(std::string_view folder) const {
+    return !options_.only_classes && !options_.halves && is_validation(folder);
+  }
+
+  /// Takes away the folders around all pictures, as archives have them. A picture beside the last
+  /// of these belongs to no class.
+  void enter_only_folder(std::vector<Place>& places) {
+    while (true) {
+      const std::string_view first = places.front().parts.front();
+      const auto is_half = [&](std::string_view name) {
+        return is_train_half(name) || is_test_half(name) || is_validation_half(name);
+      };
+      const bool common =
+          std::ranges::all_of(places, [&](const Place& p) { return p.parts.front() == first; });
+      const auto is_deep = [](const Place& place) { return place.parts.size() > 2; };
+      if (!common || is_half(first) || std::ranges::none_of(places, is_deep)) return;
+      take_strays(places, [&](const Place& place) { return !is_deep(place); });
+      for (Place& place : places) place.parts.erase(place.parts.begin());
+    }
+  }
+
+  /// Refuses pictures that are in no folder of a class, or leaves them out.
+  template <class IsStray>
+  void take_strays(std::vector<Place>& places, const IsStray& is_stray) {
+    for (const Place& place : places) {
+      if (!is_stray(place)) continue;
+      const std::string& path = paths_[place.file];
+      if (!options_.skip_strays)
+        fail(ExitCode::bad_data,
+             "{}: {} lies in no folder of a class, beside folders that hold pictures; move it "
+             "away, or leave it out with --skip-bad",
+             where_, path);
+      layout_.strays.push_back(path);
+    }
+    std::erase_if(places, is_stray);
+  }
+
   /// Sorts pictures into halves, by folders or by chance.
   void divide(std::vector<Place>& places) {
+    take_strays(places, [](const Place& place) { return place.parts.size() < 2; });
     const auto has = [&](auto is) {
       return std::ranges::any_of(places, [&](const Place& p) { return is(p.parts.front()); });
     };
-    if (!has(is_train)) {
-      if (has(is_test) || has(is_validation))
-        fail(ExitCode::bad_data, "{}: there is no folder train beside those for tests", where_);
+    const auto trains = [this](std::string_view name) { return is_train_half(name); };
+    const auto tests_of = [this](std::string_view name) { return is_test_half(name); };
+    const auto validates = [this](std::string_view name) { return is_validation_half(name); };
+    if (!has(trains)) {
+      if (options_.halves)
+        fail(ExitCode::usage, "{}: there is no folder {} in it, which --halves names", where_,
+             options_.halves->train);
+      if (has(tests_of) || has(validates))
+        fail(ExitCode::bad_data,
+             "{}: there is no folder train beside those for tests; if all folders are classes, say "
+             "--halves none",
+             where_);
       name_classes(places);
       return choose(places);
     }
-    const bool test = has(is_test);
-    const bool validation = has(is_validation);
+    const bool test = has(tests_of);
+    const bool validation = has(validates);
+    if (options_.halves && !test)
+      fail(ExitCode::usage, "{}: there is no folder {} in it, which --halves names", where_,
+           options_.halves->test);
     std::array<std::vector<Place>, 2> halves;
     for (Place& place : places) {
       const std::string_view folder = place.parts.front();
-      const bool tests = test ? is_test(folder) : is_validation(folder);
-      if (!is_train(folder) && !tests) {
+      const bool tests = test ? tests_of(folder) : validates(folder);
+      if (!trains(folder) && !tests) {
         layout_.left_out.push_back(paths_[place.file]);
         continue;
       }
       place.parts.erase(place.parts.begin());
       halves[tests ? 1 : 0].push_back(std::move(place));
     }
+    if (!test && !validation && !layout_.left_out.empty())
+      fail(ExitCode::usage,
+           "{}: beside the folder {} are others, beginning with {}; if all are classes, say "
+           "--halves none, otherwise --halves TRAIN,TEST",
+           where_, paths_[halves[0].front().file].substr(0, folder_end(halves[0].front())),
+           layout_.left_out.front());
+    if (std::ranges::all_of(halves[0], [](const Place& place) { return place.parts.size() < 2; }))
+      fail(ExitCode::usage,
+           "{}: {} lies in a half, but in no folder of a class; if all folders are classes, say "
+           "--halves none",
+           where_, paths_[halves[0].front().file]);
+    for (std::vector<Place>& half : halves)
+      take_strays(half, [](const Place& place) { return place.parts.size() < 2; });
     name_classes(halves[0]);
     if (!test && !validation) return choose(halves[0]);
     if (options_.test_fraction > 0)
       fail(ExitCode::usage, "{}: it has a folder {} already; leave --test-fraction away", where_,
-           test ? "test" : "val");
+           options_.halves ? options_.halves->test.c_str() : (test ? "test" : "val"));
     for (const Half half : both_halves) {
       for (const Place& place : halves[index_of(half)]) put(half, place);
     }
   }
 
-  std::string_view class_of(const Place& place) const {
-    if (place.parts.size() < 2)
-      fail(ExitCode::bad_data, "{}: {} lies in no folder of a class", where_, paths_[place.file]);
-    return place.parts.front();
+  /// Where the path of a picture goes on behind the folder of its half.
+  [[nodiscard]] std::size_t folder_end(const Place& place) const {
+    return paths_[place.file].size() - path_of(place).size() - 1;
   }
+
+  static std::string_view class_of(const Place& place) { return place.parts.front(); }
 
   void name_classes(const std::vector<Place>& places) {
     layout_.class_names = options_.classes;
@@ -150,6 +218,13 @@ class Reader {
       std::set<std::string> found;
       for (const Place& place : places) found.emplace(class_of(place));
       layout_.class_names.assign(found.begin(), found.end());
+      const auto is_deep = [](const Place& place) { return place.parts.size() > 2; };
+      if (found.size() == 1 && std::ranges::any_of(places, is_deep))
+        fail(
+            ExitCode::bad_data,
+            "{}: all pictures would be of one class, {}, but lie in folders inside of it; give the "
+            "folder that holds those of the classes",
+            where_, *found.begin());
     }
     for (std::size_t k = 0; k < layout_.class_names.size(); ++k)
       labels_[layout_.class_names[k]] = static_cast<int>(k);
@@ -190,9 +265,30 @@ class Reader {
 
 }  // namespace
 
+bool is_picture_name(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = name.rfind('.');
+  if (dot == 0 || dot == std::string_view::npos) return false;
+  const std::string ending = lower(name.substr(dot + 1));
+  constexpr std::array known = {"jpg", "jpeg", "jpe", "jfif", "png",  "bmp",
+                                "gif", "pgm",  "ppm", "tif",  "tiff", "webp"};
+  return std::ranges::find(known, ending) != known.end();
+}
+
+bool is_picture_head(std::span<const std::byte> head) {
+  using namespace std::string_view_literals;
+  // JPEG, PNG, GIF, TIFF of either byte order, WebP, HEIF.
+  for (const std::string_view begin :
+       {"\xff\xd8\xff"sv, "\x89PNG\r\n\x1a\n"sv, "GIF87a"sv, "GIF89a"sv, "II*\0"sv, "MM\0*"sv}) {
+    if (begins_with(head, begin)) return true;
+  }
+  if (begins_with(head, "RIFF") && head.size() >= 12) return begins_with(head.subspan(8), "WEBP");
+  return head.size() >= 12 && begins_with(head.subspan(4), "ftyphei");
+}
+
 PictureLayout picture_layout(const std::string& where, const std::vector<std::string>& paths,
-                             const LayoutOptions& options) {
-  PictureLayout layout = Reader(where, paths, options).read();
+                             const LayoutOptions& options, const std::vector<bool>& unnamed) {
+  PictureLayout layout = Reader(where, paths, options).read(unnamed);
   for (const Half half : both_halves) {
     if (layout.half(half).empty())
       fail(ExitCode::usage, "{}: no picture is left for {}; take another --test-fraction", where,

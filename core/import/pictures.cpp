@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "core/base/check.hpp"
@@ -168,6 +169,9 @@ class Import {
       return "";
     } catch (const Error& error) {
       return error.what();
+    } catch (const std::bad_alloc&) {
+      return fmt::format("{} x {} pixels are more than there is memory for", picture.size.width,
+                         picture.size.height);
     }
   }
   /// Why a picture cannot be taken; empty if it can.

@@ -6,12 +6,15 @@
 #include <archive_entry.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <unordered_map>
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
+#include "core/import/picture_layout.hpp"
 
 namespace carousel {
 namespace {
@@ -20,19 +23,20 @@ namespace fs = std::filesystem;
 
 // ---- A folder -----------------------------------------------------------------------------------
 
+/// Whether a file that cannot be opened now is one, reading it will tell.
+bool begins_as_picture(const fs::path& path) {
+  std::array<char, picture_head> head = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), head.size());
+  return is_picture_head(
+      std::as_bytes(std::span(head).first(static_cast<std::size_t>(file.gcount()))));
+}
+
 class Folder : public Source {
  public:
   explicit Folder(const std::string& path) : Source(path), root_(path) {
-    const auto options = fs::directory_options::follow_directory_symlink;
-    std::vector<ListedFile> found;
-    for (const auto& entry : fs::recursive_directory_iterator(root_, options)) {
-      const std::string name = entry.path().lexically_relative(root_).string();
-      if (entry.is_regular_file())
-        found.push_back({name, static_cast<std::int64_t>(entry.file_size())});
-      else if (entry.is_symlink() && !entry.exists())
-        found.push_back({name, 0, "a link that leads nowhere"});
-    }
-    keep(std::move(found));
+    list("");
+    keep(std::move(found_));
   }
 
   void read(const std::vector<bool>& wanted, const Take& take) const override {
@@ -42,7 +46,38 @@ class Folder : public Source {
   }
 
  private:
+  /// Lists what is in a folder below the root; links to folders are followed.
+  void list(const fs::path& below) {
+    const fs::path folder = root_ / below;
+    // A link may lead back to where it is.
+    for (const fs::path& outer : open_) {
+      if (fs::equivalent(outer, folder))
+        fail(ExitCode::bad_data, "{}: is {} again, by a link; remove it", folder.string(),
+             outer.string());
+    }
+    open_.push_back(folder);
+    std::error_code error;
+    fs::directory_iterator entries(folder, error);
+    for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+      const fs::directory_entry& entry = *entries;
+      const fs::path name = below / entry.path().filename();
+      if (entry.is_directory()) {
+        list(name);
+      } else if (entry.is_regular_file()) {
+        found_.push_back({name.string(), static_cast<std::int64_t>(entry.file_size())});
+        if (!is_picture_name(name.string()))
+          found_.back().unnamed_picture = begins_as_picture(entry.path());
+      } else if (entry.is_symlink() && !entry.exists()) {
+        found_.push_back({name.string(), 0, "a link that leads nowhere"});
+      }
+    }
+    if (error) fail(ExitCode::input_output, "{}: {}", folder.string(), error.message());
+    open_.pop_back();
+  }
+
   fs::path root_;
+  std::vector<ListedFile> found_;
+  std::vector<fs::path> open_;  // folders around the one that is listed
 };
 
 // ---- An archive ---------------------------------------------------------------------------------
@@ -84,6 +119,14 @@ class Reader {
     return std::nullopt;
   }
 
+  /// The first bytes of what next() named, before any others are read.
+  bool begins_as_picture() {
+    std::array<std::byte, picture_head> head = {};
+    const la_ssize_t got = archive_read_data(archive_.get(), head.data(), head.size());
+    if (got < 0) check(static_cast<int>(got));
+    return is_picture_head(std::span(head).first(static_cast<std::size_t>(got)));
+  }
+
   /// What next() named. It grows as bytes come: a header may claim any size.
   std::vector<std::byte> bytes() {
     constexpr std::size_t piece = std::size_t{1} << 16;
@@ -103,6 +146,8 @@ class Reader {
     if (archive_ == nullptr) throw std::bad_alloc();
     archive_read_support_format_tar(archive_.get());
     archive_read_support_filter_all(archive_.get());
+    // Archives that were put together by cat; without it all but the first would be missed.
+    check(archive_read_set_options(archive_.get(), "tar:read_concatenated_archives"));
   }
 
   /// Without the zeros that end an archive, it was cut between two files.
@@ -133,7 +178,11 @@ class Tar : public Source {
   explicit Tar(const std::string& path) : Source(path) {
     Reader reader(path);
     std::vector<ListedFile> found;
-    while (auto file = reader.next()) found.push_back(*std::move(file));
+    while (auto file = reader.next()) {
+      if (file->fault.empty() && !is_picture_name(file->path))
+        file->unnamed_picture = reader.begins_as_picture();
+      found.push_back(*std::move(file));
+    }
     keep(std::move(found));
     if (const auto twice = std::ranges::adjacent_find(files_); twice != files_.end())
       fail(ExitCode::bad_data, "{}: {} is in it twice", path, *twice);
@@ -170,6 +219,7 @@ void Source::keep(std::vector<ListedFile> found) {
     files_.push_back(std::move(file.path));
     bytes_.push_back(file.bytes);
     faults_.push_back(std::move(file.fault));
+    unnamed_pictures_.push_back(file.unnamed_picture);
   }
 }
 

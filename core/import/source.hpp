@@ -20,7 +20,8 @@ namespace carousel {
 struct ListedFile {
   std::string path;
   std::int64_t bytes = 0;
-  std::string fault = {};  // why it has no bytes to read, in words; mostly empty
+  std::string fault = {};        // why it has no bytes to read, in words; mostly empty
+  bool unnamed_picture = false;  // one by its first bytes, though its name does not say so
   auto operator<=>(const ListedFile&) const = default;
 };
 
@@ -38,6 +39,9 @@ class Source {
   [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
   /// Bytes of each file, as the folder or the archive says; read() may find it otherwise.
   [[nodiscard]] const std::vector<std::int64_t>& bytes() const { return bytes_; }
+
+  /// [file] whether it is a picture by its first bytes, though its name does not say so.
+  [[nodiscard]] const std::vector<bool>& unnamed_pictures() const { return unnamed_pictures_; }
 
   /// Why a file cannot be read; empty, if nothing is known against it.
   [[nodiscard]] const std::string& fault(std::size_t file) const { return faults_[file]; }
@@ -57,6 +61,7 @@ class Source {
   std::vector<std::string> files_;
   std::vector<std::int64_t> bytes_;
   std::vector<std::string> faults_;
+  std::vector<bool> unnamed_pictures_;
 };
 
 /// Visits the files of a tar archive in memory, in its order, and tells what reads them. `where`

@@ -257,6 +257,94 @@ class Import(unittest.TestCase):
         self.assertIn("1 of 24 images", shown)
         self.assertNotRegex(shown, "1 of 24 images.*left")
 
+    def halves(self, got):
+        """Images of each class, in both halves together."""
+        labels = [*got["train/labels"], *got["test/labels"]]
+        return {name.decode(): labels.count(k) for k, name in enumerate(got["class_names"])}
+
+    def test_what_is_no_class_and_no_picture(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        strange = {"set/overview.png": png(numpy.zeros((5, 7, 3), numpy.uint8))}
+        beside = {"__MACOSX/set/cat/._00.png": b"\0\5\26\7Mac OS X", "set/.DS_Store": b"x",
+                  "set/.ipynb_checkpoints/a.png": strange["set/overview.png"],
+                  "set/README.txt": b"about", "set/dog/@eaDir/00.png": b"thumbnail"}
+        files = {f"set/{path}": data for path, data in files.items()} | beside
+        for source in (self.tree("tree", files), self.tar("set.tar", files)):
+            got = self.imported("images", source, "--test-fraction", "0.25")
+            self.assertEqual(self.halves(got), {"cat": 12, "dog": 12})
+        result = self.carousel("import", "images", "tree", "b.h5", "--test-fraction", "0.25")
+        self.assertIn("note: 4 files that are hidden or a system's own are left out, beginning "
+                      "with __MACOSX/set/cat/._00.png", result.stderr)
+        self.assertIn("note: 1 file that is no picture is left out, beginning with set/README.txt",
+                      result.stderr)
+        self.assertRegex(result.stdout, r"b.h5: 18 images for training, 6 for tests, 3x5x7; "
+                                        r"2 classes(, from \d+ \(| of 9 each)")
+        for source in (self.tree("tree", strange), self.tar("stray.tar", files | strange)):
+            self.assertIn("set/overview.png lies in no folder of a class", self.refused(
+                "images", source, "new.h5", "--test-fraction", "0.25"))
+            got = self.imported("images", source, "--test-fraction", "0.25", "--skip-bad")
+            self.assertEqual(self.halves(got), {"cat": 12, "dog": 12})
+
+    def test_pictures_are_known_by_what_they_are(self):
+        endings = {"cat": ".jfif", "dog": "", "emu": ".JPG_large", "owl": ".png"}
+        data = png(numpy.zeros((5, 7, 3), numpy.uint8))
+        files = {f"{name}/{k}{end}": data for name, end in endings.items() for k in range(4)}
+        for source in (self.tree("tree", files), self.tar("set.tar.gz", files, "w:gz")):
+            got = self.imported("images", source, "--test-fraction", "0.25")
+            self.assertEqual(self.halves(got), dict.fromkeys(endings, 4))
+
+    def test_archives_put_together(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        parts = [{p: d for p, d in files.items() if p.startswith(name)} for name in ("cat", "dog")]
+        for kind in ("", ":gz", ":bz2", ":xz"):
+            whole = b""
+            for part in parts:
+                whole += (self.folder / self.tar("part", part, f"w{kind}")).read_bytes()
+            (self.folder / "both").write_bytes(whole)
+            got = self.imported("images", "both", "--test-fraction", "0.25")
+            self.assertEqual(self.halves(got), {"cat": 12, "dog": 12}, kind)
+
+    def test_classes_called_as_halves(self):
+        data = png(numpy.zeros((5, 7, 3), numpy.uint8))
+        self.tree("vehicles", {f"{name}/{k}.png": data for name in ("bus", "test", "train")
+                               for k in range(4)})
+        self.assertIn("say --halves none", self.refused("images", "vehicles", "new.h5",
+                                                        "--test-fraction", "0.25", code=2))
+        got = self.imported("images", "vehicles", "--halves", "none", "--test-fraction", "0.25")
+        self.assertEqual(self.halves(got), {"bus": 4, "test": 4, "train": 4})
+        self.tree("set", {f"{half}/{name}/{k}.png": data for half in ("fit", "held")
+                          for name in ("test", "train") for k in range(2)})
+        got = self.imported("images", "set", "--halves", "fit,held")
+        self.assertEqual(got["train/labels"].tolist(), [0, 0, 1, 1])
+        self.assertIn("TRAIN,TEST, or none",
+                      self.refused("images", "set", "new.h5", "--halves", "fit", code=2))
+
+    def test_classes_without_pictures_are_told(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        (self.folder / "names").write_bytes(b"\xef\xbb\xbfcat\ndog\nowl\n")
+        result = self.carousel("import", "images", self.tree("set", files), "b.h5",
+                               "--test-fraction", "0.5", "--classes", "names")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("note: 1 of 3 classes has no samples for training, beginning with owl",
+                      result.stderr)
+        self.assertIn("3 classes, from 0 (owl) to ", result.stdout)
+
+    def test_folders_that_cannot_be_listed(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        self.tree("set", files)
+        self.folder.chmod(0o755)
+        locked = self.folder / "set/dog"
+        locked.chmod(0)
+        command = [CAROUSEL, "import", "images", "set", "new.h5", "--test-fraction", "0.5"]
+        result = subprocess.run(command, cwd=self.folder, text=True, capture_output=True,
+                                check=False, user=65534 if os.getuid() == 0 else None)
+        locked.chmod(0o755)
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("set/dog: Permission denied", result.stderr)
+        (self.folder / "set/cat/again").symlink_to("..")
+        self.assertIn("set/cat/again: is set/ again, by a link; remove it",
+                      self.refused("images", "set", "new.h5", "--test-fraction", "0.5"))
+
     def test_classes_of_a_list(self):
         files = {path: png(pixels) for path, pixels in pictures().items()}
         (self.folder / "names").write_text("owl\r\ndog\r\ncat\r\n")
