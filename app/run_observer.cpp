@@ -9,6 +9,7 @@
 
 #include "app/provenance.hpp"
 #include "app/state_files.hpp"
+#include "core/data/class_sizes.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
@@ -25,6 +26,8 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       audits_(config.profile.audit),
       start_(start),
       sampler_(config.run.seed, dataset.train().samples()),
+      classes_(describe_classes(dataset.class_names(), dataset.train().labels())),
+      missing_classes_(missing_classes(dataset.class_names(), dataset.train().labels())),
       digests_(run.schedule.rule().stages()) {
   best_accuracy_ = start.best_accuracy;
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
@@ -98,12 +101,12 @@ void RunObserver::introduce(const NodeUse& node, int processes) {
   ranks_.sum(std::span(&slow, 1));
   if (!first_) return;
   ranks_.at_files([&] {
-    terminal_->lines(describe_start(config_, run_, trainer_->agenda(), node, processes));
+    terminal_->lines(describe_start(config_, run_, trainer_->agenda(), node, processes, classes_));
     if (!start_.checkpoint.empty())
       terminal_->message(fmt::format("{} {} after {} steps",
                                      start_.part == 0 ? "begins with" : "goes on from",
                                      printable(start_.checkpoint), start_.step));
-    for (const std::string& warning : {crowding(node), slow_gradients(slow)})
+    for (const std::string& warning : {missing_classes_, crowding(node), slow_gradients(slow)})
       if (!warning.empty()) terminal_->message(warning);
   });
 }

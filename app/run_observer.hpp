@@ -96,6 +96,8 @@ class RunObserver final : public TrainingObserver {
   bool audits_ = false;
   const RunStart& start_;
   Sampler sampler_;
+  std::string classes_;          // in words
+  std::string missing_classes_;  // a warning, or nothing
   const Trainer* trainer_ = nullptr;
   std::map<int, RankFile> rank_files_;
   std::map<int, StageAudit> audits_by_stage_;

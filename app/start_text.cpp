@@ -42,7 +42,7 @@ std::string describe_memory(const MemoryPlan& memory) {
 }  // namespace
 
 std::string describe_start(const RunConfig& config, const PreparedRun& run, const Agenda& agenda,
-                           const NodeUse& node, int processes) {
+                           const NodeUse& node, int processes, const std::string& classes) {
   const ParallelConfig& parallel = run.schedule.parallel();
   std::string text = fmt::format("{}: {}, {} parameters\n", printable(config.run.name),
                                  run.model.name, human_count(run.model.parameter_size()));
@@ -51,6 +51,7 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
   };
   add("data", fmt::format("{} training and {} test samples", human_count(run.basis.train_samples),
                           human_count(run.basis.test_samples)));
+  add("labels", printable(classes));
   add("rule", fmt::format("{}, {}: N = {}, S = {}{}", to_string(parallel.rule),
                           to_string(parallel.placement), parallel.micro_batches, parallel.stages,
                           parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : ""));

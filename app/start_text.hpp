@@ -26,10 +26,12 @@ struct NodeUse {
   int gpu_ranks = 1;  // of the node that have this very GPU
 };
 
-/// Model, data, rule, devices, memory, steps and run folder, a line each. `processes` are those of
-/// the whole run, which may hold several devices each.
+/// Model, data, labels, rule, devices, memory, steps and run folder, a line each. `processes` are
+/// those of the whole run, which may hold several devices each; `classes` is what
+/// describe_classes() tells.
 [[nodiscard]] std::string describe_start(const RunConfig& config, const PreparedRun& run,
-                                         const Agenda& agenda, const NodeUse& node, int processes);
+                                         const Agenda& agenda, const NodeUse& node, int processes,
+                                         const std::string& classes);
 
 /// "16 threads on cores 0-15, NUMA domain 0", "GPU 2 (NVIDIA H100), cores 0-15, ...": what of its
 /// node a rank uses.

@@ -303,9 +303,15 @@ class Start(Run):
 
     def test_what_a_run_says_of_itself(self):
         lines = self.said("one", "engine.threads=1")
-        self.assertEqual(lines[:3], ["digits: mlp, 13,130 parameters",
-                                     "  data     1,437 training and 360 test samples",
-                                     "  rule     cdp-v2, single: N = 4, S = 4"])
+        self.assertEqual(lines[:2], ["digits: mlp, 13,130 parameters",
+                                     "  data     1,437 training and 360 test samples"])
+        with h5py.File(PROJECT / "inputs/digits.h5") as data:
+            counts = numpy.bincount(data["train/labels"]).tolist()
+        least, most = min(counts), max(counts)
+        self.assertEqual(lines[2], f"  labels   10 classes, from {least} ({counts.index(least)}) to "
+                                   f"{most} ({counts.index(most)}) for training")
+        del lines[2]
+        self.assertEqual(lines[2], "  rule     cdp-v2, single: N = 4, S = 4")
         self.assertRegex(lines[3], r"^  devices  1, \w+( with 1 thread)?$")
         with h5py.File(self.folder / "one/run.h5") as run:
             planned = sum(category[0] for category in run["plan/bytes"].values())
