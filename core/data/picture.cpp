@@ -55,6 +55,15 @@ bool runs_to_end(std::jmp_buf& place, const Work& work) {
 
 // ---- JPEG ---------------------------------------------------------------------------------------
 
+/// What libjpeg warns of and decodes all the same, as Pillow has it: bytes between two markers,
+/// which are somebody's comment, and headers that cameras write otherwise than the standard has it.
+/// All other warnings are of data that are missing or do not make sense.
+bool costs_pixels(int warning) {
+  constexpr std::array harmless = {JWRN_EXTRANEOUS_DATA, JWRN_NOT_SEQUENTIAL, JWRN_JFIF_MAJOR,
+                                   JWRN_ADOBE_XFORM};
+  return std::ranges::find(harmless, warning) == harmless.end();
+}
+
 class Jpeg {
  public:
   explicit Jpeg(std::span<const std::byte> file) : bytes_(std::ssize(file)) {
@@ -62,8 +71,7 @@ class Jpeg {
     info_.client_data = this;
     errors_.error_exit = [](j_common_ptr info) { of(info).give_up(info); };
     errors_.emit_message = [](j_common_ptr info, int level) {
-      // Bytes between two markers are somebody's comment; all other warnings cost pixels.
-      if (level < 0 && info->err->msg_code != JWRN_EXTRANEOUS_DATA) of(info).give_up(info);
+      if (level < 0 && costs_pixels(info->err->msg_code)) of(info).give_up(info);
     };
     jpeg_create_decompress(&info_);
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file.data()), file.size());
