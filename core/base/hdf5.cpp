@@ -20,6 +20,15 @@
 namespace carousel::hdf5 {
 namespace {
 
+/// h5py and NumPy's other friends store bools as an enum of FALSE and TRUE.
+bool is_bool(hid_t type) {
+  if (H5Tget_nmembers(type) != 2) return false;
+  signed char no = 0;
+  signed char yes = 0;
+  return H5Tget_size(type) == 1 && H5Tenum_valueof(type, "FALSE", &no) >= 0 &&
+         H5Tenum_valueof(type, "TRUE", &yes) >= 0 && no == 0 && yes == 1;
+}
+
 std::string type_name(hid_t type) {
   const std::size_t bits = 8 * H5Tget_size(type);
   switch (H5Tget_class(type)) {
@@ -29,6 +38,10 @@ std::string type_name(hid_t type) {
       return fmt::format("float{}", bits);
     case H5T_STRING:
       return "string";
+    case H5T_BITFIELD:
+      return "bit fields";
+    case H5T_ENUM:
+      return is_bool(type) ? "bool" : "enum";
     default:
       return "other";
   }
@@ -237,6 +250,26 @@ DatasetInfo File::info(const std::string& dataset) const {
   return info;
 }
 
+WrittenParts File::written_parts(const std::string& dataset) const {
+  const Handle set = open_dataset(dataset);
+  const Handle made(check(H5Dget_create_plist(set.get()), "H5Dget_create_plist", dataset),
+                    H5Pclose);
+  const Shape shape = info(dataset).shape;
+  const H5D_layout_t layout = H5Pget_layout(made.get());
+  if (layout == H5D_CONTIGUOUS && elements(shape) > 0)
+    return {.written = H5Dget_storage_size(set.get()) > 0 ? hsize_t{1} : hsize_t{0}, .all = 1};
+  if (layout != H5D_CHUNKED) return {};
+  Shape chunks(shape.size());
+  check(H5Pget_chunk(made.get(), static_cast<int>(chunks.size()), chunks.data()), "H5Pget_chunk",
+        dataset);
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    chunks[d] = shape[d] / chunks[d] + (shape[d] % chunks[d] > 0 ? 1 : 0);
+  WrittenParts parts = {.all = elements(chunks)};
+  const Handle space(check(H5Dget_space(set.get()), "H5Dget_space", dataset), H5Sclose);
+  check(H5Dget_num_chunks(set.get(), space.get(), &parts.written), "H5Dget_num_chunks", dataset);
+  return parts;
+}
+
 // What was never written takes no room in a file, so that a damaged shape may claim anything.
 std::size_t File::plausible_size(hid_t set, std::size_t bytes, const std::string& dataset) const {
   const std::size_t count = elements(info(dataset).shape);
@@ -337,8 +370,7 @@ void File::append(const std::string& dataset, std::span<const T> values, const S
 template <class T>
 std::vector<T> File::read(const std::string& dataset) const {
   const DatasetInfo found = info(dataset);
-  const bool integers = found.type.find("int") != std::string::npos;
-  if (integers != std::is_integral_v<T> || found.type == "string" || found.type == "other")
+  if (std::is_integral_v<T> ? !found.integers() : !found.type.starts_with("float"))
     fail(ExitCode::bad_data, "{}: {} holds {}, not {}", path_, dataset, found.type,
          std::is_integral_v<T> ? "integers" : "floating-point numbers");
   const Handle set = open_dataset(dataset);

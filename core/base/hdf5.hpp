@@ -49,11 +49,23 @@ using Shape = std::vector<hsize_t>;
 
 /// What a dataset is, before anything of it is read.
 struct DatasetInfo {
-  std::string type;  // "uint8", "int64", "float32", "string"; HDF5's other classes as "other"
+  std::string type;  // "uint8", "float32", "string", "bool" of h5py, "enum", "bit fields", "other"
   Shape shape;
   bool contiguous = false;
   std::int64_t offset = -1;  // of the first byte in the file; -1 unless contiguous and written
   std::string file;          // that holds it; another one where an external link leads there
+
+  /// Whether its values are integers, or read as such.
+  [[nodiscard]] bool integers() const {
+    return type.find("int") != std::string::npos || type == "bool" || type == "enum";
+  }
+};
+
+/// Parts of a dataset that take room in the file: its chunks, or the one run of its bytes. What was
+/// never written takes none, and HDF5 reads it as zeros.
+struct WrittenParts {
+  hsize_t written = 0;
+  hsize_t all = 0;
 };
 
 /// contiguous: one run of bytes in the file. checked: one chunk after the other, each with a
@@ -98,6 +110,7 @@ class File {
   [[nodiscard]] std::string link_target(const std::string& object) const;
 
   [[nodiscard]] DatasetInfo info(const std::string& dataset) const;
+  [[nodiscard]] WrittenParts written_parts(const std::string& dataset) const;
   template <class T>
   void write(const std::string& dataset, std::span<const T> values, const Shape& shape,
              Layout layout = Layout::contiguous);
@@ -115,7 +128,8 @@ class File {
   void append(const std::string& dataset, std::span<const T> values, const Shape& row = {});
   /// The same with strings, which are cut at 16 characters.
   void append_strings(const std::string& dataset, std::span<const char* const> values);
-  /// Reads a whole dataset of integers (integer T) or of floating-point numbers (others).
+  /// Reads a whole dataset of integers, bools or enums (integer T) or of floating-point numbers
+  /// (others).
   template <class T>
   [[nodiscard]] std::vector<T> read(const std::string& dataset) const;
   [[nodiscard]] std::vector<std::string> read_strings(const std::string& dataset) const;

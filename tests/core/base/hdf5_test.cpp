@@ -7,8 +7,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <sys/stat.h>
 
+#include <array>
 #include <utility>
 
 #include "core/base/descriptor.hpp"
@@ -150,6 +152,37 @@ TEST(Hdf5, ShapesBeyondWhatIsStoredAreRefused) {
         failure(ExitCode::bad_data, [&] { (void)hdf5::File::open(path).read_strings("/claim"); }),
         HasSubstr("far more than is stored"));
   }
+}
+
+TEST(Hdf5, TellsWhatWasNeverWritten) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  claim(path, {7, 4}, H5T_NATIVE_INT64);  // in chunks of 3 by 3
+  {
+    const hdf5::Handle file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    const hdf5::Handle set(H5Dopen2(file.get(), "claim", H5P_DEFAULT), H5Dclose);
+    const hdf5::Handle space(H5Dget_space(set.get()), H5Sclose);
+    const std::array<hsize_t, 2> start = {2, 0}, count = {2, 3};  // in two chunks
+    H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+    const hdf5::Handle rows(H5Screate_simple(2, count.data(), nullptr), H5Sclose);
+    const std::vector<std::int64_t> values(6, 1);
+    ASSERT_GE(
+        H5Dwrite(set.get(), H5T_NATIVE_INT64, rows.get(), space.get(), H5P_DEFAULT, values.data()),
+        0);
+    const hdf5::Handle empty(H5Dcreate2(file.get(), "empty", H5T_NATIVE_INT64, space.get(),
+                                        H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                             H5Dclose);
+  }
+  const hdf5::File file = hdf5::File::open(path);
+  EXPECT_EQ(file.written_parts("/claim").written, 2U);
+  EXPECT_EQ(file.written_parts("/claim").all, 6U);
+  EXPECT_EQ(file.written_parts("/empty").written, 0U);
+  EXPECT_EQ(file.written_parts("/empty").all, 1U);
+  hdf5::File whole = hdf5::File::create(folder / "b.h5");
+  whole.write("/a", std::vector<int>{1, 2, 3});
+  EXPECT_EQ(whole.written_parts("/a").written, 1U);
+  whole.append<int>("/rows", std::vector<int>(5000, 1));
+  EXPECT_EQ(whole.written_parts("/rows").written, whole.written_parts("/rows").all);
 }
 
 TEST(Hdf5, ZerosMayBeCompressed) {
