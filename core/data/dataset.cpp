@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <string_view>
+#include <utility>
 
 #include "core/base/check.hpp"
 #include "core/base/digest.hpp"
@@ -43,14 +46,69 @@ std::vector<std::string> read_class_names(const hdf5::File& file) {
   return names;
 }
 
+/// What was never written would be read as zeros: black images, samples of the first class.
 hdf5::DatasetInfo find(const hdf5::File& file, const std::string& dataset) {
   if (!file.contains(dataset)) fail(ExitCode::bad_data, "{}: {} is missing", file.path(), dataset);
+  const hdf5::WrittenParts parts = file.written_parts(dataset);
+  if (parts.written == 0 && parts.all > 0)
+    fail(ExitCode::bad_data, "{}: {} was created but never written", file.path(), dataset);
+  if (parts.written < parts.all)
+    fail(ExitCode::bad_data,
+         "{}: only {} of the {} chunks of {} were ever written; write all of them, or make it as "
+         "long as what was written",
+         file.path(), parts.written, parts.all, dataset);
   return file.info(dataset);
+}
+
+constexpr const char* axes_advice =
+    "set the attribute axes of the file to \"n h w c\" or \"n c h w\"";
+
+/// An attribute of the file, for all of its images.
+Axes read_axes(const hdf5::File& file) {
+  for (const char* images : {"/train/images", "/test/images"})
+    if (file.contains(images) && file.has(images, "axes"))
+      fail(ExitCode::bad_data, "{}: {} has an attribute axes; it belongs to the file, /",
+           file.path(), images);
+  if (!file.has("/", "axes")) return Axes::unstated;
+  std::string stated;
+  for (const std::string& text : file.strings("/", "axes"))
+    stated += (stated.empty() ? "" : " ") + text;
+  std::string axes;
+  for (const char letter : stated)
+    if (letter != ' ' && letter != ',') axes += static_cast<char>(std::tolower(letter));
+  if (axes == "nchw") return Axes::channels_first;
+  if (axes == "nhwc") return Axes::channels_last;
+  fail(ExitCode::bad_data, "{}: attribute axes is '{}', it must be 'n c h w' or 'n h w c'",
+       file.path(), stated);
+}
+
+/// Whether images that are said to be [n, c, h, w] must be meant as [n, h, w, c]: as many channels
+/// as colours have at the end alone, or squares with fewer channels than sides that otherwise are
+/// none. Square maps of many channels and lists of features are not meant so.
+bool seems_channels_last(const hdf5::Shape& shape) {
+  constexpr hsize_t most_colours = 4;
+  const bool square = shape[1] == shape[2];
+  if (shape[1] == 1 || shape[2] == shape[3]) return false;
+  return shape[3] <= most_colours ? shape[1] > most_colours || square
+                                  : square && shape[3] < shape[1];
+}
+
+/// Numbers that count or point. The type is the widest, so that an error shows a wrong one as it
+/// stands in the file.
+std::vector<std::int64_t> read_integers(const hdf5::File& file, const std::string& dataset) {
+  if (file.info(dataset).type != "uint64") return file.read<std::int64_t>(dataset);
+  const auto values = file.read<std::uint64_t>(dataset);
+  const auto large = std::ranges::find_if(
+      values, [](std::uint64_t value) { return !std::in_range<std::int64_t>(value); });
+  if (large != values.end())
+    fail(ExitCode::bad_data, "{}: {}[{}] = {} is too large", file.path(), dataset,
+         large - values.begin(), *large);
+  return {values.begin(), values.end()};
 }
 
 }  // namespace
 
-Split::Split(const hdf5::File& file, const std::string& group, int classes) {
+Split::Split(const hdf5::File& file, const std::string& group, int classes, Axes axes) {
   const std::string images = group + "/images";
   const hdf5::DatasetInfo info = find(file, images);
   const bool files = info.shape.size() == 1;
@@ -59,25 +117,36 @@ Split::Split(const hdf5::File& file, const std::string& group, int classes) {
          file.path(), images, info.type, to_text(info.shape));
   if (*std::min_element(info.shape.begin(), info.shape.end()) == 0)
     fail(ExitCode::bad_data, "{}: {} {} is empty", file.path(), images, to_text(info.shape));
-  if (!files) check_pixels(file, images, info.shape);
+  if (!files) check_pixels(file, images, info.shape, axes);
 
   const std::string labels = group + "/labels";
-  const hdf5::Shape label_shape = find(file, labels).shape;
+  const hdf5::DatasetInfo found = find(file, labels);
+  const hdf5::Shape& label_shape = found.shape;
   if (label_shape.size() != 1 || label_shape[0] == 0 || (!files && label_shape[0] != info.shape[0]))
     fail(ExitCode::bad_data, "{}: {} is {}, it must be [{}], one per image", file.path(), labels,
          to_text(label_shape), files ? "n" : fmt::format("{}", info.shape[0]));
+  if (!found.integers())
+    fail(ExitCode::bad_data,
+         "{}: {} holds {}, not integers; labels are numbers of classes, counted from 0",
+         file.path(), labels, found.type);
   read_labels(file, labels, classes);
   if (files) read_places(file, group, static_cast<std::int64_t>(info.shape[0]));
   read_images(file, images, info);
 }
 
 void Split::check_pixels(const hdf5::File& file, const std::string& images,
-                         const hdf5::Shape& shape) {
+                         const hdf5::Shape& shape, Axes axes) {
   constexpr hsize_t largest = 1 << 16;
   if (*std::max_element(shape.begin() + 1, shape.end()) > largest)
     fail(ExitCode::bad_data, "{}: {} {} has images that are too large", file.path(), images,
          to_text(shape));
-  shape_ = {static_cast<int>(shape[1]), static_cast<int>(shape[2]), static_cast<int>(shape[3])};
+  if (axes == Axes::unstated && seems_channels_last(shape))
+    fail(ExitCode::bad_data, "{}: {} is {}, which reads as {} channels of {} x {} pixels; {}",
+         file.path(), images, to_text(shape), shape[1], shape[2], shape[3], axes_advice);
+  channels_last_ = axes == Axes::channels_last;
+  const auto side = [&](std::size_t axis) { return static_cast<int>(shape[axis]); };
+  shape_ = channels_last_ ? SampleShape{side(3), side(1), side(2)}
+                          : SampleShape{side(1), side(2), side(3)};
   largest_ = {
       shape_.size(), std::int64_t{shape_.height} * shape_.width, {shape_.height, shape_.width}};
 }
@@ -89,7 +158,7 @@ void Split::read_places(const hdf5::File& file, const std::string& group, std::i
     if (const hdf5::Shape shape = find(file, dataset).shape; shape != wanted)
       fail(ExitCode::bad_data, "{}: {} is {}, it must be {}", file.path(), dataset, to_text(shape),
            to_text(wanted));
-    return file.read<std::int64_t>(dataset);
+    return read_integers(file, dataset);
   };
   const std::string offsets = group + "/offsets";
   offsets_ = read(offsets, {count + 1});
@@ -128,7 +197,8 @@ void Split::read_images(const hdf5::File& file, const std::string& images,
     return;
   }
   if (info.offset < 0)
-    fail(ExitCode::bad_data, "{}: {} was created but never written", file.path(), images);
+    fail(ExitCode::bad_data, "{}: {} lies in raw files outside of it; put it into this one",
+         file.path(), images);
   if (info.file != file.path())
     fail(ExitCode::bad_data, "{}: {} lies in another file, {}; put it into this one", file.path(),
          images, info.file);
@@ -166,9 +236,8 @@ void Split::check(std::int64_t begin, std::int64_t end) const {
   }
 }
 
-/// Reads the widest type first, so that an error shows a wrong label as it stands in the file.
 void Split::read_labels(const hdf5::File& file, const std::string& labels, int classes) {
-  const auto values = file.read<std::int64_t>(labels);
+  const std::vector<std::int64_t> values = read_integers(file, labels);
   labels_.reserve(values.size());
   for (const std::int64_t label : values) {
     if (label < 0 || label >= classes)
@@ -195,8 +264,9 @@ Dataset::Dataset(const hdf5::File& file)
       class_names_(read_class_names(file)),
       source_(file.string("/", "source")),
       licence_(file.string("/", "licence")),
-      train_(file, "/train", classes()),
-      test_(file, "/test", classes()),
+      axes_(read_axes(file)),
+      train_(file, "/train", classes(), axes_),
+      test_(file, "/test", classes(), axes_),
       shape_(train_.shape_) {
   if (test_.shape_ != shape_) {
     if (!train_.encoded() || !test_.encoded())
@@ -210,11 +280,18 @@ Dataset::Dataset(const hdf5::File& file)
 void Dataset::read_normalisation(const hdf5::File& file) {
   mean_ = file.reals("/", "mean");
   std_ = file.reals("/", "std");
+  // Of as many values as the axis has that would be that of channels.
+  const auto otherwise = [&](std::int64_t count) {
+    if (encoded() || count != (channels_last() ? shape_.height : shape_.width))
+      return std::string();
+    return fmt::format(" of {} x {} pixels; if that is no channel, {}", shape_.height, shape_.width,
+                       axes_advice);
+  };
   for (const auto* values : {&mean_, &std_}) {
     const char* name = values == &mean_ ? "mean" : "std";
     if (std::ssize(*values) != shape_.channels)
-      fail(ExitCode::bad_data, "{}: attribute {} has {} values for {} channels", path_, name,
-           values->size(), shape_.channels);
+      fail(ExitCode::bad_data, "{}: attribute {} has {} values for {} channels{}", path_, name,
+           values->size(), shape_.channels, otherwise(std::ssize(*values)));
     for (const double value : *values) {
       if (!std::isfinite(value) || value > 1 || (values == &std_ && value <= 0))
         fail(ExitCode::bad_data,
@@ -264,6 +341,7 @@ std::uint64_t Dataset::fingerprint() const {
     }
   };
   add(std::array{shape_.channels, shape_.height, shape_.width});
+  if (channels_last()) add(std::string_view("n h w c"));
   for (const std::string& name : class_names_) add(name);
   add(mean_);
   add(std_);

@@ -7,6 +7,8 @@
 //
 //   /train/images  uint8 [n, c, h, w]    /train/labels  integers [n]    the same under /test
 //
+// or images of uint8 [n, h, w, c], if the attribute axes of / says so,
+//
 // or, of pictures that are kept as the JPEG and PNG files that they were,
 //
 //   /train/images  uint8 [bytes], one file behind the other
@@ -34,6 +36,10 @@ namespace carousel {
 
 inline constexpr std::int64_t dataset_format_version = 1;
 
+/// How pixels lie in the file. Where no attribute says it, they are [n, c, h, w], and a shape that
+/// can only be meant otherwise is refused.
+enum class Axes : std::uint8_t { unstated, channels_first, channels_last };
+
 /// The largest of all samples in each respect.
 struct LargestSample {
   std::int64_t bytes = 0;   // as stored
@@ -53,8 +59,10 @@ class Split {
  public:
   [[nodiscard]] std::int64_t samples() const { return static_cast<std::int64_t>(labels_.size()); }
   [[nodiscard]] std::span<const int> labels() const { return labels_; }
-  /// Whether samples are files of pictures, otherwise pixels [c, h, w].
+  /// Whether samples are files of pictures, otherwise pixels.
   [[nodiscard]] bool encoded() const { return !offsets_.empty(); }
+  /// Whether pixels are [h, w, c] as stored, otherwise [c, h, w].
+  [[nodiscard]] bool channels_last() const { return channels_last_; }
   [[nodiscard]] PictureSize size(std::int64_t index) const;
   /// Bytes of a sample as stored.
   [[nodiscard]] std::int64_t bytes(std::int64_t index) const { return end(index) - begin(index); }
@@ -65,8 +73,9 @@ class Split {
 
  private:
   friend class Dataset;
-  Split(const hdf5::File& file, const std::string& group, int classes);
-  void check_pixels(const hdf5::File& file, const std::string& images, const hdf5::Shape& shape);
+  Split(const hdf5::File& file, const std::string& group, int classes, Axes axes);
+  void check_pixels(const hdf5::File& file, const std::string& images, const hdf5::Shape& shape,
+                    Axes axes);
   void read_places(const hdf5::File& file, const std::string& group, std::int64_t bytes);
   void read_images(const hdf5::File& file, const std::string& images,
                    const hdf5::DatasetInfo& info);
@@ -83,6 +92,7 @@ class Split {
   [[nodiscard]] std::int64_t end(std::int64_t index) const { return begin(index + 1); }
 
   SampleShape shape_;  // of no height and width, where pictures have several
+  bool channels_last_ = false;
   std::vector<int> labels_;
   std::vector<std::int64_t> offsets_;  // [n + 1], of files
   std::vector<PictureSize> sizes_;     // [n], of files
@@ -108,6 +118,10 @@ class Dataset {
   [[nodiscard]] LargestSample largest() const;
   /// Whether any samples are files of pictures.
   [[nodiscard]] bool encoded() const { return train_.encoded() || test_.encoded(); }
+  /// Whether any pixels are stored as [h, w, c].
+  [[nodiscard]] bool channels_last() const {
+    return train_.channels_last() || test_.channels_last();
+  }
   [[nodiscard]] int classes() const { return static_cast<int>(class_names_.size()); }
   [[nodiscard]] const std::vector<std::string>& class_names() const { return class_names_; }
   [[nodiscard]] const std::vector<double>& mean() const { return mean_; }
@@ -115,7 +129,7 @@ class Dataset {
   [[nodiscard]] const std::string& source() const { return source_; }
   [[nodiscard]] const std::string& licence() const { return licence_; }
   /// A number that is the same for the same data wherever they lie: of shapes, labels, statistics
-  /// and images; of 1 GiB of them where no import made checksums.
+  /// and images as they are stored; of 1 GiB of them where no import made checksums.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] const Split& train() const { return train_; }
   [[nodiscard]] const Split& test() const { return test_; }
@@ -130,6 +144,7 @@ class Dataset {
   std::vector<double> std_;   // [c]
   std::string source_;
   std::string licence_;
+  Axes axes_;
   Split train_;
   Split test_;
   SampleShape shape_;

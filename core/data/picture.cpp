@@ -227,13 +227,13 @@ void decode_picture(std::span<const std::byte> file, Picture& picture,
   }
 }
 
-void separate(const Picture& picture, std::span<std::uint8_t> planes) {
-  CAROUSEL_CHECK(planes.size() == picture.pixels.size(), "{} bytes for a picture of {}",
-                 planes.size(), picture.pixels.size());
-  const std::size_t pixels = picture.pixels.size() / channels;
-  for (std::size_t p = 0; p < pixels; ++p) {
-    for (std::size_t c = 0; c < channels; ++c)
-      planes[c * pixels + p] = picture.pixels[p * channels + c];
+void separate(std::span<const std::uint8_t> pixels, std::size_t channels,
+              std::span<std::uint8_t> planes) {
+  CAROUSEL_CHECK(planes.size() == pixels.size() && pixels.size() % channels == 0,
+                 "{} bytes for {} of {} channels", planes.size(), pixels.size(), channels);
+  const std::size_t plane = pixels.size() / channels;
+  for (std::size_t p = 0; p < plane; ++p) {
+    for (std::size_t c = 0; c < channels; ++c) planes[c * plane + p] = pixels[p * channels + c];
   }
 }
 

@@ -45,7 +45,11 @@ void decode_picture(std::span<const std::byte> file, Picture& picture,
                     const DecodeOptions& options = {});
 
 /// [height, width, channels] to [channels, height, width].
-void separate(const Picture& picture, std::span<std::uint8_t> planes);
+void separate(std::span<const std::uint8_t> pixels, std::size_t channels,
+              std::span<std::uint8_t> planes);
+inline void separate(const Picture& picture, std::span<std::uint8_t> planes) {
+  separate(picture.pixels, Picture::channels, planes);
+}
 /// The other way; `picture` may hold an earlier one.
 void join(std::span<const std::uint8_t> planes, PictureSize size, Picture& picture);
 

@@ -17,6 +17,16 @@ bool renders(const Dataset& dataset, const AugmentConfig& config) {
          plain_view(config, stored).size != stored;
 }
 
+/// Whether samples, as stored, are not the planes of channels that a model reads.
+bool rearranges(const Dataset& dataset) {
+  return dataset.encoded() || dataset.channels_last();
+}
+
+/// Of the largest picture that a reader holds.
+std::size_t picture_bytes(const Dataset& dataset) {
+  return static_cast<std::size_t>(dataset.largest().pixels * dataset.shape().channels);
+}
+
 PictureSize shown_size(const Dataset& dataset, const AugmentConfig& config) {
   return config.size > 0 ? PictureSize{config.size, config.size}
                          : PictureSize{dataset.shape().height, dataset.shape().width};
@@ -56,8 +66,8 @@ InputSpec input_spec(const Dataset& dataset, const AugmentConfig& config) {
   const SampleShape shown = {stored.channels, height, width};
   InputSpec spec = {.read = renders ? shown : stored, .shown = shown};
   const LargestSample largest = dataset.largest();
-  if (renders || dataset.encoded())
-    spec.reader_bytes += largest.bytes + largest.pixels * Picture::channels;
+  if (renders || rearranges(dataset))
+    spec.reader_bytes += largest.bytes + static_cast<std::int64_t>(picture_bytes(dataset));
   if (renders) spec.reader_bytes += Resizer::bytes(largest.sides, {height, width});
   return spec;
 }
@@ -77,12 +87,18 @@ SampleReader::SampleReader(const Dataset& dataset, const AugmentConfig& config, 
       resizer_(renders_ ? dataset.largest().sides : PictureSize{},
                renders_ ? shown_size(dataset, config) : PictureSize{}) {
   const LargestSample largest = dataset.largest();
-  if (!renders_ && !dataset.encoded()) return;
+  if (!renders_ && !rearranges(dataset)) return;
   stored_.reserve(static_cast<std::size_t>(largest.bytes));
-  picture_.pixels.reserve(static_cast<std::size_t>(largest.pixels) * Picture::channels);
+  picture_.pixels.reserve(picture_bytes(dataset));
 }
 
 int SampleReader::decode(const Split& split, std::int64_t index, int reduction) {
+  if (split.channels_last()) {
+    picture_.size = split.size(index);
+    picture_.pixels.resize(static_cast<std::size_t>(split.bytes(index)));
+    split.read(index, picture_.pixels);
+    return 1;
+  }
   stored_.resize(static_cast<std::size_t>(split.bytes(index)));
   split.read(index, stored_);
   if (!split.encoded()) {
@@ -113,9 +129,9 @@ ShownPart SampleReader::read(Pass pass, std::int64_t epoch, std::int64_t index,
     resizer_.resize(picture_, box, view.size, view.crop, image);
     return {0, 0, view.mirrored ? 1 : 0};
   }
-  if (split.encoded()) {
+  if (split.encoded() || split.channels_last()) {
     static_cast<void>(decode(split, index, 1));
-    separate(picture_, image);
+    separate(picture_.pixels, static_cast<std::size_t>(dataset_.shape().channels), image);
   } else {
     split.read(index, image);
   }

@@ -207,6 +207,117 @@ TEST(Dataset, ImagesOfAnotherFileAreRefused) {
               HasSubstr("/train/images lies in another file"));
 }
 
+/// Puts another dataset in the place of one. `values` are its first rows, as many as `written`; the
+/// others never are. In chunks of `chunk` rows, or 0: in one run of bytes.
+void replace(const std::string& path, const char* name, hid_t type, const hdf5::Shape& shape,
+             const void* values, hsize_t written, hsize_t chunk = 0) {
+  const hdf5::Handle file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+  H5Ldelete(file.get(), name, H5P_DEFAULT);
+  const auto rank = static_cast<int>(shape.size());
+  const hdf5::Handle space(H5Screate_simple(rank, shape.data(), nullptr), H5Sclose);
+  const hdf5::Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  hdf5::Shape part = shape;
+  part[0] = chunk;
+  if (chunk > 0) H5Pset_chunk(properties.get(), rank, part.data());
+  const hdf5::Handle set(
+      H5Dcreate2(file.get(), name, type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
+      H5Dclose);
+  ASSERT_GE(set.get(), 0);
+  if (written == 0) return;
+  part[0] = written;
+  const hdf5::Shape start(shape.size(), 0);
+  H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, part.data(), nullptr);
+  const hdf5::Handle rows(H5Screate_simple(rank, part.data(), nullptr), H5Sclose);
+  ASSERT_GE(H5Dwrite(set.get(), type, rows.get(), space.get(), H5P_DEFAULT, values), 0);
+}
+
+// HDF5 reads zeros where nothing was written: black images, samples of the first class.
+TEST(Dataset, WhatWasNeverWrittenIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  const std::vector<std::uint8_t> pixels(50 * 24, 1);
+  const std::vector<std::uint8_t> labels(50, 1);
+  const hdf5::Shape images = {50, 2, 3, 4};
+  const auto refusal = [&] {
+    return failure(ExitCode::bad_data, [&] { const Dataset dataset(path); });
+  };
+  for (const hsize_t chunk : {0, 8}) {
+    SmallDataset().write(path);
+    replace(path, "/train/images", H5T_NATIVE_UINT8, images, nullptr, 0, chunk);
+    EXPECT_THAT(refusal(), HasSubstr("a.h5: /train/images was created but never written"));
+    SmallDataset().write(path);
+    replace(path, "/train/labels", H5T_NATIVE_UINT8, {50}, nullptr, 0, chunk);
+    EXPECT_THAT(refusal(), HasSubstr("a.h5: /train/labels was created but never written"));
+  }
+  SmallDataset().write(path);
+  replace(path, "/train/images", H5T_NATIVE_UINT8, images, pixels.data(), 40, 8);
+  EXPECT_THAT(refusal(), HasSubstr("a.h5: only 5 of the 7 chunks of /train/images were ever"));
+  SmallDataset().write(path);
+  replace(path, "/train/labels", H5T_NATIVE_UINT8, {50}, labels.data(), 8, 8);
+  EXPECT_THAT(refusal(), HasSubstr("a.h5: only 1 of the 7 chunks of /train/labels were ever"));
+  // The last chunk is longer than what is left for it.
+  replace(path, "/train/labels", H5T_NATIVE_UINT8, {50}, labels.data(), 50, 8);
+  replace(path, "/train/images", H5T_NATIVE_UINT8, images, pixels.data(), 50, 8);
+  EXPECT_EQ(Dataset(path).train().labels()[49], 1);
+}
+
+TEST(Dataset, LabelsMayBeIntegersOfAnyKind) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  SmallDataset().write(path);
+  const hdf5::Handle answers(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose);  // as h5py has bool
+  const hdf5::Handle animals(H5Tenum_create(H5T_STD_I16BE), H5Tclose);
+  signed char value = 0;
+  for (const char* name : {"FALSE", "TRUE"}) {
+    H5Tenum_insert(answers.get(), name, &value);
+    ++value;
+  }
+  std::uint16_t big_endian = 0;
+  for (const char* name : {"cat", "dog", "owl"}) {
+    H5Tenum_insert(animals.get(), name, &big_endian);
+    big_endian = static_cast<std::uint16_t>(big_endian + 0x100);
+  }
+  const std::vector<signed char> yes_or_no = {0, 1, 1, 0, 1, 0, 0};
+  replace(path, "/test/labels", answers.get(), {7}, yes_or_no.data(), 7);
+  EXPECT_EQ(hdf5::File::open(path).info("/test/labels").type, "bool");
+  EXPECT_THAT(Dataset(path).test().labels(), ElementsAre(0, 1, 1, 0, 1, 0, 0));
+  const std::vector<std::uint16_t> classes = {0, 0x100, 0x200, 0, 0, 0x200, 0x100};
+  replace(path, "/test/labels", animals.get(), {7}, classes.data(), 7);
+  EXPECT_EQ(hdf5::File::open(path).info("/test/labels").type, "enum");
+  EXPECT_THAT(Dataset(path).test().labels(), ElementsAre(0, 1, 2, 0, 0, 2, 1));
+  const std::vector<std::uint64_t> large = {2, 1, 0, 2, 1, 0, 2};
+  replace(path, "/test/labels", H5T_NATIVE_UINT64, {7}, large.data(), 7);
+  EXPECT_THAT(Dataset(path).test().labels(), ElementsAre(2, 1, 0, 2, 1, 0, 2));
+}
+
+// None of them wraps or is rounded.
+TEST(Dataset, WrongLabelsAreToldAsTheyAre) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  SmallDataset().write(path);
+  const auto refusal = [&] {
+    return failure(ExitCode::bad_data, [&] { const Dataset dataset(path); });
+  };
+  for (const std::uint64_t wrong :
+       {std::uint64_t{1} << 63, ~std::uint64_t{0}, (std::uint64_t{1} << 63) - 1}) {
+    const std::vector<std::uint64_t> values = {0, 1, wrong, 0, 0, 0, 0};
+    replace(path, "/test/labels", H5T_NATIVE_UINT64, {7}, values.data(), 7);
+    EXPECT_THAT(refusal(), HasSubstr(fmt::format("/test/labels[2] = {} is ", wrong)));
+  }
+  const std::vector<signed char> negative = {0, 1, 2, 0, -1, 0, 0};
+  replace(path, "/test/labels", H5T_NATIVE_INT8, {7}, negative.data(), 7);
+  EXPECT_THAT(refusal(), HasSubstr("/test/labels[4] = -1 is outside 0..2"));
+  constexpr const char* integers = ", not integers; labels are numbers of classes, counted from 0";
+  const std::vector<float> numbers = {0, 1, 2, 0, 1, 2, 0};
+  replace(path, "/test/labels", H5T_NATIVE_FLOAT, {7}, numbers.data(), 7);
+  EXPECT_THAT(refusal(), HasSubstr("a.h5: /test/labels holds float32" + std::string(integers)));
+  const hdf5::Handle name(H5Tcopy(H5T_C_S1), H5Tclose);
+  replace(path, "/test/labels", name.get(), {7}, "abcabca", 7);
+  EXPECT_THAT(refusal(), HasSubstr("a.h5: /test/labels holds string" + std::string(integers)));
+  replace(path, "/test/labels", H5T_STD_B8LE, {7}, negative.data(), 7);
+  EXPECT_THAT(refusal(), HasSubstr("a.h5: /test/labels holds bit fields" + std::string(integers)));
+}
+
 TEST(Dataset, MissingFileNamesTheReason) {
   const TemporaryFolder folder;
   EXPECT_THAT(failure(ExitCode::input_output, [&] { const Dataset dataset(folder / "none.h5"); }),
