@@ -49,8 +49,9 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
   const auto add = [&text](const char* name, const std::string& fact) {
     text += fmt::format("  {:<8} {}\n", name, fact);
   };
-  add("data", fmt::format("{} training and {} test samples", human_count(run.basis.train_samples),
-                          human_count(run.basis.test_samples)));
+  add("data",
+      fmt::format("{} training and {} test samples, {}", human_count(run.basis.train_samples),
+                  human_count(run.basis.test_samples), to_string(run.basis.input.read)));
   add("labels", printable(classes));
   add("rule", fmt::format("{}, {}: N = {}, S = {}{}", to_string(parallel.rule),
                           to_string(parallel.placement), parallel.micro_batches, parallel.stages,

@@ -304,7 +304,7 @@ class Start(Run):
     def test_what_a_run_says_of_itself(self):
         lines = self.said("one", "engine.threads=1")
         self.assertEqual(lines[:2], ["digits: mlp, 13,130 parameters",
-                                     "  data     1,437 training and 360 test samples"])
+                                     "  data     1,437 training and 360 test samples, 1x8x8"])
         with h5py.File(PROJECT / "inputs/digits.h5") as data:
             counts = numpy.bincount(data["train/labels"]).tolist()
         least, most = min(counts), max(counts)
