@@ -291,6 +291,49 @@ class Training(Run):
             self.assertLess(run["ranks/0000/measured"].attrs["first_step_seconds"], 2)
 
 
+class Axes(Run):
+    def write(self, name, images, mean, axes=None):
+        """The same digits in three colours, in any order of axes."""
+        with h5py.File(PROJECT / "inputs/digits.h5") as digits, \
+                h5py.File(self.folder / name, "w") as file:
+            for half in ("train", "test"):
+                stacked = numpy.concatenate([digits[f"{half}/images"][:] * k for k in (1, 2, 3)], 1)
+                file[f"{half}/images"] = images(stacked.astype(numpy.uint8))
+                file[f"{half}/labels"] = digits[f"{half}/labels"][:]
+            file.attrs.update(format="carousel dataset", format_version=1, mean=mean,
+                              std=[0.25] * len(mean), source="digits", licence="none",
+                              class_names=[str(k) for k in range(10)])
+            if axes:
+                file.attrs["axes"] = axes
+
+    def test_images_of_numpy_are_those_of_torch(self):
+        last = lambda images: images.transpose(0, 2, 3, 1)
+        self.write("first.h5", lambda images: images, [0.25, 0.5, 0.75])
+        self.write("last.h5", last, [0.25, 0.5, 0.75], "n h w c")
+        self.write("unsaid.h5", last, [0.25] * 8)
+        crop = ("data.augment.size=8", 'data.augment.crop="random"', "data.augment.padding=1",
+                "data.augment.flip=0.5")
+        evaluated = []
+        for name in ("first", "last"):
+            for run, words in ((name, ()), (f"{name}_cropped", crop)):
+                result = self.train(run, f"data.file={self.folder / name}.h5", *words,
+                                    "model.widths=[192, 64, 64, 64, 10]", "train.epochs=2", **ONE)
+                self.assertIn("  data     1,437 training and 360 test samples, 3x8x8",
+                              result.stderr.splitlines())
+            evaluated.append(self.carousel("eval", f"{name}/checkpoints/last.h5", f"{name}.h5",
+                                           **ONE).stdout)
+            self.assertIn("uint8 3x8x8", self.carousel("inspect", f"{name}.h5").stdout)
+        self.assertEqual(*(text.split(": ", 1)[1] for text in evaluated))
+        for suffix in ("", "_cropped"):
+            first, last = self.parameters(f"first{suffix}"), self.parameters(f"last{suffix}")
+            for key, values in first.items():
+                numpy.testing.assert_array_equal(values, last[key])
+        said = self.refused(65, "unsaid", f"data.file={self.folder}/unsaid.h5", **ONE)
+        self.assertIn("[1437, 8, 8, 3], which reads as 8 channels of 8 x 3 pixels; set the "
+                      "attribute axes of the file", said)
+        self.assertFalse((self.folder / "unsaid").exists())
+
+
 class Start(Run):
     def said(self, name, *words, **keywords):
         """What comes before the first step, which one rank alone says."""
