@@ -161,16 +161,30 @@ std::string inspect_run(const std::string& path) {
   return text;
 }
 
+/// The first ten names of classes.
+std::string list_of(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min<std::size_t>(names.size(), 10);
+  return fmt::format(
+      "{}: {}{}", names.size(),
+      fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+      shown < names.size() ? ", ..." : "");
+}
+
+void tell_inputs(std::string& text, const std::optional<InputRecord>& inputs) {
+  if (!inputs) return;
+  line(text, "inputs", "images of {} [c, h, w]", to_string(inputs->shape));
+  line(text, "classes", "{}", list_of(inputs->class_names));
+  line(text, "mean", "{:.4f}", fmt::join(inputs->mean, ", "));
+  line(text, "std", "{:.4f}", fmt::join(inputs->std, ", "));
+}
+
 std::string inspect_dataset(const std::string& path) {
   const Dataset dataset(path);
   std::string text = fmt::format("Data set {}\n", path);
   line(text, "samples", "{} train, {} test", dataset.train().samples(), dataset.test().samples());
   line(text, "images", "{}{}", dataset.encoded() ? "files of pictures of " : "uint8 ",
        dataset.has_one_size() ? to_string(dataset.shape()) + " [c, h, w]" : "several sizes");
-  const std::vector<std::string>& names = dataset.class_names();
-  const std::size_t shown = std::min<std::size_t>(names.size(), 10);
-  line(text, "classes", "{}: {}{}", names.size(),
-       fmt::join(names.begin(), names.begin() + shown, ", "), shown < names.size() ? ", ..." : "");
+  line(text, "classes", "{}", list_of(dataset.class_names()));
   line(text, "mean", "{:.4f}", fmt::join(dataset.mean(), ", "));
   line(text, "std", "{:.4f}", fmt::join(dataset.std(), ", "));
   line(text, "source", "{}", dataset.source());
@@ -190,6 +204,7 @@ std::string inspect_checkpoint(const std::string& path) {
   std::string text = fmt::format("Checkpoint {}: whole, every checksum is right\n", path);
   line(text, "place", "{} steps done, epoch {}, {} micro-batches of {} samples", place.step,
        place.epoch, place.micro_batches, place.micro_batch_size);
+  tell_inputs(text, checkpoint.inputs());
   tell_info(text, checkpoint.info());
   text += "  tensors\n";
   for (const CheckpointTensor& tensor : checkpoint.tensors())
@@ -201,6 +216,7 @@ std::string inspect_weights(const std::string& path) {
   const hdf5::File file = hdf5::File::open(path);
   std::string text = fmt::format("Weights {}: by PyTorch's names\n", path);
   line(text, "place", "{} steps done", file.integer("/", "step"));
+  tell_inputs(text, read_inputs(file, "/"));
   text += "  tensors\n";
   for (const std::string& name : file.children("/")) tell_tensor(text, name, file.info(name).shape);
   return text;

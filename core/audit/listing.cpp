@@ -96,6 +96,15 @@ Json peaks(const RunSummary& run) {
   return all;
 }
 
+Json to_json(const std::optional<InputRecord>& inputs) {
+  if (!inputs) return {};
+  return {{"shape", to_json(inputs->shape)},
+          {"resize", inputs->resize},
+          {"class_names", inputs->class_names},
+          {"mean", inputs->mean},
+          {"std", inputs->std}};
+}
+
 Json run_to_json(const std::string& path) {
   const RunSummary run = read_run(path);
   Json json = {{"kind", "run"}, {"path", run.folder}};
@@ -141,6 +150,7 @@ Json checkpoint_to_json(const std::string& path) {
                {"micro_batches", place.micro_batches},
                {"position", place.position},
                {"micro_batch_size", place.micro_batch_size},
+               {"inputs", to_json(checkpoint.inputs())},
                {"info", to_json(checkpoint.info())}};
   json["tensors"] = Json::object();
   for (const CheckpointTensor& tensor : checkpoint.tensors())

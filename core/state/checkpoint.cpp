@@ -33,6 +33,7 @@ Checkpoint::Checkpoint(const std::string& path) : path_(path), file_(Descriptor:
             .micro_batches = static_cast<int>(file.integer("/", "micro_batches")),
             .micro_batch_size = static_cast<int>(file.integer("/", "micro_batch_size")),
             .data = file.unsigned_integer("/", "data")};
+  inputs_ = read_inputs(file, checkpoint_inputs);
   read_group(file, "");
   medium.check();
 }
@@ -40,7 +41,7 @@ Checkpoint::Checkpoint(const std::string& path) : path_(path), file_(Descriptor:
 void Checkpoint::read_group(const hdf5::File& file, const std::string& group) {
   for (const std::string& child : file.children(group.empty() ? "/" : group)) {
     const std::string name = fmt::format("{}/{}", group, child);
-    if (name == "/info") continue;
+    if (name == "/info" || name == checkpoint_inputs) continue;
     if (file.is_group(name)) {
       read_group(file, name);
       continue;

@@ -5,7 +5,7 @@
 // Checkpoints: named tensors and a place in the run, in one HDF5 file that is whole or not there.
 // Which tensors a training needs is the engine's knowledge, not this file's.
 //
-//   /parameters/NAME  /previous/NAME  /buffers/NAME  /optimizer/STATE/NAME  /info
+//   /parameters/NAME  /previous/NAME  /buffers/NAME  /optimizer/STATE/NAME  /info  /inputs
 //   attributes of /: the place; of a tensor: its digest
 //
 // The numbers of every tensor are one run of bytes, so that whoever has them writes and reads them
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,10 +22,13 @@
 #include "core/base/descriptor.hpp"
 #include "core/base/real.hpp"
 #include "core/record/run_file.hpp"
+#include "core/state/input_record.hpp"
 
 namespace carousel {
 
 inline constexpr FileFormat checkpoint_format = {"carousel checkpoint", 2};
+/// The group that says how inputs were made.
+inline constexpr const char* checkpoint_inputs = "/inputs";
 
 /// A tensor of a checkpoint; `name` is its path in the file, such as "/parameters/0.weight".
 struct CheckpointTensor {
@@ -62,6 +66,8 @@ class Checkpoint {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const RunInfo& info() const { return info_; }
   [[nodiscard]] const CheckpointPlace& place() const { return place_; }
+  /// How the inputs of its training were made; none in files of earlier versions.
+  [[nodiscard]] const std::optional<InputRecord>& inputs() const { return inputs_; }
   [[nodiscard]] const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
   /// Reads the numbers of one tensor; Error(bad_data) unless it is there, whole, and has this
   /// shape.
@@ -87,6 +93,7 @@ class Checkpoint {
   Descriptor file_;
   RunInfo info_;
   CheckpointPlace place_;
+  std::optional<InputRecord> inputs_;
   std::vector<CheckpointTensor> tensors_;
   std::vector<Stored> stored_;  // [tensor]
 };

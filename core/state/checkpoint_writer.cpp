@@ -33,7 +33,8 @@ void replace_link(const fs::path& link, const std::string& target) {
 /// What HDF5 says about a checkpoint, to lie behind all numbers.
 void describe(const std::string& path, hdf5::MetadataMedium& metadata,
               const CheckpointLayout& layout, std::span<const std::uint64_t> digests,
-              const RunInfo& info, const CheckpointPlace& place) {
+              const RunInfo& info, const CheckpointPlace& place,
+              const std::optional<InputRecord>& inputs) {
   hdf5::make_on(path, metadata, [&](hdf5::File& file) {
     write_info(file, checkpoint_format, info);
     file.set("/", "step", place.step);
@@ -42,6 +43,7 @@ void describe(const std::string& path, hdf5::MetadataMedium& metadata,
     file.set("/", "micro_batches", std::int64_t{place.micro_batches});
     file.set("/", "micro_batch_size", std::int64_t{place.micro_batch_size});
     file.set("/", "data", place.data);
+    if (inputs) write_inputs(file, *inputs, checkpoint_inputs);
     for (std::size_t k = 0; k < digests.size(); ++k) {
       const auto& [name, shape, offset] = layout.tensors()[k];
       metadata.place_values(offset);
@@ -80,10 +82,11 @@ std::size_t CheckpointLayout::index(const std::string& name) const {
   return found->second;
 }
 
-std::int64_t CheckpointLayout::file_bytes(const RunInfo& info, const CheckpointPlace& place) const {
+std::int64_t CheckpointLayout::file_bytes(const RunInfo& info, const CheckpointPlace& place,
+                                          const std::optional<InputRecord>& inputs) const {
   hdf5::MetadataMedium metadata(end_, end_);
   const std::vector<std::uint64_t> digests(tensors_.size());
-  describe("checkpoint", metadata, *this, digests, info, place);
+  describe("checkpoint", metadata, *this, digests, info, place, inputs);
   return end_ + std::ssize(metadata.bytes);
 }
 
@@ -128,10 +131,11 @@ void CheckpointWriter::sync() {
   });
 }
 
-void CheckpointWriter::finish(const RunInfo& info, const CheckpointPlace& place) {
+void CheckpointWriter::finish(const RunInfo& info, const CheckpointPlace& place,
+                              const std::optional<InputRecord>& inputs) {
   CAROUSEL_CHECK(begun_ && !opened_, "{} was not begun, or not all of it was written", path_);
   hdf5::MetadataMedium metadata(layout_.end(), layout_.end());
-  describe(path_, metadata, layout_, digests_, info, place);
+  describe(path_, metadata, layout_, digests_, info, place, inputs);
   writing(path_, [&] {
     Descriptor file = Descriptor::update(partial_);
     file.write_at(layout_.end(), metadata.bytes);

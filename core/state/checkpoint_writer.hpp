@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,7 +38,8 @@ class CheckpointLayout {
   [[nodiscard]] std::int64_t end() const { return end_; }
 
   /// Bytes of the whole file.
-  [[nodiscard]] std::int64_t file_bytes(const RunInfo& info, const CheckpointPlace& place) const;
+  [[nodiscard]] std::int64_t file_bytes(const RunInfo& info, const CheckpointPlace& place,
+                                        const std::optional<InputRecord>& inputs = {}) const;
 
  private:
   /// A tensor has pages to itself: where two clients of a network file system write to one page,
@@ -68,7 +70,8 @@ class CheckpointWriter {
   /// [tensor] What was put here adds to their digests; whoever finishes must have the sums.
   [[nodiscard]] std::span<std::uint64_t> digests() { return digests_; }
   /// Completes the file and gives it its name; by who began.
-  void finish(const RunInfo& info, const CheckpointPlace& place);
+  void finish(const RunInfo& info, const CheckpointPlace& place,
+              const std::optional<InputRecord>& inputs = {});
 
  private:
   std::string path_;

@@ -112,6 +112,45 @@ TEST_F(CheckpointTest, SeveralProcessesMakeOneFile) {
   EXPECT_EQ(read_file(path), whole);
 }
 
+TEST_F(CheckpointTest, TellsItsInputs) {
+  save(1);
+  EXPECT_FALSE(Checkpoint(last()).inputs());
+  InputRecord inputs{.mean = {0.1, 1.0 / 3},
+                     .std = {0.2, 0.3},
+                     .class_names = {"cat", ""},
+                     .shape = {2, 5, 7},
+                     .resize = 8};
+  CheckpointLayout layout;
+  layout.add("/parameters/x", {600});
+  const std::string path = folder_ / "checkpoints/step-00000002.h5";
+  CheckpointWriter writer(path, layout);
+  writer.begin();
+  writer.put("/parameters/x", 0, small_);
+  writer.sync();
+  writer.finish(testing::sample_info(), {}, inputs);
+  EXPECT_EQ(Checkpoint(path).inputs(), inputs);
+  EXPECT_THAT(Checkpoint(path).tensors(), SizeIs(1));
+}
+
+TEST(InputRecord, NamesWhatDiffers) {
+  const InputRecord inputs{.mean = {0.1}, .std = {0.2}, .class_names = {"cat", "dog"}};
+  const auto words = [&](const auto& change) {
+    InputRecord other = inputs;
+    change(other);
+    const auto found = difference(inputs, other);
+    return found ? fmt::format("{}: {} | {}", found->what, found->first, found->second) : "same";
+  };
+  EXPECT_EQ(words([](InputRecord&) {}), "same");
+  EXPECT_EQ(words([](InputRecord& r) { r.mean = {0.1 + 1e-8}; }), "same");
+  EXPECT_EQ(words([](InputRecord& r) { r.mean = {0.1001}; }), "mean: [0.1] | [0.1001]");
+  EXPECT_EQ(words([](InputRecord& r) { r.std = {0.2, 0.2}; }), "std: [0.2] | [0.2, 0.2]");
+  EXPECT_EQ(words([](InputRecord& r) { r.class_names = {"dog", "cat"}; }), "class 0: cat | dog");
+  EXPECT_EQ(words([](InputRecord& r) { r.class_names.push_back("cow"); }),
+            "data set: 2 classes (cat, dog) | 3 classes (cat, dog, cow)");
+  EXPECT_EQ(words([](InputRecord& r) { r.shape = {3, 1, 1}; }), "shape of an image: 0x1x1 | 3x1x1");
+  EXPECT_EQ(words([](InputRecord& r) { r.resize = 256; }), "data.augment.resize: 0 | 256");
+}
+
 TEST_F(CheckpointTest, WhatWasNotFinishedIsNotThere) {
   save(1);
   {

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/input_record.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+int small_integer(const hdf5::File& file, const std::string& group, const char* name) {
+  constexpr std::int64_t most = 1 << 24;
+  const std::int64_t value = file.integer(group, name);
+  if (value < 0 || value > most)
+    fail(ExitCode::bad_data, "{}: attribute {} of {} is {}, not between 0 and {}", file.path(),
+         name, group, value, most);
+  return static_cast<int>(value);
+}
+
+/// "3 classes" or "3 classes, cat, dog, ...": enough to know a data set by.
+std::string describe(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 3;
+  return fmt::format("{} classes ({}{})", names.size(),
+                     fmt::join(names.begin(), names.begin() + std::min(most, names.size()), ", "),
+                     names.size() > most ? ", ..." : "");
+}
+
+}  // namespace
+
+std::string to_string(const std::vector<double>& statistics) {
+  return fmt::format("[{}]", fmt::join(statistics, ", "));
+}
+
+bool same_statistics(const std::vector<double>& a, const std::vector<double>& b) {
+  constexpr double rounding = 1e-6;
+  return std::ranges::equal(a, b, [](double x, double y) { return std::abs(x - y) <= rounding; });
+}
+
+std::optional<InputDifference> class_difference(const InputRecord& first,
+                                                const InputRecord& second) {
+  const std::vector<std::string>& a = first.class_names;
+  const std::vector<std::string>& b = second.class_names;
+  if (a.size() != b.size()) return InputDifference{"data set", describe(a), describe(b)};
+  const auto [x, y] = std::ranges::mismatch(a, b);
+  if (x == a.end()) return {};
+  return InputDifference{fmt::format("class {}", x - a.begin()), *x, *y};
+}
+
+std::optional<InputDifference> difference(const InputRecord& first, const InputRecord& second) {
+  if (first.shape != second.shape)
+    return InputDifference{"shape of an image", to_string(first.shape), to_string(second.shape)};
+  if (first.resize != second.resize)
+    return InputDifference{"data.augment.resize", fmt::to_string(first.resize),
+                           fmt::to_string(second.resize)};
+  if (auto classes = class_difference(first, second)) return classes;
+  if (!same_statistics(first.mean, second.mean))
+    return InputDifference{"mean", to_string(first.mean), to_string(second.mean)};
+  if (!same_statistics(first.std, second.std))
+    return InputDifference{"std", to_string(first.std), to_string(second.std)};
+  return {};
+}
+
+void write_inputs(hdf5::File& file, const InputRecord& inputs, const std::string& group) {
+  file.create_group(group);
+  file.set_list(group, "mean", inputs.mean);
+  file.set_list(group, "std", inputs.std);
+  file.set_list(group, "class_names", inputs.class_names);
+  file.set(group, "channels", std::int64_t{inputs.shape.channels});
+  file.set(group, "height", std::int64_t{inputs.shape.height});
+  file.set(group, "width", std::int64_t{inputs.shape.width});
+  file.set(group, "resize", std::int64_t{inputs.resize});
+}
+
+std::optional<InputRecord> read_inputs(const hdf5::File& file, const std::string& group) {
+  if (!file.contains(group) || !file.has(group, "class_names")) return {};
+  const auto number = [&](const char* name) { return small_integer(file, group, name); };
+  return InputRecord{.mean = file.reals(group, "mean"),
+                     .std = file.reals(group, "std"),
+                     .class_names = file.strings(group, "class_names"),
+                     .shape = {number("channels"), number("height"), number("width")},
+                     .resize = number("resize")};
+}
+
+}  // namespace carousel
