@@ -27,9 +27,14 @@ struct TrainArguments {
 /// is a launcher the launch, and prints what would run.
 void train_command(const TrainArguments& arguments, const Launcher& launcher);
 
-/// Becomes the engine that evaluates `checkpoint` on the test set of `dataset`.
-void eval_command(const std::string& checkpoint, const std::string& dataset,
-                  const Launcher& launcher);
+struct EvalArguments {
+  std::string checkpoint;  // or a run folder, for its newest one
+  std::string dataset;
+  bool as_trained = false;  // mean and std are those of the checkpoint
+};
+
+/// Becomes the engine that evaluates a checkpoint on the test set of a data set.
+void eval_command(const EvalArguments& arguments, const Launcher& launcher);
 
 struct PlanArguments {
   std::string deck;

@@ -106,6 +106,8 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
       arguments.command = word;
     else if (word == "--overwrite")
       arguments.overwrite = true;
+    else if (word == "--as-trained")
+      arguments.as_trained = true;
     else if (word.starts_with(watchdog_word))
       arguments.watchdog_seconds = std::strtod(word.c_str() + watchdog_word.size(), nullptr);
     else if (!arguments.operands.empty() && arguments.command == "train")
@@ -188,7 +190,8 @@ NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session) {
 
 ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
                     const MpiSession* session, const RunClock& clock) {
-  if (arguments.command == "eval") return evaluate(arguments.operands[0], arguments.operands[1]);
+  if (arguments.command == "eval")
+    return evaluate(arguments.operands[0], arguments.operands[1], arguments.as_trained);
   const RunConfig config = load_run_config(arguments.operands[0], arguments.overrides);
   return train(config, arguments.overwrite, launcher, session, clock);
 }

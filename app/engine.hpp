@@ -24,6 +24,7 @@ struct EngineArguments {
   std::vector<std::string> operands;   // DECK, or CHECKPOINT DATASET
   std::vector<std::string> overrides;  // table.key=value
   bool overwrite = false;
+  bool as_trained = false;
   double watchdog_seconds = 0;  // that the start of MPI may take; 0: for ever
 };
 
@@ -34,9 +35,10 @@ struct EngineArguments {
 [[nodiscard]] ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
                                   const MpiSession* session, const RunClock& clock);
 
-[[nodiscard]] ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
+[[nodiscard]] ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
                              const MpiSession* session, const RunClock& clock);
-[[nodiscard]] ExitCode evaluate(const std::string& checkpoint, const std::string& dataset);
+[[nodiscard]] ExitCode evaluate(const std::string& checkpoint, const std::string& dataset,
+                                bool as_trained);
 
 /// Settings for one process: the cores that its node can give each of its ranks, and its GPU.
 [[nodiscard]] Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,

@@ -8,8 +8,10 @@
 #include <Kokkos_Core.hpp>
 #include <cmath>
 
+#include "app/complaint.hpp"
 #include "app/deck.hpp"
 #include "app/engine.hpp"
+#include "app/input_rules.hpp"
 #include "app/requested_run.hpp"
 #include "app/state_files.hpp"
 #include "comm/local_transport.hpp"
@@ -68,10 +70,21 @@ void print_classes(const Dataset& dataset, const std::vector<int>& chosen) {
 
 }  // namespace
 
-ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset_path) {
+ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset_path,
+                  bool as_trained) {
   const Checkpoint checkpoint(checkpoint_path);
-  const RunConfig config = evaluation_config(checkpoint, dataset_path);
+  RunConfig config = evaluation_config(checkpoint, dataset_path);
   const Dataset dataset(dataset_path);
+  if (!checkpoint.inputs() && as_trained)
+    fail(ExitCode::usage, "{}: does not tell mean and std that --as-trained asks for",
+         checkpoint_path);
+  if (!checkpoint.inputs())
+    note(untold_inputs(checkpoint_path, dataset_path));
+  else if (as_trained)
+    take_statistics(config, *checkpoint.inputs(), checkpoint_path);
+  check_inputs(
+      inputs_of(config, dataset), checkpoint, dataset_path,
+      "give data of the same kind, or --as-trained to take mean and std of the checkpoint");
   const PreparedRun run = prepare_run(config, dataset, TransportKind::local);
 
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, Launcher(), nullptr));

@@ -17,6 +17,7 @@
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
 #include "app/heartbeat.hpp"
+#include "app/input_rules.hpp"
 #include "app/pauses.hpp"
 #include "app/provenance.hpp"
 #include "app/ranks.hpp"
@@ -111,7 +112,7 @@ void check_shared(const StatusFile& status, const std::string& writer, const Run
 struct Training {
   const RunConfig& config;
   const PreparedRun& run;
-  std::uint64_t data = 0;  // fingerprint of the data set
+  TrainingData data;
   const Ranks& ranks;
   Trainer& trainer;
   RunObserver& observer;
@@ -203,8 +204,9 @@ ExitCode Training::finish(bool stopped) const {
 
 }  // namespace
 
-ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher,
+ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
                const MpiSession* session, const RunClock& clock) {
+  RunConfig config = deck;
   const Ranks ranks(session);
   ranks.check_same(build_info().git_hash + resolved_deck(config, false),
                    config.run.watchdog_seconds);
@@ -260,17 +262,16 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
   };
   try {
     // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
-    std::uint64_t fingerprint = 0;  // of the data, which may be of this node
+    TrainingData data;  // which may be of this node
     ranks.together([&] {
       dataset.emplace(config.data.file);
       run.emplace(prepare_run(config, *dataset, transport));
       check_batch_norm(config, *run);
       check_processes(*run, session, local);
-      fingerprint = dataset->fingerprint();
-      if (ranks.first())
-        start = find_start(config, dataset->train().samples(), fingerprint, overwrite);
+      data.fingerprint = dataset->fingerprint();
+      if (ranks.first()) start = find_start(config, *dataset, data.fingerprint, overwrite);
     });
-    ranks.check_same(std::to_string(fingerprint), 0);
+    ranks.check_same(std::to_string(data.fingerprint), 0);
     start = shared_start(start, config, ranks);
     if (start.done) {
       if (ranks.first())
@@ -280,10 +281,17 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
       return ExitCode::done;
     }
     ranks.together([&] {
-      if (!start.checkpoint.empty())
+      if (!start.checkpoint.empty()) {
         checkpoint.emplace(start.checkpoint);
-      else if (!config.train.start.empty())
+        keep_statistics(config, *checkpoint);
+      } else if (!config.train.start.empty()) {
         weights.emplace(config.train.start);
+        const std::vector<std::string> remarks = begin_with_weights(
+            config, *dataset, weights->inputs(), weights->path(), config.train.new_head);
+        for (const std::string& remark : remarks)
+          if (ranks.first()) note(remark);
+      }
+      data.inputs = inputs_of(config, *dataset);
     });
 
     // 2. The machine.
@@ -379,7 +387,7 @@ ExitCode train(const RunConfig& config, bool overwrite, const Launcher& launcher
     observer->introduce(node, session == nullptr ? 1 : session->size());
 
     // 5. Training, checkpoints and the last word.
-    Training training{config, *run, fingerprint, ranks, *trainer, *observer, status, pauses};
+    Training training{config, *run, data, ranks, *trainer, *observer, status, pauses};
     // A run that begins with another one's has none of its own.
     if (start.part == 0 && start.step > 0) training.saved = -1;
     if (start.part > 0) training.saved = start.step;

@@ -8,8 +8,8 @@
 
 namespace carousel {
 
-void eval_command(const std::string& checkpoint, const std::string& dataset,
-                  const Launcher& launcher) {
+void eval_command(const EvalArguments& arguments, const Launcher& launcher) {
+  const auto& [checkpoint, dataset, as_trained] = arguments;
   if (launcher.size > 1 || launcher.slurm_step)
     fail(ExitCode::usage, "eval runs in one process; start it without a launcher");
   for (const std::string& path : {checkpoint, dataset})
@@ -19,7 +19,9 @@ void eval_command(const std::string& checkpoint, const std::string& dataset,
                                ? checkpoint + "/checkpoints/" + last_checkpoint
                                : checkpoint;
   if (!std::filesystem::exists(file)) fail(ExitCode::input_output, "{}: no such file", file);
-  start_engine(engine_path(), {"eval", file, dataset});
+  std::vector<std::string> words = {"eval", file, dataset};
+  if (as_trained) words.emplace_back("--as-trained");
+  start_engine(engine_path(), words);
 }
 
 }  // namespace carousel

@@ -51,7 +51,7 @@ checkpoint. Records then reach the disk. Pauses change no number. Every device
 writes what it owns into one checkpoint, without a copy in memory; ranks must
 therefore share the run folder. Checkpoints hold /parameters, /previous (cyclic
 rules), /buffers and /optimizer; a digest of each tensor, which is checked when
-it is read (carousel help restart).
+it is read; /inputs, which says what the model saw (carousel help restart).
 
 Checks. A receipt is a 64-bit digest of a stage's parameters, followed by its
 running statistics. verify makes the plan again, from the deck and /plan/basis
@@ -131,6 +131,11 @@ updates are those of the new deck.
 What must stay. [model], data, parallel.rule, parallel.slack, run.seed and the
 kind of optimizer; whatever is changed of it is refused by name. To begin with
 weights alone, use train.start.
+
+Inputs. A checkpoint tells mean, std, names of classes and the shape of images
+(/inputs). eval and runs that go on refuse others. eval --as-trained takes mean
+and std of the checkpoint; so does train.start, unless the deck gives its own.
+Checkpoints of earlier versions do not tell, and nothing is compared.
 
 Other micro-batches. parallel.micro_batches, train.micro_batch_size and
 parallel.stages may change. The rest of the epoch is divided into steps of the

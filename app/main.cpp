@@ -39,8 +39,7 @@ namespace {
 struct CommandLine {
   TrainArguments train;
   PlanArguments plan;
-  std::string checkpoint;
-  std::string dataset;
+  EvalArguments eval;
   InspectArguments inspected;
   std::string verified;
   std::string run_a;
@@ -224,9 +223,12 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_deck_help(plan);
 
   CLI::App* eval = app.add_subcommand("eval", "Evaluate a checkpoint on a test set");
-  eval->add_option("CHECKPOINT", line.checkpoint, "File to read, or a run folder for its last one")
+  eval->add_option("CHECKPOINT", line.eval.checkpoint,
+                   "File to read, or a run folder for its last one")
       ->required();
-  eval->add_option("DATASET", line.dataset, "HDF5 file to read")->required();
+  eval->add_option("DATASET", line.eval.dataset, "HDF5 file to read")->required();
+  eval->add_flag("--as-trained", line.eval.as_trained,
+                 "Take mean and std of CHECKPOINT, not of DATASET");
 
   CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");
   inspect->add_option("FILE", line.inspected.paths, "Run folder, run file, checkpoint or data set")
@@ -292,10 +294,7 @@ void print_help(const CLI::App& app, const std::vector<std::string>& topic) {
 
 void import_command(const CLI::App& command, const CommandLine& line, const Launcher& launcher) {
   const std::string what = command.get_subcommands().front()->get_name();
-  if (what == "weights") {
-    say_what_is_dropped(line.imported.deck, line.imported.overrides, "", launcher);
-    return import_weights_command(line.imported, launcher);
-  }
+  if (what == "weights") return import_weights_command(line.imported, launcher);
   ImportDataArguments data = line.data;
   data.collection = what == "cifar10"    ? Collection::cifar10
                     : what == "imagenet" ? Collection::imagenet
@@ -315,7 +314,7 @@ ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launc
     say_what_is_dropped(line.plan.deck, line.plan.overrides, line.plan.sweep, launcher);
     plan_command(line.plan);
   }
-  if (command == "eval") eval_command(line.checkpoint, line.dataset, launcher);
+  if (command == "eval") eval_command(line.eval, launcher);
   if (command == "inspect") inspect_command(line.inspected);
   if (command == "verify") return verify_command(line.verified);
   if (command == "import") import_command(*app.get_subcommands().front(), line, launcher);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "app/commands.hpp"
+#include "app/input_rules.hpp"
 #include "app/nearest.hpp"
 #include "app/plan_text.hpp"
 #include "app/provenance.hpp"
@@ -201,11 +202,13 @@ void write_new(const std::string& path, const std::string& text, const char* wha
 }
 
 void print_plan(const RunConfig& config, const Estimator& estimate_of, bool layers) {
-  const PreparedRun run = prepare_run(config, Dataset(config.data.file), config.transport);
+  const Dataset dataset(config.data.file);
+  const PreparedRun run = prepare_run(config, dataset, config.transport);
   check_batch_norm(config, run);
   check_slow_device(config, run);
   const Estimate costs = estimate_of(config, run);
-  const std::int64_t checkpoint = checkpoint_layout(config, run).file_bytes(provenance(config), {});
+  const std::int64_t checkpoint =
+      checkpoint_layout(config, run).file_bytes(provenance(config), {}, inputs_of(config, dataset));
   fmt::print("{}", describe(run, checkpoint, layers));
   if (config.engine.precision != DataType::full) {
     RunConfig full = config;

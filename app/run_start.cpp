@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "app/complaint.hpp"
+#include "app/input_rules.hpp"
 #include "app/schema.hpp"
 #include "app/state_files.hpp"
 #include "core/record/run_folder.hpp"
@@ -73,14 +74,38 @@ std::string value_of(const RunConfig& config, const KeySpec& spec) {
   return config.deck.has(spec.key()) ? to_toml(spec.member.read(config)) : "none";
 }
 
+/// What a run learns from.
+struct TrainedData {
+  const Dataset& dataset;
+  std::uint64_t fingerprint = 0;
+
+  [[nodiscard]] std::int64_t samples() const { return dataset.train().samples(); }
+};
+
+/// Statistics of inputs count as they are, wherever they are from, if a checkpoint tells them.
+bool is_compared_as_input(const KeySpec& spec, const Checkpoint& checkpoint) {
+  return checkpoint.inputs() &&
+         (spec.key() == "data.augment.mean" || spec.key() == "data.augment.std");
+}
+
+/// Refuses other inputs than those of a checkpoint.
+void check_same_inputs(RunConfig config, const Checkpoint& checkpoint, const Dataset& dataset) {
+  keep_statistics(config, checkpoint);
+  check_inputs(
+      inputs_of(config, dataset), checkpoint,
+      fmt::format("{}: data.file = {}", where(config, "data.file"), in_quotes(config.data.file)),
+      "a run goes on with the inputs that it began with");
+}
+
 /// Refuses what would not be the training that a checkpoint is of.
 void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
-                         std::uint64_t data) {
+                         const TrainedData& data) {
   const RunConfig before = as_bad_data(
       [&] { return parse_run_config(checkpoint.info().deck, checkpoint.path() + ", deck", {}); });
   for (const TableSpec& table : deck_tables()) {
     for (const KeySpec& spec : table.keys) {
-      if (!must_stay(spec) || value_of(config, spec) == value_of(before, spec)) continue;
+      if (!must_stay(spec) || is_compared_as_input(spec, checkpoint)) continue;
+      if (value_of(config, spec) == value_of(before, spec)) continue;
       fail(ExitCode::usage,
            "{}: {} is {}, and {} was made with {}; a run goes on with the model, data, rule, "
            "optimizer and seed that it began with",
@@ -97,7 +122,8 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
            where(config, "train.optimizer." + state), state, config.train.optimizer.momentum,
            checkpoint.path());
   }
-  if (checkpoint.place().data != 0 && checkpoint.place().data != data)
+  check_same_inputs(config, checkpoint, data.dataset);
+  if (checkpoint.place().data != 0 && checkpoint.place().data != data.fingerprint)
     fail(ExitCode::usage,
          "{}: data.file = {} holds other data than {} was trained with; a run goes on with the "
          "same, and train.start takes weights to other data",
@@ -110,9 +136,10 @@ EpochPosition place_in_epoch(const Checkpoint& checkpoint) {
 }
 
 /// What of the run in the folder is kept, by a part that begins with a checkpoint.
-void go_on(RunStart& start, const RunConfig& config, std::int64_t samples,
+void go_on(RunStart& start, const RunConfig& config, const TrainedData& data,
            const Checkpoint& checkpoint, bool was_done) {
-  const TrainingOrder order{samples, config.parallel.micro_batches, config.train.micro_batch_size};
+  const TrainingOrder order{data.samples(), config.parallel.micro_batches,
+                            config.train.micro_batch_size};
   const Agenda agenda = agenda_of(config.train, config.checkpoint,
                                   order.going_on(start.step, place_in_epoch(checkpoint)));
   start.history = read_history(config.run.output, start.step);
@@ -135,7 +162,7 @@ void go_on(RunStart& start, const RunConfig& config, std::int64_t samples,
 }
 
 /// Goes on with what is in the run folder, and begins a run where nothing is.
-RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uint64_t data) {
+RunStart go_on_by_itself(const RunConfig& config, const TrainedData& data) {
   const fs::path folder = config.run.output;
   RunStart start;
   if (!holds_run(folder)) {
@@ -162,7 +189,7 @@ RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uin
            "it again: run.resume=PATH --overwrite",
            folder.string());
     if (was_done) {
-      const TrainingOrder order{samples, config.parallel.micro_batches,
+      const TrainingOrder order{data.samples(), config.parallel.micro_batches,
                                 config.train.micro_batch_size};
       start.step = status->step;
       start.done = start.step >= agenda_of(config.train, config.checkpoint, order).total_steps;
@@ -182,15 +209,16 @@ RunStart go_on_by_itself(const RunConfig& config, std::int64_t samples, std::uin
   check_same_training(config, *newest, data);
   start.checkpoint = newest->path();
   start.step = newest->place().step;
-  go_on(start, config, samples, *newest, was_done);
+  go_on(start, config, data, *newest, was_done);
   return start;
 }
 
 }  // namespace
 
-RunStart find_start(const RunConfig& config, std::int64_t samples, std::uint64_t data,
+RunStart find_start(const RunConfig& config, const Dataset& dataset, std::uint64_t fingerprint,
                     bool overwrite) {
-  if (config.run.resume == resume_auto && !overwrite) return go_on_by_itself(config, samples, data);
+  const TrainedData data{dataset, fingerprint};
+  if (config.run.resume == resume_auto && !overwrite) return go_on_by_itself(config, data);
   RunStart start{.replaces = overwrite};
   if (!config.run.resumes_from_path()) {
     check_run_folder(config.run.output, overwrite);
@@ -202,7 +230,7 @@ RunStart find_start(const RunConfig& config, std::int64_t samples, std::uint64_t
   start.step = checkpoint.place().step;
   if (is_in(checkpoint.path(), fs::path(config.run.output) / "checkpoints")) {
     check_continuable(config.run.output);
-    go_on(start, config, samples, checkpoint, false);
+    go_on(start, config, data, checkpoint, false);
   } else {
     check_run_folder(config.run.output, overwrite);
   }

@@ -35,9 +35,9 @@ struct RunStart {
 /// Looks at the run folder and at `run.resume`, on rank 0. Error(usage) where a run is in the way,
 /// or where the deck asks for another model, rule, seed or data than those of the run to go on
 /// with; Error(diverged) if that run diverged.
-/// `samples` and `data` are those of the training set: their number and the fingerprint.
-[[nodiscard]] RunStart find_start(const RunConfig& config, std::int64_t samples, std::uint64_t data,
-                                  bool overwrite);
+/// `fingerprint` is that of the data set.
+[[nodiscard]] RunStart find_start(const RunConfig& config, const Dataset& dataset,
+                                  std::uint64_t fingerprint, bool overwrite);
 
 /// What rank 0 has found, on every rank, less the history. Collective.
 [[nodiscard]] RunStart shared_start(const RunStart& of_first, const RunConfig& config,

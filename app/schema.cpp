@@ -192,7 +192,7 @@ std::vector<KeySpec> augment_keys() {
           "Probability that training mirrors a picture."),
       key("mean", augment, &AugmentConfig::mean, anything,
           "Of each channel, of values from 0 to 1, which is taken off all pixels. Instead of the "
-          "data set's, such as for weights that were trained on other images.",
+          "data set's, such as for imported weights that were trained on other images.",
           optional),
       key("std", augment, &AugmentConfig::std, above(0),
           "Of each channel, by which all pixels are divided. Likewise.", optional),
@@ -266,11 +266,13 @@ std::vector<KeySpec> train_keys() {
           "smooth."),
       key("start", train, &TrainConfig::start, anything,
           "Checkpoint, also of `carousel import weights`, whose weights training starts with. "
-          "Optimizer and steps start anew. Relative as data.file.",
+          "Optimizer and steps start anew. Mean and std are those that the weights were trained "
+          "with, unless the deck gives its own; other names of classes need new_head. Relative as "
+          "data.file.",
           optional),
       key("new_head", train, &TrainConfig::new_head, anything,
-          "Whether the last layer with weights starts anew, so that train.start may be of other "
-          "classes."),
+          "Whether the last layer with weights starts anew, so that train.start, or the file of "
+          "`carousel import weights`, may be of other classes."),
   };
 }
 

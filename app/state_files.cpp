@@ -12,6 +12,7 @@
 #include "app/provenance.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/state/checkpoint_writer.hpp"
+#include "core/state/weights.hpp"
 
 namespace carousel {
 namespace {
@@ -41,7 +42,7 @@ std::string group_of(StatePart part, int state, const OptimizerConfig& optimizer
   fail(ExitCode::internal, "no such part of a checkpoint");
 }
 
-void save_checkpoint(const RunConfig& config, const PreparedRun& run, std::uint64_t data,
+void save_checkpoint(const RunConfig& config, const PreparedRun& run, const TrainingData& data,
                      const Ranks& ranks, const Trainer& trainer) {
   const std::int64_t steps = trainer.steps();
   const fs::path folder = fs::path(config.run.output) / "checkpoints";
@@ -71,12 +72,14 @@ void save_checkpoint(const RunConfig& config, const PreparedRun& run, std::uint6
   ranks.together([&] {
     if (!ranks.first()) return;
     const EpochPosition place = trainer.order().locate(steps, 0);
-    checkpoint.finish(provenance(config), {.step = steps,
-                                           .epoch = place.epoch,
-                                           .position = place.first,
-                                           .micro_batches = config.parallel.micro_batches,
-                                           .micro_batch_size = config.train.micro_batch_size,
-                                           .data = data});
+    checkpoint.finish(provenance(config),
+                      {.step = steps,
+                       .epoch = place.epoch,
+                       .position = place.first,
+                       .micro_batches = config.parallel.micro_batches,
+                       .micro_batch_size = config.train.micro_batch_size,
+                       .data = data.fingerprint},
+                      data.inputs);
     make_newest(config.run.output, steps, config.checkpoint.keep);
   });
 }
@@ -90,12 +93,8 @@ StateSource source_of(const Checkpoint& checkpoint, const OptimizerConfig& optim
 
 StateSource weights_of(const Checkpoint& checkpoint, const Model& model, std::uint64_t seed,
                        bool new_head) {
-  const auto learns = [](const LayerSpec& layer) { return !layer.parameters.empty(); };
-  const auto head = std::find_if(model.layers.rbegin(), model.layers.rend(), learns);
-  std::set<std::string> anew;
-  for (std::size_t k = 0; new_head && k < head->parameters.size(); ++k)
-    anew.insert(head->parameters[k].name);
-  return [&checkpoint, first = first_values(seed), anew = std::move(anew)](
+  return [&checkpoint, first = first_values(seed),
+          anew = new_head ? head_of(model) : std::set<std::string>()](
              StatePart part, int state, const ParameterSpec& tensor, std::span<real> values) {
     if (part == StatePart::optimizer || anew.contains(tensor.name))
       return first(part, state, tensor, values);

@@ -16,12 +16,18 @@ namespace carousel {
 inline constexpr const char* divergence_advice =
     "lower train.optimizer.learning_rate or look at the data";
 
+/// What a run learns from, as its checkpoints tell.
+struct TrainingData {
+  std::uint64_t fingerprint = 0;
+  InputRecord inputs = {};
+};
+
 /// The group that has a tensor, in a checkpoint and in /audit of a run: "/optimizer/momentum/".
 [[nodiscard]] std::string group_of(StatePart part, int state, const OptimizerConfig& optimizer);
 
 /// What all devices have learned becomes the newest checkpoint: each writes what it owns.
 /// Collective.
-void save_checkpoint(const RunConfig& config, const PreparedRun& run, std::uint64_t data,
+void save_checkpoint(const RunConfig& config, const PreparedRun& run, const TrainingData& data,
                      const Ranks& ranks, const Trainer& trainer);
 
 /// The tensors of a checkpoint for whoever begins with it; borrowed.

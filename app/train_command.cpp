@@ -4,7 +4,9 @@
 
 #include "app/binding.hpp"
 #include "app/commands.hpp"
+#include "app/complaint.hpp"
 #include "app/engine_process.hpp"
+#include "app/input_rules.hpp"
 #include "app/requested_run.hpp"
 #include "core/base/version.hpp"
 #include "core/record/run_folder.hpp"
@@ -26,6 +28,16 @@ void check_build(const RunConfig& config) {
        where(config, "parallel.transport"));
 }
 
+/// Weights that a training would start with are looked at as the engine will.
+void check_start(RunConfig config) {
+  if (config.train.start.empty()) return;
+  const Checkpoint weights(config.train.start);
+  const Dataset dataset(config.data.file);
+  for (const std::string& remark :
+       begin_with_weights(config, dataset, weights.inputs(), weights.path(), config.train.new_head))
+    note(remark);
+}
+
 }  // namespace
 
 void train_command(const TrainArguments& arguments, const Launcher& launcher) {
@@ -37,6 +49,7 @@ void train_command(const TrainArguments& arguments, const Launcher& launcher) {
     const bool goes_on = config.run.resume == resume_auto || config.run.resumes_from_path();
     if (!goes_on || arguments.overwrite) check_run_folder(config.run.output, arguments.overwrite);
     print_plan(config, arguments.layers);
+    if (!goes_on) check_start(config);
     fmt::print("\n{} is valid\n", arguments.deck);
     return;
   }

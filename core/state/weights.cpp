@@ -50,12 +50,13 @@ std::vector<ParameterSpec> tensors_of(const Model& model) {
 }
 
 /// Names first: if one is missing, an unknown name is often a misspelling of it.
-void check_names(const std::string& path, const Model& model, const Datasets& datasets) {
+void check_names(const std::string& path, const Model& model, const Datasets& datasets,
+                 const std::set<std::string>& left_out) {
   std::set<std::string> unknown;
   for (const auto& [name, place] : datasets) unknown.insert(name);
   for (const ParameterSpec& tensor : tensors_of(model)) unknown.erase(tensor.name);
   for (const ParameterSpec& tensor : tensors_of(model)) {
-    if (datasets.contains(tensor.name)) continue;
+    if (datasets.contains(tensor.name) || left_out.contains(tensor.name)) continue;
     fail(ExitCode::bad_data, "{}: {} [{}] of {} is missing{}", path, tensor.name,
          fmt::join(tensor.shape, ", "), model.name,
          unknown.empty() ? ""
@@ -92,17 +93,28 @@ std::vector<real> read_tensor(const hdf5::File& file, const std::string& dataset
 
 }  // namespace
 
-std::vector<Weight> read_weights(const std::string& path, const Model& model) {
+std::set<std::string> head_of(const Model& model) {
+  const auto learns = [](const LayerSpec& layer) { return !layer.parameters.empty(); };
+  const auto head = std::find_if(model.layers.rbegin(), model.layers.rend(), learns);
+  std::set<std::string> names;
+  for (const ParameterSpec& tensor : head->parameters) names.insert(tensor.name);
+  return names;
+}
+
+Weights read_weights(const std::string& path, const Model& model,
+                     const std::set<std::string>& left_out) {
   // Through own reads, so that the system's reason is told.
   const std::vector<std::byte> image = read_file(path);
   const hdf5::File file = hdf5::File::open_image(path, image);
   Datasets datasets;
   find_datasets(file, "", "", datasets);
-  check_names(path, model, datasets);
-  std::vector<Weight> weights;
+  check_names(path, model, datasets, left_out);
+  Weights weights{.tensors = {}, .inputs = {}};
+  if (file.has("/", "format")) weights.inputs = read_inputs(file, "/");
   for (ParameterSpec& tensor : tensors_of(model)) {
+    if (left_out.contains(tensor.name)) continue;
     std::vector<real> values = read_tensor(file, datasets.at(tensor.name), tensor);
-    weights.push_back({std::move(tensor), std::move(values)});
+    weights.tensors.push_back({std::move(tensor), std::move(values)});
   }
   return weights;
 }
@@ -111,6 +123,7 @@ void write_weights(const std::string& path, const Checkpoint& checkpoint) {
   hdf5::File file = hdf5::File::create_in_memory(path);
   write_info(file, {"carousel weights"}, checkpoint.info(), "/");
   file.set("/", "step", checkpoint.place().step);
+  if (checkpoint.inputs()) write_inputs(file, *checkpoint.inputs(), "/");
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     for (const std::string_view group : {"/parameters/", "/buffers/"}) {
       if (!tensor.name.starts_with(group)) continue;

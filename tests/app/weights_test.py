@@ -162,7 +162,42 @@ class Weights(unittest.TestCase):
         self.carousel("import", "weights", "w.h5", "x.toml", "d.h5", "parallel.rule=dp",
                       "train.optimizer.momentum=0")
         with h5py.File(self.folder / "d.h5") as file:
-            self.assertEqual({*file}, {"info", "parameters", "buffers"})
+            self.assertEqual({*file}, {"info", "inputs", "parameters", "buffers"})
+
+    def test_a_new_head_for_own_classes(self):
+        def imported(*words):
+            self.carousel("import", "weights", "w.h5", "x.toml", "c.h5", "--overwrite",
+                          "train.new_head=true", *words)
+            return self.exported("c.h5")
+
+        weights = self.weights()
+        with h5py.File(self.folder / "w.h5", "r+") as file:  # of 1,000 classes
+            for key, shape in (("fc.weight", (1000, 64)), ("fc.bias", (1000,))):
+                del file[key]
+                file[key] = numpy.ones(shape, "f4")
+        self.refused(65, "import", "weights", "w.h5", "x.toml", "c.h5")
+        found = imported()
+        for key, values in weights.items():
+            if not key.startswith("fc."):
+                numpy.testing.assert_array_equal(found[key], values, key)
+        # Kaiming-uniform numbers of the seed, not those of the file.
+        self.assertEqual(found["fc.weight"].shape, (10, 64))
+        self.assertEqual(len(numpy.unique(found["fc.weight"])), 640)
+        self.assertLessEqual(abs(found["fc.weight"]).max(), 64**-0.5)
+        self.assertFalse((found["fc.weight"] == imported("run.seed=2")["fc.weight"]).any())
+        # A deck that trains from the checkpoint says the same, and its file may have no head at all.
+        deck = (self.folder / "x.toml").read_text()
+        (self.folder / "x.toml").write_text(
+            deck.replace("steps = 5", 'steps = 5\nstart = "c.h5"\nnew_head = true'))
+        with h5py.File(self.folder / "w.h5", "r+") as file:
+            del file["fc.weight"], file["fc.bias"]
+        self.carousel("import", "weights", "w.h5", "x.toml", "c.h5", "--overwrite")
+        self.assert_same(self.exported("c.h5"), found)
+        # What was done stands in no deck any more.
+        with h5py.File(self.folder / "c.h5") as file:
+            stored = file["info"].attrs["deck"].decode()
+        self.assertIn("new_head = false", stored)
+        self.assertNotIn("start =", stored)
 
     def test_double_precision_and_groups(self):
         weights = self.weights(dtype=numpy.float64)
