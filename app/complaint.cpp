@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/complaint.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cstdio>
 
@@ -11,11 +11,16 @@
 namespace carousel {
 
 void complain(std::string_view text) {
-  fmt::print(stderr, "carousel: {}\n", printable(text));
+  tell(fmt::format("carousel: {}\n", printable(text)));
 }
 
 void note(std::string_view text) {
-  fmt::print(stderr, "note: {}\n", printable(text));
+  tell(fmt::format("note: {}\n", printable(text)));
+}
+
+void tell(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
 }
 
 }  // namespace carousel

@@ -85,5 +85,6 @@ int guarded_main(int argc, char** argv) {
 }  // namespace carousel
 
 int main(int argc, char** argv) {
+  carousel::hold_standard_descriptors();
   return carousel::guarded_main(argc, argv);
 }

@@ -47,8 +47,8 @@ std::vector<std::string> read_lines(const std::string& path) {
 void list(const std::vector<BadFile>& bad) {
   constexpr std::size_t most = 20;
   for (const BadFile& file : std::span(bad).first(std::min(most, bad.size())))
-    fmt::print(stderr, "bad: {}: {}\n", printable(file.path), printable(file.reason));
-  if (bad.size() > most) fmt::print(stderr, "bad: and {} more\n", bad.size() - most);
+    tell(fmt::format("bad: {}: {}\n", printable(file.path), printable(file.reason)));
+  if (bad.size() > most) tell(fmt::format("bad: and {} more\n", bad.size() - most));
 }
 
 /// Where the pictures are from, unless the user says so.

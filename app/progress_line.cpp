@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <utility>
+
+#include "app/complaint.hpp"
 
 namespace carousel {
 
@@ -14,7 +15,7 @@ ProgressLine::ProgressLine(std::string what, std::string unit)
     : what_(std::move(what)), unit_(std::move(unit)), style_(TerminalStyle::of(STDERR_FILENO)) {}
 
 ProgressLine::~ProgressLine() {
-  if (line_open_) std::fputs("\r\033[K", stderr);
+  if (line_open_) tell("\r\033[K");
 }
 
 double ProgressLine::seconds() const {
@@ -40,8 +41,7 @@ void ProgressLine::show(std::size_t done, std::size_t all) {
     const double left = static_cast<double>(all - done) / rate;
     text += fmt::format("  {:.0f}/s  {:.0f} s left", rate, left);
   }
-  fmt::print(stderr, "{}{}{}", style_.live ? "\r" : "", text, style_.live ? "\033[K" : "\n");
-  std::fflush(stderr);
+  tell(fmt::format("{}{}{}", style_.live ? "\r" : "", text, style_.live ? "\033[K" : "\n"));
   line_open_ = style_.live;
 }
 

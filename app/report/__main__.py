@@ -22,6 +22,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"report: {message}; see python3 app/report --help\n")
 
 
+def hold_descriptors():
+    """Where standard input, output or error is closed, no file that is opened later gets its number
+    and, with it, text of libraries."""
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        pass
+    os.close(number)
+
+
 def parse(words):
     parser = Parser(prog="python3 app/report", description=__doc__.splitlines()[0],
                     formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -104,4 +112,5 @@ def main(words):
 
 
 if __name__ == "__main__":
+    hold_descriptors()
     sys.exit(main(sys.argv[1:]))

@@ -126,12 +126,28 @@ void Descriptor::write(std::span<const std::byte> bytes) {
 }
 
 void Descriptor::sync() {
-  // Some file systems know no fsync of folders; there, nothing more can be done.
-  if (::fsync(fd_) != 0 && errno != EINVAL) failed("fsync", errno);
+  // Some file systems know no fsync, or none of folders; there, nothing more can be done.
+  if (::fsync(fd_) != 0 && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+    failed("fsync", errno);
 }
 
 void Descriptor::close() {
   if (::close(std::exchange(fd_, -1)) != 0) failed("close", errno);
+}
+
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return FileIdentity{status.st_dev, status.st_ino};
+}
+
+void hold_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(number, F_GETFD) != -1) continue;
+    // The lowest free number is taken. What cannot be written to fails where somebody writes.
+    const int flags = number == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", flags) < 0) ::open("/", O_RDONLY | O_DIRECTORY);
+  }
 }
 
 void replace_file(const std::string& path, std::span<const std::byte> bytes,

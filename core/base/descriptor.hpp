@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,6 +68,14 @@ class Descriptor {
   std::string path_;
   int fd_ = -1;
 };
+
+/// That of a file or folder behind a path, whatever links lead there; none where there is none.
+[[nodiscard]] std::optional<FileIdentity> identity_of(const std::string& path);
+
+/// Where standard input, output or error is closed, holds its number, so that no file which is
+/// opened later gets it and, with it, text that is meant for people. They stay as unusable as they
+/// are: reading and writing fail as on closed ones. For the begin of a program.
+void hold_standard_descriptors();
 
 /// What a finished file must outlive: processes may be killed, machines may lose power.
 enum class Durability : std::uint8_t { process, machine };

@@ -19,8 +19,10 @@ import time
 import unittest
 
 import h5py
+import numpy
 
 from dataset import write_dataset
+from drawn import png
 
 CAROUSEL, COMPILER, INPUTS = sys.argv[1:4]
 
@@ -415,6 +417,69 @@ class CommandLine(unittest.TestCase):
         version = self.run_carousel("--version")
         self.assertEqual(version.returncode, 0)
         self.assertRegex(version.stdout, r"^carousel \d+\.\d+\.\d+ .*\n.*HDF5")
+
+    def closed(self, *words, numbers="012", program=None, **variables):
+        """Runs a program whose standard input, output or error is closed."""
+        closings = " ".join(f"{number}>&-" for number in numbers)
+        return subprocess.run(["bash", "-c", f'exec "$@" {closings}', "-", program or self.program,
+                               *map(str, words)], cwd=self.folder, text=True, timeout=60,
+                              capture_output=True, env={**os.environ, **variables})
+
+    def test_closed_descriptors_are_held(self):
+        # A file that got the number of standard error would get its text as well. Progress is told
+        # every five seconds, of which this clock makes some for every picture.
+        (self.folder / "clock.c").write_text("""#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *time) {
+  static _Atomic long calls;
+  long result = syscall(SYS_clock_gettime, id, time);
+  if (id == CLOCK_MONOTONIC) time->tv_sec += 6 * ++calls;
+  return (int)result;
+}
+""")
+        clock = self.folder / "clock.so"
+        subprocess.run([COMPILER, "-shared", "-fPIC", self.folder / "clock.c", "-o", clock], check=True)
+        for k in range(400):
+            path = self.folder / f"pictures/{'ab'[k % 2]}/{k:03}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(png(numpy.full((6, 6, 3), k % 256, numpy.uint8)))
+        words = ["import", "images", "pictures", "--test-fraction", "0.1", "--workers", "1"]
+        for numbers, code in (("", 0), ("2", 0), ("02", 0), ("12", 74), ("012", 74)):
+            told = self.closed(*words, f"{numbers}.h5", numbers=numbers, LD_PRELOAD=str(clock))
+            self.assertEqual(told.returncode, code, told.stderr)
+            self.assertEqual((self.folder / f"{numbers}.h5").read_bytes(),
+                             (self.folder / ".h5").read_bytes(), numbers)
+        self.assertIn("import  ", self.closed(*words, "x.h5", numbers="0", LD_PRELOAD=str(clock)).stderr)
+        # Standard output cannot be written to, whether anybody can be told or not.
+        told = self.closed("inspect", ".h5", numbers="1")
+        self.assertEqual((told.returncode, told.stderr),
+                         (74, "carousel: standard output: Bad file descriptor\n"))
+        self.assertEqual(self.closed("inspect", ".h5", numbers="12").returncode, 74)
+        self.assertEqual(self.closed("inspect", "none.h5", numbers="12").returncode, 74)
+        self.assertEqual(self.closed("train", "none.toml", numbers="12").returncode, 2)
+        # The engine gets all three.
+        (self.folder / "carousel-engine").write_text(
+            f"#!{sys.executable}\nimport os\n"
+            "open('held', 'w').write(' '.join(os.readlink(f'/proc/self/fd/{k}') for k in range(3)))\n")
+        (self.folder / "carousel-engine").chmod(0o755)
+        self.closed("train", "x.toml")
+        self.assertEqual((self.folder / "held").read_text(), " ".join(["/dev/null"] * 3))
+
+    def test_a_log_on_a_full_disk_ends_no_import(self):
+        path = self.folder / "pictures/a/bad.png"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"no picture")
+        for name in ("a/0.png", "a/1.png", "b/0.png", "b/1.png"):
+            (self.folder / "pictures" / name).parent.mkdir(exist_ok=True)
+            (self.folder / "pictures" / name).write_bytes(png(numpy.zeros((6, 6, 3), numpy.uint8)))
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([self.program, "import", "images", "pictures", "x.h5", "--skip-bad",
+                                     "--test-fraction", "0.5"], cwd=self.folder, stderr=full,
+                                    stdout=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("images for training", result.stdout)
 
     def test_full_disk_is_noticed(self):
         with open("/dev/full", "w") as full:

@@ -511,6 +511,20 @@ class Refusals(Run):
         self.assertEqual(result.stdout, "0\n")
         self.assertIn("done after 66 steps", self.carousel("inspect", "run").stdout)
 
+    def test_the_engine_holds_closed_descriptors(self):
+        process = subprocess.Popen(
+            ["bash", "-c", 'exec "$@" <&- >&- 2>&-', "-", pathlib.Path(CAROUSEL).with_name(
+                "carousel-engine"), "train", DECK, "run.output=run", "engine.threads=1",
+             "train.epochs=10000"], cwd=self.folder)
+        try:
+            while process.poll() is None and not (self.folder / "run/metrics.jsonl").exists():
+                time.sleep(0.01)
+            held = [os.readlink(f"/proc/{process.pid}/fd/{k}") for k in range(3)]
+            self.assertEqual(held, ["/dev/null"] * 3)
+        finally:
+            process.kill()
+            process.wait()
+
     def test_programs_read_what_inspect_knows(self):
         self.train("run", "train.epochs=2")
         paths = ["run", "run/checkpoints/last.h5", str(DECK.parent / "digits.h5")]
