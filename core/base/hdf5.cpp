@@ -40,6 +40,8 @@ std::string type_name(hid_t type) {
       return "string";
     case H5T_BITFIELD:
       return "bit fields";
+    case H5T_COMPOUND:
+      return "compound values";
     case H5T_ENUM:
       return is_bool(type) ? "bool" : "enum";
     default:

@@ -49,7 +49,7 @@ using Shape = std::vector<hsize_t>;
 
 /// What a dataset is, before anything of it is read.
 struct DatasetInfo {
-  std::string type;  // "uint8", "float32", "string", "bool" of h5py, "enum", "bit fields", "other"
+  std::string type;  // "uint8", "float32", "string", "bool" as h5py has it, "enum"; others in words
   Shape shape;
   bool contiguous = false;
   std::int64_t offset = -1;  // of the first byte in the file; -1 unless contiguous and written

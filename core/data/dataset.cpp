@@ -65,10 +65,10 @@ constexpr const char* axes_advice =
 
 /// An attribute of the file, for all of its images.
 Axes read_axes(const hdf5::File& file) {
-  for (const char* images : {"/train/images", "/test/images"})
-    if (file.contains(images) && file.has(images, "axes"))
+  for (const char* object : {"/train", "/train/images", "/test", "/test/images"})
+    if (file.contains(object) && file.has(object, "axes"))
       fail(ExitCode::bad_data, "{}: {} has an attribute axes; it belongs to the file, /",
-           file.path(), images);
+           file.path(), object);
   if (!file.has("/", "axes")) return Axes::unstated;
   std::string stated;
   for (const std::string& text : file.strings("/", "axes"))
@@ -280,12 +280,12 @@ Dataset::Dataset(const hdf5::File& file)
 void Dataset::read_normalisation(const hdf5::File& file) {
   mean_ = file.reals("/", "mean");
   std_ = file.reals("/", "std");
-  // Of as many values as the axis has that would be that of channels.
+  // Where another axis is as long, it may be that of channels.
   const auto otherwise = [&](std::int64_t count) {
     if (encoded() || count != (channels_last() ? shape_.height : shape_.width))
       return std::string();
-    return fmt::format(" of {} x {} pixels; if that is no channel, {}", shape_.height, shape_.width,
-                       axes_advice);
+    return fmt::format(" of {} x {} pixels; if another axis holds channels, {}", shape_.height,
+                       shape_.width, axes_advice);
   };
   for (const auto* values : {&mean_, &std_}) {
     const char* name = values == &mean_ ? "mean" : "std";

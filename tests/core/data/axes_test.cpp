@@ -23,7 +23,7 @@ using testing::TemporaryFolder;
 /// What a file says of its images, and the number of channels in its mean.
 struct Stated {
   hdf5::Shape shape;
-  std::string axes = "";  // of /
+  std::string axes = {};  // of /
   hsize_t channels = 0;
   hdf5::Layout layout = hdf5::Layout::contiguous;
 };
@@ -65,11 +65,12 @@ TEST(Axes, ShapesThatCanOnlyBeMeantOtherwiseAreRefused) {
   for (const hdf5::Shape& shape :
        {hdf5::Shape{6, 32, 32, 3}, hdf5::Shape{6, 28, 28, 1}, hdf5::Shape{6, 24, 32, 4},
         hdf5::Shape{6, 32, 24, 2}, hdf5::Shape{6, 2, 2, 3}, hdf5::Shape{6, 16, 16, 13}}) {
-    const auto text = fmt::format("[6, {}, {}, {}], which reads as {} channels of {} x {} pixels",
-                                  shape[1], shape[2], shape[3], shape[1], shape[2], shape[3]);
+    const std::string text = fmt::format(
+        "{}: /train/images is [6, {}, {}, {}], which reads as {} channels of {} x {} pixels", path,
+        shape[1], shape[2], shape[3], shape[1], shape[2], shape[3]);
     write(path, {.shape = shape, .channels = shape[1]});
     const std::string message = failure(ExitCode::bad_data, [&] { const Dataset dataset(path); });
-    EXPECT_THAT(message, HasSubstr(path + ": /train/images is " + text));
+    EXPECT_THAT(message, HasSubstr(text));
     EXPECT_THAT(message, HasSubstr("axes of the file to \"n h w c\" or \"n c h w\""));
     write(path, {.shape = shape, .axes = "n c h w", .channels = shape[1]});
     EXPECT_EQ(Dataset(path).shape(),
@@ -146,7 +147,7 @@ TEST(Axes, AreAskedForWhereStatisticsAreOfAnotherAxis) {
   const std::string path = folder / "a.h5";
   write(path, {.shape = {6, 20, 30, 13}, .channels = 13});
   EXPECT_THAT(failure(ExitCode::bad_data, [&] { const Dataset dataset(path); }),
-              HasSubstr("attribute mean has 13 values for 20 channels of 30 x 13 pixels; "));
+              HasSubstr("attribute mean has 13 values for 20 channels of 30 x 13 pixels; if "));
   write(path, {.shape = {6, 3, 20, 30}, .axes = "n h w c", .channels = 3});
   EXPECT_THAT(failure(ExitCode::bad_data, [&] { const Dataset dataset(path); }),
               HasSubstr("attribute mean has 3 values for 30 channels of 3 x 20 pixels; "));

@@ -314,6 +314,11 @@ TEST(Dataset, WrongLabelsAreToldAsTheyAre) {
   const hdf5::Handle name(H5Tcopy(H5T_C_S1), H5Tclose);
   replace(path, "/test/labels", name.get(), {7}, "abcabca", 7);
   EXPECT_THAT(refusal(), HasSubstr("a.h5: /test/labels holds string" + std::string(integers)));
+  const hdf5::Handle pair(H5Tcreate(H5T_COMPOUND, 1), H5Tclose);
+  H5Tinsert(pair.get(), "first", 0, H5T_NATIVE_INT8);
+  replace(path, "/test/labels", pair.get(), {7}, negative.data(), 7);
+  EXPECT_THAT(refusal(),
+              HasSubstr("a.h5: /test/labels holds compound values" + std::string(integers)));
   replace(path, "/test/labels", H5T_STD_B8LE, {7}, negative.data(), 7);
   EXPECT_THAT(refusal(), HasSubstr("a.h5: /test/labels holds bit fields" + std::string(integers)));
 }
