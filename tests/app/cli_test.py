@@ -359,7 +359,12 @@ class CommandLine(unittest.TestCase):
             with h5py.File(pathlib.Path(INPUTS) / "digits.h5") as digits:
                 file.attrs.update(digits.attrs)
         for words in (["inspect", "huge.h5"], ["plan", deck, "data.file=huge.h5"]):
-            self.assertIn("/train/labels is [68719476736], far more", self.refused(*words, code=65))
+            self.assertIn("/train/images was created but never written",
+                          self.refused(*words, code=65))
+        with h5py.File(self.folder / "huge.h5", "r+") as file:
+            file["train/images"][0] = 1
+        self.assertIn("only 1 of the 68719476736 chunks of /train/images were ever written",
+                      self.refused("inspect", "huge.h5", code=65))
 
     def test_a_run_folder_nobody_may_look_into(self):
         deck = pathlib.Path(INPUTS) / "digits.toml"
