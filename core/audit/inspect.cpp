@@ -15,6 +15,7 @@
 #include "core/data/dataset.hpp"
 #include "core/record/run_reader.hpp"
 #include "core/state/checkpoint.hpp"
+#include "core/state/checkpoint_link.hpp"
 
 namespace carousel {
 namespace {
@@ -236,6 +237,7 @@ std::string format_of(const std::string& path) {
 FileKind kind_of(const std::string& path) {
   std::error_code unknown;  // the file itself will tell
   if (std::filesystem::is_directory(path, unknown)) return FileKind::run;
+  if (!target_of(std::filesystem::path(path)).empty()) return FileKind::checkpoint;
   const std::string format = format_of(path);
   if (format == "carousel run") return FileKind::run;
   if (format == "carousel dataset") return FileKind::dataset;

@@ -191,8 +191,11 @@ void rename_file(const std::string& from, const std::string& to) {
 }
 
 void sync_folder_of(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  Descriptor::open_folder(folder.empty() ? "." : folder).sync();
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  // One may be allowed to write into a folder and not to read it, without which it has no fsync.
+  if (::access(folder.c_str(), R_OK) != 0 && errno == EACCES) return;
+  Descriptor::open_folder(folder).sync();
 }
 
 bool make_file(const std::string& path) {

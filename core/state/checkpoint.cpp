@@ -13,6 +13,7 @@
 #include "core/base/digest.hpp"
 #include "core/base/hdf5_medium.hpp"
 #include "core/record/run_folder.hpp"
+#include "core/state/checkpoint_link.hpp"
 
 namespace carousel {
 
@@ -24,8 +25,21 @@ std::int64_t CheckpointTensor::size() const {
 
 Checkpoint::Checkpoint(const std::string& path) : path_(path), file_(Descriptor::open(path)) {
   // Through own reads, so that the system's reason is told, and HDF5 never maps a changing file.
-  hdf5::ReadingMedium medium(file_);
-  const hdf5::File file = hdf5::File::open_on(path, medium);
+  const auto look = [this] {
+    hdf5::ReadingMedium medium(file_);
+    const hdf5::File file = hdf5::File::open_on(path_, medium);
+    std::string target = target_of(file);
+    if (target.empty()) read(file);
+    medium.check();
+    return target;
+  };
+  const std::string target = look();
+  if (target.empty()) return;
+  file_ = Descriptor::open((fs::path(path).parent_path() / target).string());
+  if (!look().empty()) fail(ExitCode::bad_data, "{}: leads to {}, which is a link", path, target);
+}
+
+void Checkpoint::read(const hdf5::File& file) {
   info_ = read_info(file, checkpoint_format);
   place_ = {.step = file.integer("/", "step"),
             .epoch = file.integer("/", "epoch"),
@@ -35,7 +49,6 @@ Checkpoint::Checkpoint(const std::string& path) : path_(path), file_(Descriptor:
             .data = file.unsigned_integer("/", "data")};
   inputs_ = read_inputs(file, checkpoint_inputs);
   read_group(file, "");
-  medium.check();
 }
 
 void Checkpoint::read_group(const hdf5::File& file, const std::string& group) {

@@ -59,6 +59,7 @@ struct CheckpointPlace {
 /// A checkpoint on disk. What it says of itself is in memory, its numbers are not.
 class Checkpoint {
  public:
+  /// Of a file, or of the one that a link of checkpoint_link.hpp leads to.
   /// Error(input_output) when the file cannot be read, Error(bad_data) when it is damaged or
   /// something else.
   explicit Checkpoint(const std::string& path);
@@ -84,6 +85,7 @@ class Checkpoint {
     bool doubles = false;
     std::uint64_t digest = 0;
   };
+  void read(const hdf5::File& file);
   void read_group(const hdf5::File& file, const std::string& group);
   /// Reads numbers of type T piece by piece.
   template <class T>

@@ -11,24 +11,12 @@
 #include "core/base/digest.hpp"
 #include "core/base/hdf5_medium.hpp"
 #include "core/record/run_folder.hpp"
+#include "core/state/checkpoint_link.hpp"
 
 namespace carousel {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Makes `link` lead to `target` in the same folder; readers find the former target or the new one.
-void replace_link(const fs::path& link, const std::string& target) {
-  const fs::path partial = link.string() + ".partial";
-  std::error_code error;
-  fs::remove(partial, error);
-  fs::create_symlink(target, partial, error);
-  if (!error) fs::rename(partial, link, error);
-  if (error)
-    fail(ExitCode::input_output, "{}: cannot make it a link to {}: {}", link.string(), target,
-         error.message());
-  sync_folder_of(link.string());
-}
 
 /// What HDF5 says about a checkpoint, to lie behind all numbers.
 void describe(const std::string& path, hdf5::MetadataMedium& metadata,
@@ -154,8 +142,7 @@ void make_newest(const fs::path& run_folder, std::int64_t step, int keep) {
   replace_link(folder / last_checkpoint, name);
   if (keep == 0) return;
   const std::vector<fs::path> files = checkpoints_of(run_folder);
-  std::error_code unknown;
-  const fs::path best = fs::read_symlink(folder / best_checkpoint, unknown);
+  const std::string best = target_of(folder / best_checkpoint);
   // Later ones are somebody else's.
   const auto newest = std::ranges::find(files, folder / name);
   for (auto old = newest; old != files.end(); ++old) {
@@ -173,8 +160,7 @@ void forget_later(const fs::path& run_folder, std::int64_t step) {
   const std::string name = checkpoint_file_name(step);
   replace_link(folder / last_checkpoint, name);
   const std::vector<fs::path> files = checkpoints_of(run_folder);
-  std::error_code unknown;
-  const fs::path best = fs::read_symlink(folder / best_checkpoint, unknown);
+  const std::string best = target_of(folder / best_checkpoint);
   // The newest come first.
   for (auto file = files.begin(); file != files.end() && file->filename() != name; ++file) {
     std::error_code ignored;  // the run will write over it
