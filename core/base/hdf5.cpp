@@ -6,9 +6,15 @@
 
 #include "core/base/hdf5.hpp"
 
+#include <fcntl.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -49,18 +55,84 @@ std::string type_name(hid_t type) {
   }
 }
 
-/// The innermost entry of HDF5's error stack says what happened.
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr std::string_view no_filter = "is not registered";
+
+/// The innermost entry of HDF5's error stack says what happened; where a filter is wanting, which
+/// was looked for among plug-ins, a later one does.
 std::string last_reason() {
   std::string reason;
   const auto take_first = [](unsigned, const H5E_error2_t* entry, void* text) -> herr_t {
     auto& result = *static_cast<std::string*>(text);
-    if (result.empty() && entry->desc != nullptr) result = entry->desc;
+    if (entry->desc != nullptr && (result.empty() || holds(entry->desc, no_filter)))
+      result = entry->desc;
     return 0;
   };
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, &reason);
   // The lowest layer quotes the system over many words; one line is for the first of them.
   std::replace(reason.begin(), reason.end(), '\n', ' ');
   return reason.empty() ? "no reason given" : reason;
+}
+
+/// What the user can do where HDF5 cannot read something, by its reason.
+std::string advice_on(const std::string& reason) {
+  if (holds(reason, no_filter))
+    return "it is compressed in a way that this program does not know; write it with gzip, or "
+           "without compression";
+  if (holds(reason, "unable to open external file"))
+    return "it is a link into another file, which is not there";
+  if (holds(reason, "version number") || holds(reason, "superblock version"))
+    return "it is damaged, or of a newer HDF5 than this program's " + library_version() +
+           ", and then h5py's libver = (\"earliest\", \"v110\") writes what it reads";
+  if (holds(reason, "already open for"))
+    return "the program that writes it has not closed it; if that has ended, h5clear -s makes the "
+           "file readable";
+  return "the file is damaged or incomplete";
+}
+
+/// Why the system gives no lock on a file to read it; empty where it does.
+std::string reason_for_no_lock(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return "";
+  const int error = ::flock(file, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
+  ::close(file);
+  if (error == 0) return "";
+  if (error == EWOULDBLOCK) return "another program has it open to write; close it there";
+  return fmt::format(
+      "its file system has no locks ({}); set HDF5_USE_FILE_LOCKING=FALSE in the environment, and "
+      "let nobody write the file meanwhile",
+      std::generic_category().message(error));
+}
+
+/// What begins a file that is none of HDF5, if that says what it is; empty for one of HDF5.
+std::string other_format(const std::string& path) {
+  if (!identity_of(path)) return "";  // a name of bytes in memory
+  const Descriptor file = Descriptor::open(path);
+  const std::int64_t size = file.size();
+  if (size == 0) return "it is empty; the file is damaged or incomplete";
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  std::array<char, signature.size()> bytes = {};
+  const auto begins = [&](std::int64_t offset, std::string_view text) {
+    if (offset + std::ssize(text) > size) return false;
+    file.read_at(offset, std::as_writable_bytes(std::span(bytes).first(text.size())));
+    return std::string_view(bytes.data(), text.size()) == text;
+  };
+  if (begins(0, signature)) return "";
+  // A block of the user's may come first, of 512 bytes or a power of two times that.
+  for (std::int64_t offset = 512; offset < size; offset *= 2)
+    if (begins(offset, signature)) return "";
+  constexpr const char* tensors =
+      "PyTorch's tensors go into one as inputs/README.md says, file[name] = tensor.numpy()";
+  if (begins(0, "PK\x03\x04"))
+    return fmt::format("it is a zip archive, as torch.save and numpy.savez write; {}", tensors);
+  if (begins(0, "\x80\x02")) return fmt::format("it is a pickle, as torch.save wrote; {}", tensors);
+  if (begins(8, "{\"")) return fmt::format("it may be of safetensors; {}", tensors);
+  if (begins(0, "\x93NUMPY")) return "it is an array of numpy.save";
+  if (begins(0, "\x1f\x8b")) return "it is compressed by gzip; unpack it";
+  return "it is something else, or the file is damaged or incomplete";
 }
 
 /// Properties of what is made. Without the time of writing, files that hold the same have the same
@@ -81,6 +153,10 @@ void quiet_library() {
 Handle latest_format() {
   Handle properties(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_libver_bounds(properties.get(), H5F_LIBVER_V110, H5F_LIBVER_V110);
+  // Nobody else knows of a file that is being made, and some file systems have no locks.
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERS_MINOR == 10 && H5_VERS_RELEASE >= 7)
+  H5Pset_file_locking(properties.get(), false, true);
+#endif
   return properties;
 }
 
@@ -104,7 +180,21 @@ herr_t Handle::reset() noexcept {
 
 File::File(std::string path, hid_t id, bool writable)
     : path_(std::move(path)), id_(id, H5Fclose), writable_(writable) {
-  if (id < 0) failed(writable ? "H5Fcreate" : "H5Fopen", "/");
+  if (id >= 0) return;
+  if (!writable_) cannot_open();
+  failed("H5Fcreate", "/");
+}
+
+/// HDF5 says of most that the file cannot be opened, and little more.
+void File::cannot_open() const {
+  const std::string reason = last_reason();  // before anything else fails
+  if (const std::string other = other_format(path_); !other.empty())
+    fail(ExitCode::bad_data, "{}: is no HDF5 file; {}", path_, other);
+  if (holds(reason, "lock"))
+    if (const std::string lock = reason_for_no_lock(path_); !lock.empty())
+      fail(ExitCode::input_output, "{}: cannot open it: {}", path_, lock);
+  fail(ExitCode::bad_data, "{}: cannot read /: H5Fopen failed ({}); {}", path_, reason,
+       advice_on(reason));
 }
 
 void File::failed(const char* call, const std::string& object) const {
@@ -112,8 +202,8 @@ void File::failed(const char* call, const std::string& object) const {
   if (writable_)
     fail(ExitCode::input_output, "{}: cannot write {}: {} failed ({}); check free space and quota",
          path_, object, call, reason);
-  fail(ExitCode::bad_data, "{}: cannot read {}: {} failed ({}); the file is damaged or incomplete",
-       path_, object, call, reason);
+  fail(ExitCode::bad_data, "{}: cannot read {}: {} failed ({}); {}", path_, object, call, reason,
+       advice_on(reason));
 }
 
 File File::open(const std::string& path) {
@@ -243,6 +333,17 @@ DatasetInfo File::info(const std::string& dataset) const {
       check(H5Sget_simple_extent_ndims(space.get()), "H5Sget_simple_extent_ndims", dataset)));
   check(H5Sget_simple_extent_dims(space.get(), info.shape.data(), nullptr),
         "H5Sget_simple_extent_dims", dataset);
+  // Others know nothing of these: where a file alone is copied or moved, they hold zeros.
+  if (H5Pget_layout(made.get()) == H5D_VIRTUAL)
+    fail(ExitCode::bad_data,
+         "{}: {} is a virtual data set, whose numbers lie in other files; copy them into this one, "
+         "file[name] = numbers[:]",
+         path_, dataset);
+  if (H5Pget_external_count(made.get()) > 0)
+    fail(ExitCode::bad_data,
+         "{}: {} has its numbers in another file (external raw storage); copy them into this one, "
+         "file[name] = numbers[:]",
+         path_, dataset);
   info.contiguous = H5Pget_layout(made.get()) == H5D_CONTIGUOUS;
   if (const haddr_t offset = H5Dget_offset(set.get()); info.contiguous && offset != HADDR_UNDEF)
     info.offset = static_cast<std::int64_t>(offset);

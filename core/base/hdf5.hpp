@@ -191,6 +191,7 @@ class File {
     if (result < 0) failed(call, object);
     return result;
   }
+  [[noreturn]] void cannot_open() const;
   [[noreturn]] void failed(const char* call, const std::string& object) const;
 
   std::string path_;

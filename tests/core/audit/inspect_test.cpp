@@ -107,7 +107,7 @@ TEST(Inspect, RefusesEverythingElse) {
               HasSubstr("No such file"));
   std::ofstream(folder / "text") << "text";
   EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)inspect(folder / "text"); }),
-              HasSubstr("text: cannot read"));
+              HasSubstr("text: is no HDF5 file"));
   hdf5::File::create(folder / "other.h5").close();
   EXPECT_THAT(failure(ExitCode::bad_data, [&] { (void)inspect(folder / "other.h5"); }),
               HasSubstr("not one of Carousel's"));

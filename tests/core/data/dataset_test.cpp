@@ -345,7 +345,7 @@ TEST(Dataset, TextIsRefused) {
   const TemporaryFolder folder;
   std::ofstream(folder / "a.h5") << "label,image\n3,0\n";
   EXPECT_THAT(failure(ExitCode::bad_data, [&] { const Dataset dataset(folder / "a.h5"); }),
-              HasSubstr("a.h5: cannot read /"));
+              HasSubstr("a.h5: is no HDF5 file"));
 }
 
 }  // namespace
