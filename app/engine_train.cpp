@@ -264,7 +264,7 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
     // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
     TrainingData data;  // which may be of this node
     ranks.together([&] {
-      dataset.emplace(config.data.file);
+      dataset.emplace(open_data(config));
       run.emplace(prepare_run(config, *dataset, transport));
       check_batch_norm(config, *run);
       check_processes(*run, session, local);

@@ -98,7 +98,7 @@ class Estimator {
 };
 
 void print_comparison(const RunConfig& config, const Estimator& estimate_of) {
-  const PreparedRun own = prepare_run(config, Dataset(config.data.file), config.transport);
+  const PreparedRun own = prepare_run(config, open_data(config), config.transport);
   std::vector<Estimate> estimates;
   ComparisonBasis basis;
   for (const ParallelConfig& parallel : alternatives(config.parallel)) {
@@ -131,7 +131,7 @@ void print_sweep(const PlanArguments& arguments, const Estimator& estimate_of) {
     std::vector<std::string> overrides = arguments.overrides;
     overrides.push_back(fmt::format("{}={}", key, value));
     const RunConfig config = load_run_config(arguments.deck, overrides);
-    const PreparedRun run = prepare_run(config, Dataset(config.data.file), config.transport);
+    const PreparedRun run = prepare_run(config, open_data(config), config.transport);
     rows.push_back({value, estimate_of(config, run)});
     begin = end + 1;
   }
@@ -171,7 +171,7 @@ void print_advice(const RunConfig& config) {
     fail(ExitCode::usage,
          "{}: has no [machine] table, and --advise needs one; see carousel help deck",
          config.deck.path());
-  const PreparedRun own = prepare_run(config, Dataset(config.data.file), config.transport);
+  const PreparedRun own = prepare_run(config, open_data(config), config.transport);
   check_batch_norm(config, own);
   // The devices of an advised plan are ranks, whatever runs this deck.
   const PlanRequest request = request_of(config, TransportKind::mpi);
@@ -202,7 +202,7 @@ void write_new(const std::string& path, const std::string& text, const char* wha
 }
 
 void print_plan(const RunConfig& config, const Estimator& estimate_of, bool layers) {
-  const Dataset dataset(config.data.file);
+  const Dataset dataset = open_data(config);
   const PreparedRun run = prepare_run(config, dataset, config.transport);
   check_batch_norm(config, run);
   check_slow_device(config, run);
@@ -262,7 +262,7 @@ void plan_command(const PlanArguments& arguments) {
   if (arguments.advise) return print_advice(config);
   if (!arguments.json && arguments.svg.empty())
     return print_plan(config, estimate_of, arguments.layers);
-  const PreparedRun run = prepare_run(config, Dataset(config.data.file), config.transport);
+  const PreparedRun run = prepare_run(config, open_data(config), config.transport);
   check_slow_device(config, run);
   if (!arguments.svg.empty())
     write_new(arguments.svg, draw_svg(run.schedule, {}), "the picture of the schedule");

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/requested_run.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <climits>
+#include <filesystem>
+#include <system_error>
 
 #include "core/base/category.hpp"
 #include "core/base/vectors.hpp"
@@ -23,7 +27,28 @@ void check_learning_rate(const RunConfig& config, std::int64_t samples) {
   static_cast<void>(learning_rate(config.train, agenda, 0));
 }
 
+/// The command that makes a data set of such a name.
+std::string import_of(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  if (has("cifar")) return "import cifar10 ARCHIVE " + path;
+  if (has("imagenet") || has("ilsvrc")) return "import imagenet FOLDER " + path + " --labels LIST";
+  return "import images FOLDER " + path;
+}
+
 }  // namespace
+
+Dataset open_data(const RunConfig& config) {
+  const std::string& path = config.data.file;
+  std::error_code unknown;  // the file itself will tell
+  if (std::filesystem::status(path, unknown).type() == std::filesystem::file_type::not_found)
+    fail(ExitCode::input_output,
+         "{}: data.file = \"{}\": no such file; if it has moved, give data.file=PATH; `carousel "
+         "{}` makes one of pictures",
+         where(config, "data.file"), path, import_of(path));
+  return Dataset(path);
+}
 
 PlanRequest request_of(const RunConfig& config, TransportKind transport) {
   return {.model = config.model,

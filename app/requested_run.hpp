@@ -16,6 +16,9 @@ namespace carousel {
 /// MPI.
 [[nodiscard]] PlanRequest request_of(const RunConfig& config, TransportKind transport);
 
+/// The data set of the deck. Where it is not there, the error says how to come by it.
+[[nodiscard]] Dataset open_data(const RunConfig& config);
+
 /// Plans the run. Throws Error(usage) with the place in the deck. A build for GPUs stages messages
 /// of MPI in host memory, so that memory depends on the transport.
 [[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset,
