@@ -90,9 +90,6 @@ struct ExportArguments {
   bool overwrite = false;
 };
 
-/// Refuses more than one process and, unless it is to be overwritten, a file that exists; for
-/// commands that write one file.
-void check_output(const std::string& path, bool overwrite, const Launcher& launcher);
 /// Makes a data set of pictures or of batches as they were published.
 void import_data_command(const ImportDataArguments& arguments, const Launcher& launcher);
 /// Makes a checkpoint of a deck's model from a file with the tensors of PyTorch's state_dict.

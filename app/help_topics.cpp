@@ -40,11 +40,11 @@ current folder. inspect says what is missing; diff and verify refuse.
 
 Overwriting. A run never starts in a folder that holds another one. If several
 runs start in one folder, only one proceeds. train --overwrite deletes the files
-that a run writes, by their names: no others, and nothing behind a link. It does
-not delete a run that may be alive: status.json says "running", and its process
-lives or belongs to another host. If you know that the run has ended, remove
-status.json. A run that was killed in its first moment may leave
-status.json.lock; remove it, too.
+that a run writes, by their names: no others, nothing behind a link, and nothing
+that the new run reads. It does not delete a run that may be alive: status.json
+says "running", and its process lives or belongs to another host. If you know
+that the run has ended, remove status.json. A run that was killed in its first
+moment may leave status.json.lock; remove it, too.
 
 Pauses. A run pauses after every epoch and wherever [checkpoint] asks for a
 checkpoint. Records then reach the disk. Pauses change no number. Every device

@@ -14,6 +14,7 @@
 #include "app/commands.hpp"
 #include "app/complaint.hpp"
 #include "app/deck.hpp"
+#include "app/output_rules.hpp"
 #include "app/progress_line.hpp"
 #include "core/data/class_sizes.hpp"
 #include "core/data/dataset.hpp"
@@ -118,7 +119,7 @@ ImportResult import_from(const ImportDataArguments& arguments, const Source& sou
 void import_data_command(const ImportDataArguments& arguments, const Launcher& launcher) {
   if (std::filesystem::is_directory(arguments.dataset))
     fail(ExitCode::usage, "{}: is a folder; name a file in it", arguments.dataset);
-  check_output(arguments.dataset, arguments.overwrite, launcher);
+  check_output(arguments.dataset, arguments.overwrite, launcher, {});
   ImportResult result;
   double seconds = 0;
   {

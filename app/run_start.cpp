@@ -11,6 +11,7 @@
 
 #include "app/complaint.hpp"
 #include "app/input_rules.hpp"
+#include "app/output_rules.hpp"
 #include "app/schema.hpp"
 #include "app/state_files.hpp"
 #include "core/record/run_folder.hpp"
@@ -220,8 +221,12 @@ RunStart find_start(const RunConfig& config, const Dataset& dataset, std::uint64
   const TrainedData data{dataset, fingerprint};
   if (config.run.resume == resume_auto && !overwrite) return go_on_by_itself(config, data);
   RunStart start{.replaces = overwrite};
-  if (!config.run.resumes_from_path()) {
+  const auto check_folder = [&] {
     check_run_folder(config.run.output, overwrite);
+    if (overwrite) check_replaced_run(config);
+  };
+  if (!config.run.resumes_from_path()) {
+    check_folder();
     return start;
   }
   const Checkpoint checkpoint = named_checkpoint(config);
@@ -232,7 +237,7 @@ RunStart find_start(const RunConfig& config, const Dataset& dataset, std::uint64
     check_continuable(config.run.output);
     go_on(start, config, data, checkpoint, false);
   } else {
-    check_run_folder(config.run.output, overwrite);
+    check_folder();
   }
   return start;
 }

@@ -7,6 +7,7 @@
 #include "app/complaint.hpp"
 #include "app/engine_process.hpp"
 #include "app/input_rules.hpp"
+#include "app/output_rules.hpp"
 #include "app/requested_run.hpp"
 #include "core/base/version.hpp"
 #include "core/record/run_folder.hpp"
@@ -32,7 +33,7 @@ void check_build(const RunConfig& config) {
 void check_start(RunConfig config) {
   if (config.train.start.empty()) return;
   const Checkpoint weights(config.train.start);
-  const Dataset dataset(config.data.file);
+  const Dataset dataset = open_data(config);
   for (const std::string& remark :
        begin_with_weights(config, dataset, weights.inputs(), weights.path(), config.train.new_head))
     note(remark);
@@ -48,6 +49,7 @@ void train_command(const TrainArguments& arguments, const Launcher& launcher) {
     // A run that goes on is looked at when it does.
     const bool goes_on = config.run.resume == resume_auto || config.run.resumes_from_path();
     if (!goes_on || arguments.overwrite) check_run_folder(config.run.output, arguments.overwrite);
+    if (arguments.overwrite && !config.run.resumes_from_path()) check_replaced_run(config);
     print_plan(config, arguments.layers);
     if (!goes_on) check_start(config);
     fmt::print("\n{} is valid\n", arguments.deck);

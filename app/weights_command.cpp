@@ -7,13 +7,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <array>
 #include <set>
 
 #include "app/commands.hpp"
 #include "app/complaint.hpp"
 #include "app/dropped_keys.hpp"
 #include "app/input_rules.hpp"
+#include "app/output_rules.hpp"
 #include "app/provenance.hpp"
 #include "app/requested_run.hpp"
 #include "core/state/checkpoint.hpp"
@@ -73,19 +74,15 @@ void add_first_values(std::vector<Weight>& weights, const Model& model,
 
 }  // namespace
 
-void check_output(const std::string& path, bool overwrite, const Launcher& launcher) {
-  if (launcher.size > 1)
-    fail(ExitCode::usage, "import and export run in one process; start them without a launcher");
-  if (!overwrite && std::filesystem::exists(path))
-    fail(ExitCode::usage, "{}: already exists; give --overwrite to replace it", path);
-}
-
 void import_weights_command(const ImportArguments& arguments, const Launcher& launcher) {
-  check_output(arguments.checkpoint, arguments.overwrite, launcher);
   const std::vector<std::string> overrides = overrides_of(arguments);
   say_what_is_dropped(arguments.deck, overrides, "", launcher);
   RunConfig config = load_run_config(arguments.deck, overrides);
-  const Dataset dataset(config.data.file);
+  check_output(arguments.checkpoint, arguments.overwrite, launcher,
+               std::array<ReadFile, 3>{{{"the file of the weights", arguments.weights},
+                                        {"the deck", arguments.deck},
+                                        {"data.file of the deck", config.data.file}}});
+  const Dataset dataset = open_data(config);
   const PreparedRun run = prepare_run(config, dataset, config.transport);
   const bool new_head = config.train.new_head;
   forget_start(config);
@@ -114,7 +111,8 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
 }
 
 void export_weights_command(const ExportArguments& arguments, const Launcher& launcher) {
-  check_output(arguments.weights, arguments.overwrite, launcher);
+  check_output(arguments.weights, arguments.overwrite, launcher,
+               std::array<ReadFile, 1>{{{"the checkpoint", arguments.checkpoint}}});
   const Checkpoint checkpoint(arguments.checkpoint);
   write_weights(arguments.weights, checkpoint);
   fmt::print("{}: parameters and buffers of {} after {} steps\n", arguments.weights,

@@ -256,7 +256,7 @@ void check_contents(const fs::path& folder, bool overwrite) {
       fail(ExitCode::usage, "{}: is not a folder, but a run makes one of this name; remove it",
            (folder / inner).string());
   }
-  const std::vector<fs::path> files = on_run_folder([&] { return places_of_run(folder); });
+  const std::vector<fs::path> files = files_of_run(folder);
   for (const fs::path& file : files) {
     if (!on_run_folder([&] { return is_file(file); }))
       fail(ExitCode::usage, "{}: is not a file, but a run writes one of this name; remove it",
@@ -305,7 +305,11 @@ bool is_checkpoint_file_name(std::string_view name) {
 }
 
 bool holds_run(const fs::path& folder) {
-  return on_run_folder([&] { return !places_of_run(folder).empty(); });
+  return !files_of_run(folder).empty();
+}
+
+std::vector<fs::path> files_of_run(const fs::path& folder) {
+  return on_run_folder([&] { return places_of_run(folder); });
 }
 
 void check_run_folder(const fs::path& folder, bool overwrite) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/record/batch_job.hpp"
 
@@ -33,6 +34,9 @@ inline constexpr const char* best_checkpoint = "best.h5";
 
 /// Whether there is any file that a run would replace. Error(input_output) if it cannot be listed.
 [[nodiscard]] bool holds_run(const std::filesystem::path& folder);
+
+/// All that bears a name which a run writes, and that --overwrite would remove.
+[[nodiscard]] std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& folder);
 
 /// Throws Error(usage) if the folder holds a run, or if another run is starting in it. With
 /// `overwrite`, a run there is in the way only if it is alive, or may be on another host, or if its

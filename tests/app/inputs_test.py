@@ -7,6 +7,7 @@ are taken; never is a number wrong in silence.
 """
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -188,6 +189,36 @@ class Inputs(unittest.TestCase):
         run("import", "weights", "plain.h5", DECK, "plain.c.h5", f"data.file={self.data}")
         self.assertEqual(accuracy(run("eval", "plain.c.h5", self.data)), self.right)
         self.assertIn("mean is [0.9]", run("eval", "plain.c.h5", self.darker, code=2))
+
+    def test_a_run_replaces_nothing_that_it_reads(self):
+        def refused(output, word, *words):
+            folder = FOLDER / output
+            before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+            for extra in (["--validate"], []):
+                line = run("train", *words, f"run.output={output}", "--overwrite", *extra, code=2)
+                self.assertRegex(line, f"{word} of this run, and --overwrite would delete it; set "
+                                       "run.output to another folder")
+            self.assertEqual(before, {path: path.read_bytes() for path in folder.rglob("*")
+                                      if path.is_file()})
+
+        data = f"data.file={self.data}"
+        train("read", data, "train.epochs=1")
+        last = FOLDER / "read/checkpoints/last.h5"
+        (FOLDER / "link.h5").symlink_to(last.resolve())
+        for start in (last, last.resolve(), "link.h5", "../" + FOLDER.name + "/link.h5"):
+            refused("read", "step-00000022.h5: is train.start|last.h5: is train.start", DECK, data,
+                    f"train.start={start}")
+        shutil.copytree(FOLDER / "read", FOLDER / "kept", symlinks=True)
+        os.link(self.data, FOLDER / "kept/ranks/0007.h5")
+        refused("kept", "ranks/0007.h5: is data.file", DECK, data)
+        shutil.copy(DECK, FOLDER / "kept/checkpoints/step-00000099.h5")
+        refused("kept", "step-00000099.h5: is the deck", "kept/checkpoints/step-00000099.h5",
+                f"data.file={DIGITS}")
+        # Through a link it is not plain that a checkpoint is the run's own.
+        line = train("read", data, "run.resume=link.h5", "--overwrite", "train.epochs=2", code=2)
+        self.assertIn("is run.resume of this run", line)
+        train("read", data, f"run.resume={last}", "--overwrite", "train.epochs=2")
+        run("train", "read", data, "--overwrite", "run.resume=off", "train.epochs=1")
 
     def test_a_checkpoint_that_does_not_tell_is_read(self):
         old = without_inputs(self.last, "old.h5")

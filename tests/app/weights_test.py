@@ -7,6 +7,7 @@ stand in for it, and tests/reference/torchvision_names.json knows what a state_d
 """
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -258,6 +259,25 @@ class Weights(unittest.TestCase):
         self.assertIn("--overwrite", self.refused(2, "import", *words))
         self.carousel("import", *words, "--overwrite")
         self.assertIn("--overwrite", self.refused(2, "export", "weights", "c.h5", "w.h5"))
+        # What is read is never what is written, by whatever name.
+        os.link(self.folder / "c.h5", self.folder / "hard.h5")
+        (self.folder / "soft.h5").symlink_to("c.h5")
+        before = {path.name: path.read_bytes() for path in self.folder.iterdir()}
+        for name in ("c.h5", "./c.h5", "hard.h5", "soft.h5", self.folder / "c.h5"):
+            self.assertIn("is the checkpoint, which would be lost", self.refused(
+                2, "export", "weights", "c.h5", name, "--overwrite"))
+        self.assertIn("is the checkpoint", self.refused(
+            2, "export", "weights", "soft.h5", "c.h5", "--overwrite"))
+        for name, what in (("w.h5", "the file of the weights"), ("x.toml", "the deck"),
+                           ("data.h5", "data.file of the deck")):
+            self.assertIn(f"{name}: is {what}, which would be lost", self.refused(
+                2, "import", *words[:3], name, "--overwrite"))
+        (self.folder / "folder").mkdir()
+        for name in ("/dev/null", "folder"):
+            self.assertIn("is a folder or device", self.refused(
+                2, "export", "weights", "c.h5", name, "--overwrite"))
+        (self.folder / "folder").rmdir()
+        self.assertEqual(before, {path.name: path.read_bytes() for path in self.folder.iterdir()})
         self.refused(65, "export", "weights", "w.h5", "out.h5")
         self.refused(74, "export", "weights", "none.h5", "out.h5")
 

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "app/output_rules.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "core/base/descriptor.hpp"
+#include "core/record/run_folder.hpp"
+#include "core/state/checkpoint_link.hpp"
+
+namespace carousel {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The one of some files that a path leads to; null where it leads to none of them.
+const ReadFile* find_same(const std::string& path, std::span<const ReadFile> reads) {
+  const std::optional<FileIdentity> identity = identity_of(path);
+  if (!identity) return nullptr;
+  const auto same = [&](const ReadFile& file) {
+    // Of a checkpoint's link, what it leads to is read as well.
+    const fs::path behind = fs::path(file.path).parent_path() / target_of(fs::path(file.path));
+    return identity_of(file.path) == identity || identity_of(behind.string()) == identity;
+  };
+  const auto found = std::ranges::find_if(reads, same);
+  return found == reads.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void check_output(const std::string& path, bool overwrite, const Launcher& launcher,
+                  std::span<const ReadFile> reads) {
+  if (launcher.size > 1)
+    fail(ExitCode::usage, "import and export run in one process; start them without a launcher");
+  if (const ReadFile* read = find_same(path, reads))
+    fail(ExitCode::usage, "{}: is {}, which would be lost; name another file to write", path,
+         read->what);
+  if (!fs::exists(path)) return;
+  if (!overwrite) fail(ExitCode::usage, "{}: already exists; give --overwrite to replace it", path);
+  if (!fs::is_regular_file(path))
+    fail(ExitCode::usage, "{}: is a folder or device; name a file to write", path);
+}
+
+void check_replaced_run(const RunConfig& config) {
+  std::vector<ReadFile> reads = {{"the deck", config.deck.path()},
+                                 {"data.file", config.data.file},
+                                 {"train.start", config.train.start}};
+  if (config.run.resumes_from_path()) reads.push_back({"run.resume", config.run.resume});
+  for (const fs::path& file : files_of_run(config.run.output)) {
+    if (const ReadFile* read = find_same(file.string(), reads))
+      fail(ExitCode::usage,
+           "{}: is {} of this run, and --overwrite would delete it; set run.output to another "
+           "folder",
+           file.string(), read->what);
+  }
+}
+
+}  // namespace carousel
