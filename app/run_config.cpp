@@ -17,6 +17,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The configuration with paths that lead to the same files from any folder.
+RunConfig from_anywhere(const RunConfig& config) {
+  RunConfig moved = config;
+  moved.data.file = fs::absolute(config.data.file).string();
+  if (config.run.resumes_from_path()) moved.run.resume = fs::absolute(config.run.resume).string();
+  if (!config.train.start.empty()) moved.train.start = fs::absolute(config.train.start).string();
+  return moved;
+}
+
+/// What is written into files must be read from them again.
+void check_is_text(const RunConfig& config) {
+  const RunConfig moved = from_anywhere(config);
+  for (const std::string& key : key_names()) {
+    if (!config.deck.has(key)) continue;
+    const DeckValue value = find_key(key)->member.read(moved);
+    const auto* text = std::get_if<std::string>(&value.data);
+    if (text == nullptr || is_utf8(*text)) continue;
+    fail(ExitCode::usage,
+         "{}: {} = {} is not UTF-8, so that no file of a run could tell it; rename what it names, "
+         "or reach it by a link",
+         where(config, key), key, in_quotes(*text));
+  }
+}
+
 /// The deck of the run in a folder, which goes on there unless the overrides say otherwise.
 Deck deck_of_run(const std::string& folder, std::vector<std::string> overrides) {
   if (!fs::exists(fs::path(folder) / "run.h5"))
@@ -26,7 +50,7 @@ Deck deck_of_run(const std::string& folder, std::vector<std::string> overrides) 
     const std::string prefix = key + "=";
     const auto gives = [&](const std::string& text) { return text.starts_with(prefix); };
     if (std::ranges::none_of(overrides, gives))
-      overrides.push_back(prefix + to_toml(DeckValue{value}));
+      overrides.push_back(prefix + (is_utf8(value) ? to_toml(DeckValue{value}) : value));
   };
   unless_given("run.output", folder);
   unless_given("run.resume", resume_auto);
@@ -67,7 +91,7 @@ RunConfig load_run_config(const std::string& path, const std::vector<std::string
   std::error_code unknown;  // the deck itself will tell
   RunConfig config = fs::is_directory(path, unknown) ? read_config(deck_of_run(path, overrides))
                                                      : read_config(read_deck(path, overrides));
-  // What is written into files must be read from them again.
+  check_is_text(config);
   if (const std::size_t bytes = resolved_deck(config).size(); bytes > max_deck_bytes)
     fail(ExitCode::usage, "{}: with all defaults the deck has {} bytes; a deck may have at most {}",
          path, bytes, max_deck_bytes);
@@ -81,10 +105,7 @@ RunConfig parse_run_config(std::string_view text, const std::string& path,
 
 std::string resolved_deck(const RunConfig& config, bool origins) {
   // The resolved deck lies in other folders than the deck.
-  RunConfig moved = config;
-  moved.data.file = fs::absolute(config.data.file).string();
-  if (config.run.resumes_from_path()) moved.run.resume = fs::absolute(config.run.resume).string();
-  if (!config.train.start.empty()) moved.train.start = fs::absolute(config.train.start).string();
+  const RunConfig moved = from_anywhere(config);
   std::string toml;
   for (const TableSpec& table : deck_tables()) {
     if (table.optional && !config.machine) continue;
@@ -93,8 +114,8 @@ std::string resolved_deck(const RunConfig& config, bool origins) {
       const std::string key = spec.key();
       if (!config.deck.has(key)) continue;
       const std::string line = fmt::format("{} = {}", spec.name, to_toml(spec.member.read(moved)));
-      const std::string origin =
-          config.deck.given(key) ? printable(config.deck.where(key)) : "default";
+      std::string origin = config.deck.given(key) ? printable(config.deck.where(key)) : "default";
+      if (!is_utf8(origin)) origin = "a deck whose path is not UTF-8";
       toml += origins ? fmt::format("{:<40}  # {}\n", line, origin) : line + "\n";
     }
   }

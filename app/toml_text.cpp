@@ -109,4 +109,23 @@ void check_toml_text(std::string_view text, const std::string& path) {
   TextCheck(text, path).run();
 }
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = [&](std::size_t k) -> unsigned {
+      return at + k < text.size() ? static_cast<unsigned char>(text[at + k]) : 0U;
+    };
+    const unsigned first = byte(0);
+    const std::size_t size = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if ((first >= 0x80 && first < 0xC2) || first > 0xF4) return false;
+    for (std::size_t k = 1; k < size; ++k)
+      if ((byte(k) & 0xC0U) != 0x80U) return false;
+    // Neither longer than needed, nor halves of UTF-16, nor beyond Unicode.
+    const unsigned second = byte(1);
+    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) return false;
+    if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return false;
+    at += size;
+  }
+  return true;
+}
+
 }  // namespace carousel

@@ -17,4 +17,7 @@ inline constexpr std::size_t max_deck_bytes = 64 * 1024;
 /// or holds control characters, or bytes beyond ASCII outside strings and comments.
 void check_toml_text(std::string_view text, const std::string& path);
 
+/// Whether text is UTF-8, as all text of a deck must be.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
 }  // namespace carousel

@@ -75,7 +75,7 @@ WRONG_TEXT = [
     ("seed = 7", "sead = 7"), ("seed = 7", "zzz = 7"), ("seed = 7", "'a b' = 7"),
     ("[data]", "[dta]"), ("[data]", "[empty]\n[data]"), ("[data]", "[[data]]"),
     ("[run]", "model = 3\n[run]"), ("widths = [64, 32, 32, 10]", "widths.x = 3"),
-    ("seed = 7", "seed = \x01"), ("[run]", "\xef\xbb\xbf[run]"),
+    ("seed = 7", "seed = \x01"), ("[run]", "\xe9[run]"), ("[run]", "\xff\xfe[run]"),
     ("[run]", "[run" + ".a" * 17 + "]"), ("seed = 7", "seed = " + "[" * 40),
     ("[run]", "#" * 65536), ("widths = [64, 32, 32, 10]", f"widths = [64{',1' * 30000},10]"),
     ("seed = 7", 'seed = "7"'), ("seed = 7", "seed = 2026-01-01"), ("nesterov = true",
@@ -121,6 +121,7 @@ WRONG_OVERRIDES = [
                                    "data.augment.scale=[0.5]"],
     ["data.augment.mean=[0.5,0.5]"], ["data.augment.size=7"],
     ["run.watchdog_seconds=0.5"], ["run.wall_clock=90"], ["train.new_head=true"],
+    ["run.output=\udcff"],  # a byte that is no UTF-8
     ["parallel.placement=model", "parallel.micro_batches=3"],
     ["profile.steps=1:2:0"], ["model.name=vgg"], ["model.name=vit"], ["parallel.transport=ncl"],
     ["train.optimizer.name=adam"], ["engine.threads=513"], ["machine.flops=1e12"],
@@ -179,6 +180,7 @@ class Transcript:
                                 env={**environment, **(variables or {})}, capture_output=True)
         start = [f"{k}={v}" for k, v in (variables or {}).items()]
         shown = [word if word and " " not in word else f"'{word}'" for word in words]
+        shown = [word.encode(errors="backslashreplace").decode() for word in shown]
         self.add("\n" + wrapped("$ " + " ".join([*start, "carousel", *shown])))
         for line in deck.split("\n") if deck else []:
             line = line.encode("ascii", "backslashreplace").decode().replace("\x01", "\\x01")
