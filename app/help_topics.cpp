@@ -17,7 +17,8 @@ constexpr const char* files = R"(A run writes one folder, run.output of its deck
   metrics.jsonl        one line per step and evaluation, written as they happen
   status.json          running, done, failed or diverged; the cause; steps done
   trace.json           actions and messages of the profiled steps, for Perfetto
-  checkpoints/last.h5  a link to the newest of step-00000044.h5 and others
+  checkpoints/last.h5  a link to the newest of step-00000044.h5 and others, or
+                       where there are no symbolic links a file of HDF5 links
 
 In run.h5, for h5py:
 
@@ -80,7 +81,8 @@ A rank is stuck   If no rank makes progress for run.watchdog_seconds (300), all
                   suspended does not count.
 No finite loss    All devices stop after the same step, at most five steps
                   later, with exit code 76. No checkpoint is made of what is
-                  not finite.
+                  not finite. With a lower rate the run goes on from the one
+                  before (carousel help restart).
 The disk is full  The rank that notices it says so; all end with 74.
 
 How it works. Every rank has a thread with a TCP connection to rank 0. It does
@@ -149,6 +151,12 @@ what was done after the checkpoint that it went on from and is done again.
 program, machine, deck and plan, to which /ranks, /receipts and /audit of run.h5
 lead for the newest part. inspect shows the parts, verify judges each by its own
 deck, diff compares receipts across them.
+
+After a divergence. A run that diverged would do so again, and is refused. With
+a lower train.optimizer.learning_rate, on the command line or in the deck, it
+goes on from its newest checkpoint:
+
+  carousel train RUNFOLDER train.optimizer.learning_rate=0.01
 
 A damaged checkpoint is passed over aloud, and the one before it is taken; where
 none is whole, nothing begins again without --overwrite. A run that status.json

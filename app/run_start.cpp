@@ -131,6 +131,30 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
          where(config, "data.file"), in_quotes(config.data.file), checkpoint.path());
 }
 
+/// Whether a key is of the numbers that a training computes, not of where and for how long.
+bool is_of_numbers(const KeySpec& spec) {
+  const std::string key = spec.key();
+  return spec.table == "train.optimizer" || spec.table == "train.schedule" ||
+         key == "train.micro_batch_size" || key == "train.label_smoothing" ||
+         key == "parallel.micro_batches" || key == "engine.precision" || key == "engine.winograd";
+}
+
+/// Whether a run that diverged would do so again: the same deck computes the same numbers, wherever
+/// it runs.
+bool diverges_again(const RunConfig& config) {
+  const fs::path folder = config.run.output;
+  std::error_code unknown;  // a run that was copied in part
+  if (!fs::exists(folder / "run.h5", unknown)) return true;
+  const std::string place = (folder / "run.h5").string() + ", deck";
+  const RunConfig before =
+      as_bad_data([&] { return parse_run_config(read_deck_of(folder), place, {}); });
+  for (const TableSpec& table : deck_tables()) {
+    for (const KeySpec& spec : table.keys)
+      if (is_of_numbers(spec) && value_of(config, spec) != value_of(before, spec)) return false;
+  }
+  return true;
+}
+
 /// Where in the order of the data the next step begins.
 EpochPosition place_in_epoch(const Checkpoint& checkpoint) {
   return {checkpoint.place().epoch, checkpoint.place().position};
@@ -174,12 +198,11 @@ RunStart go_on_by_itself(const RunConfig& config, const TrainedData& data) {
   std::error_code unknown;  // a run that was copied in part
   std::optional<RunStatus> status;
   if (fs::exists(folder / "status.json", unknown)) status = read_status(folder);
-  if (status && status->state == RunState::diverged)
-    fail(
-        ExitCode::diverged,
-        "{}: this run diverged after {} steps and would do so again; {}, or begin another one from "
-        "a checkpoint of it: run.resume=PATH",
-        folder.string(), status->step, divergence_advice);
+  if (status && status->state == RunState::diverged && diverges_again(config))
+    fail(ExitCode::diverged,
+         "{}: this run diverged after {} steps and would do so again; with a lower rate it goes on "
+         "from its newest checkpoint: train.optimizer.learning_rate=RATE, which is {}",
+         folder.string(), status->step, config.train.optimizer.learning_rate);
   const bool was_done = status && status->state == RunState::done;
   const std::optional<Checkpoint> newest = newest_of(folder);
   if (!newest) {

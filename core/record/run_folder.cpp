@@ -240,10 +240,13 @@ void check_place(const fs::path& folder) {
 /// Refuses a folder that somebody else writes a run into.
 void check_alone(const fs::path& folder) {
   if (const std::string writer = writer_of(folder); !writer.empty())
-    fail(ExitCode::usage,
-         "{}: {} still writing this run; end it first, or set run.output to another folder; if it "
-         "has ended, or that process is not Carousel's, remove status.json",
-         folder.string(), writer);
+    fail(
+        ExitCode::usage,
+        "{}: {} still writing this run; end it first, or set run.output to another folder; if its "
+        "launcher was killed, its ranks end by themselves, within run.watchdog_seconds (300 unless "
+        "the deck says otherwise): try again then; if it has ended, or that process is not "
+        "Carousel's, remove status.json",
+        folder.string(), writer);
 }
 
 /// What check_run_folder() says of the files and folders of runs.

@@ -418,12 +418,44 @@ class Restart(unittest.TestCase):
     def test_a_run_that_diverged_stays_so(self):
         words = ["train.epochs=3", "train.optimizer.learning_rate=1e5"]
         self.train("run", *words, code=76)
-        self.assertIn("diverged", self.refused(76, "train", "run"))
+        line = self.refused(76, "train", "run")
+        self.assertIn("diverged", line)
+        self.assertIn("with a lower rate it goes on from its newest checkpoint: "
+                      "train.optimizer.learning_rate=RATE, which is 100000", line)
+        # Neither another placement nor a longer run computes other numbers.
+        for word in ("parallel.placement=pipeline", "checkpoint.keep=5", "run.watchdog_seconds=9"):
+            self.refused(76, "train", "run", word)
+
+    def test_a_run_that_diverged_goes_on_with_a_lower_rate(self):
+        constant = ["train.schedule.name=constant", "train.schedule.per_epoch="]
+        rate = "train.optimizer.learning_rate="
+        self.train("run", "train.epochs=2", *constant)
+        self.train("run", "train.epochs=4", *constant, rate + "1e6", "run.resume=auto", code=76)
+        self.assertEqual(self.status("run")["state"], "diverged")
+        # The deck that is queued again says the same as the command line.
+        self.refused(76, "train", DECK, "run.output=run", "train.epochs=4", *constant, rate + "1e6",
+                     "run.resume=auto")
+        self.assertEqual(self.tensors("run")[1], 44)
+        self.train("run", "train.epochs=4", *constant, rate + "1e7", "run.resume=auto", code=76)
+        told = self.carousel("train", "run", rate + "0.01")
+        self.assertIn("step-00000044.h5 after 44 steps", told)
+        self.assertEqual(self.status("run")["state"], "done")
+        self.assertIn("All checks passed", self.carousel("verify", "run"))
+        self.train("wanted", "train.epochs=2", *constant)
+        self.train("wanted", "train.epochs=4", *constant, rate + "0.01", "run.resume=auto")
+        self.assertEqual(self.tensors("run"), self.tensors("wanted"))
+        # One without a checkpoint begins again.
+        words = ["run.output=young", "checkpoint.every=0", "train.epochs=1", "run.resume=auto"]
+        self.carousel("train", DECK, *words, rate + "1e6", code=76)
+        self.assertIn("the run begins again", self.carousel("train", DECK, *words, rate + "0.01"))
 
     def test_a_run_that_is_alive_is_left_alone(self):
         process = self.start("train", DECK, "run.output=run", "train.epochs=100000")
         self.wait_for_steps("run", 50, process)
-        self.assertIn("still writing", self.refused(2, "train", "run"))
+        line = self.refused(2, "train", "run")
+        self.assertIn("still writing", line)
+        self.assertIn("within run.watchdog_seconds (300 unless the deck says otherwise): try again "
+                      "then", line)
         process.terminate()
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, REQUEUE)
