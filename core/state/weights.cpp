@@ -68,11 +68,12 @@ void check_names(const std::string& path, const Model& model, const Datasets& da
 }
 
 std::vector<real> read_tensor(const hdf5::File& file, const std::string& dataset,
-                              const ParameterSpec& tensor) {
+                              const ParameterSpec& tensor, bool of_head) {
   const hdf5::DatasetInfo found = file.info(dataset);
   if (!std::equal(found.shape.begin(), found.shape.end(), tensor.shape.begin(), tensor.shape.end()))
-    fail(ExitCode::bad_data, "{}: {} has shape [{}], the model needs [{}]", file.path(),
-         tensor.name, fmt::join(found.shape, ", "), fmt::join(tensor.shape, ", "));
+    fail(ExitCode::bad_data, "{}: {} has shape [{}], the model needs [{}]{}", file.path(),
+         tensor.name, fmt::join(found.shape, ", "), fmt::join(tensor.shape, ", "),
+         of_head ? "; train.new_head=true leaves the last layer out, which then begins anew" : "");
   if (found.type != "float32" && found.type != "float64")
     fail(ExitCode::bad_data, "{}: {} holds {}; write it as float32 or float64", file.path(),
          tensor.name, found.type);
@@ -113,7 +114,8 @@ Weights read_weights(const std::string& path, const Model& model,
   if (file.has("/", "format")) weights.inputs = read_inputs(file, "/");
   for (ParameterSpec& tensor : tensors_of(model)) {
     if (left_out.contains(tensor.name)) continue;
-    std::vector<real> values = read_tensor(file, datasets.at(tensor.name), tensor);
+    std::vector<real> values =
+        read_tensor(file, datasets.at(tensor.name), tensor, head_of(model).contains(tensor.name));
     weights.tensors.push_back({std::move(tensor), std::move(values)});
   }
   return weights;

@@ -176,7 +176,8 @@ class Weights(unittest.TestCase):
             for key, shape in (("fc.weight", (1000, 64)), ("fc.bias", (1000,))):
                 del file[key]
                 file[key] = numpy.ones(shape, "f4")
-        self.refused(65, "import", "weights", "w.h5", "x.toml", "c.h5")
+        self.assertIn("train.new_head=true leaves the last layer out",
+                      self.refused(65, "import", "weights", "w.h5", "x.toml", "c.h5"))
         found = imported()
         for key, values in weights.items():
             if not key.startswith("fc."):
