@@ -148,15 +148,6 @@ std::string to_string(const Location& location) {
   return fmt::format("{}:{}:{}", location.file, location.line, location.column);
 }
 
-std::string printable(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    result += byte < 0x20 || byte == 0x7F ? fmt::format("\\u{:04X}", byte) : std::string(1, c);
-  }
-  return result;
-}
-
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 60;
   std::string shown = escaped(text.substr(0, longest));

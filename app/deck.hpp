@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/text.hpp"
+
 namespace carousel {
 
 /// Where something was written. Line and column start at 1 and count characters; 0 means unknown.
@@ -37,8 +39,6 @@ struct DeckValue {
 
 /// The value as TOML text, which reads back as the same value.
 [[nodiscard]] std::string to_toml(const DeckValue& value);
-/// Text of a user with control characters escaped, so that it stays on its line.
-[[nodiscard]] std::string printable(std::string_view text);
 /// Text of a user for messages: in quotes, shortened and printable.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 

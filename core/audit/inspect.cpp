@@ -38,7 +38,7 @@ void add(std::string& report, std::string_view name, std::string text) {
 template <class... Args>
 void line(std::string& report, const char* name, fmt::format_string<Args...> format,
           Args&&... args) {
-  add(report, name, fmt::format(format, std::forward<Args>(args)...));
+  add(report, name, printable(fmt::format(format, std::forward<Args>(args)...)));
 }
 
 void tell_info(std::string& text, const RunInfo& info) {

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Numbers as people read them. Files for programs keep plain numbers.
+// Numbers and texts of users as people read them. Files for programs keep them plain.
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace carousel {
 
@@ -33,6 +34,16 @@ namespace carousel {
 /// "69.6%".
 [[nodiscard]] inline std::string human_part(std::int64_t part, std::int64_t whole) {
   return fmt::format("{:.1f}%", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+/// Text of a user with control characters escaped, so that it stays on its line.
+[[nodiscard]] inline std::string printable(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    result += byte < 0x20 || byte == 0x7F ? fmt::format("\\u{:04X}", byte) : std::string(1, c);
+  }
+  return result;
 }
 
 /// A NaN has a sign bit, too, which would print as "-nan" and means nothing.

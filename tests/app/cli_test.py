@@ -419,6 +419,14 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("1437", result.stdout)
         self.assertIn("none.h5", self.refused("inspect", "none.h5", code=74))
+        # What somebody wrote into a file does not reach the terminal.
+        write_dataset(self.folder / "named.h5", (1, 2, 2))
+        with h5py.File(self.folder / "named.h5", "r+") as file:
+            file.attrs["class_names"] = numpy.array(["\x1b[31mred", "two\nlines", *"cdefghij"], "S")
+            file.attrs["source"] = numpy.bytes_("a\rb\x7f")
+        told = self.run_carousel("inspect", "named.h5").stdout
+        self.assertIn("10: \\u001B[31mred, two\\u000Alines, c,", told)
+        self.assertIn("a\\u000Db\\u007F", told)
         version = self.run_carousel("--version")
         self.assertEqual(version.returncode, 0)
         self.assertRegex(version.stdout, r"^carousel \d+\.\d+\.\d+ .*\n.*HDF5")
