@@ -135,7 +135,7 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
     fail(ExitCode::bad_data, "{}: {} bad pictures; mend them, or leave them out with --skip-bad",
          arguments.path, result.bad.size());
   const std::int64_t images = result.images[0] + result.images[1];
-  const Dataset made(arguments.dataset);
+  const Dataset made = Dataset::own(arguments.dataset);
   const std::span<const int> labels = made.train().labels();
   if (const std::string missing = missing_classes(made.class_names(), labels); !missing.empty())
     note(missing);

@@ -135,6 +135,15 @@ std::string other_format(const std::string& path) {
   return "it is something else, or the file is damaged or incomplete";
 }
 
+/// Nobody else knows of a file that is being made, and some file systems have no locks.
+void leave_unlocked(const Handle& access) {
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERS_MINOR == 10 && H5_VERS_RELEASE >= 7)
+  H5Pset_file_locking(access.get(), false, true);
+#else
+  static_cast<void>(access);
+#endif
+}
+
 /// Properties of what is made. Without the time of writing, files that hold the same have the same
 /// bytes.
 Handle timeless(hid_t kind) {
@@ -153,10 +162,7 @@ void quiet_library() {
 Handle latest_format() {
   Handle properties(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_libver_bounds(properties.get(), H5F_LIBVER_V110, H5F_LIBVER_V110);
-  // Nobody else knows of a file that is being made, and some file systems have no locks.
-#if H5_VERSION_GE(1, 12, 1) || (H5_VERS_MINOR == 10 && H5_VERS_RELEASE >= 7)
-  H5Pset_file_locking(properties.get(), false, true);
-#endif
+  leave_unlocked(properties);
   return properties;
 }
 
@@ -214,6 +220,13 @@ File File::open(const std::string& path) {
 File File::open_with_reason(const std::string& path) {
   const Descriptor readable = Descriptor::open(path);
   return open(path);
+}
+
+File File::open_own(const std::string& path) {
+  quiet_library();
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  leave_unlocked(access);
+  return {path, H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), false};
 }
 
 File File::create(const std::string& path) {

@@ -83,6 +83,9 @@ class File {
   /// The same; where the system refuses, Error(input_output) with its reason, which is clearer than
   /// HDF5's.
   static File open_with_reason(const std::string& path);
+  /// The same of a file that this process has made, which nobody else can be writing: without a
+  /// lock, which some file systems do not have.
+  static File open_own(const std::string& path);
   /// Makes a new file in HDF5's latest format, replacing one of that name.
   static File create(const std::string& path);
   /// Makes a file that lives in memory only; `path` names it in errors.

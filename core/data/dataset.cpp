@@ -34,8 +34,7 @@ void check_format(const hdf5::File& file) {
          version, dataset_format_version);
 }
 
-hdf5::File open_file(const std::string& path) {
-  hdf5::File file = hdf5::File::open_with_reason(path);
+hdf5::File checked(hdf5::File file) {
   check_format(file);
   return file;
 }
@@ -257,7 +256,11 @@ void Split::read(std::int64_t index, std::span<std::uint8_t> sample) const {
     std::copy_n(loaded_.begin() + begin(index), sample.size(), sample.begin());
 }
 
-Dataset::Dataset(const std::string& path) : Dataset(open_file(path)) {}
+Dataset::Dataset(const std::string& path) : Dataset(checked(hdf5::File::open_with_reason(path))) {}
+
+Dataset Dataset::own(const std::string& path) {
+  return Dataset(checked(hdf5::File::open_own(path)));
+}
 
 Dataset::Dataset(const hdf5::File& file)
     : path_(file.path()),

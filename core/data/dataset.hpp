@@ -110,6 +110,9 @@ class Split {
 class Dataset {
  public:
   explicit Dataset(const std::string& path);
+  /// The same of a file that this process has made: without a lock, which some file systems do not
+  /// have.
+  static Dataset own(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Of height and width 0 where pictures have several.
