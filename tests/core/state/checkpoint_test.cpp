@@ -145,7 +145,7 @@ TEST(InputRecord, NamesWhatDiffers) {
   EXPECT_EQ(words([](InputRecord& r) { r.mean = {0.1001}; }), "mean: [0.1] | [0.1001]");
   EXPECT_EQ(words([](InputRecord& r) { r.std = {0.2, 0.2}; }), "std: [0.2] | [0.2, 0.2]");
   EXPECT_EQ(words([](InputRecord& r) { r.class_names = {"dog", "cat"}; }), "class 0: cat | dog");
-  EXPECT_EQ(words([](InputRecord& r) { r.class_names.push_back("cow"); }),
+  EXPECT_EQ(words([](InputRecord& r) { r.class_names.emplace_back("cow"); }),
             "data set: 2 classes (cat, dog) | 3 classes (cat, dog, cow)");
   EXPECT_EQ(words([](InputRecord& r) { r.shape = {3, 1, 1}; }), "shape of an image: 0x1x1 | 3x1x1");
   EXPECT_EQ(words([](InputRecord& r) { r.resize = 256; }), "data.augment.resize: 0 | 256");
