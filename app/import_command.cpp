@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -42,6 +43,16 @@ std::vector<std::string> read_lines(const std::string& path) {
   }
   if (lines.empty()) fail(ExitCode::usage, "{}: it names no class", path);
   return lines;
+}
+
+/// Whether a file exists, is not empty and does not begin as those of HDF5 do.
+bool holds_something_else(const std::string& path) {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  std::array<char, signature.size()> begin = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), begin.size());
+  const std::string_view found(begin.data(), static_cast<std::size_t>(file.gcount()));
+  return !found.empty() && found != signature;
 }
 
 /// Names bad pictures on standard error, not all of very many.
@@ -119,7 +130,14 @@ ImportResult import_from(const ImportDataArguments& arguments, const Source& sou
 void import_data_command(const ImportDataArguments& arguments, const Launcher& launcher) {
   if (std::filesystem::is_directory(arguments.dataset))
     fail(ExitCode::usage, "{}: is a folder; name a file in it", arguments.dataset);
-  check_output(arguments.dataset, arguments.overwrite, launcher, {});
+  const std::vector<ReadFile> reads = {{"what is imported", arguments.path},
+                                       {"the list of classes", arguments.classes},
+                                       {"the list of labels", arguments.labels}};
+  check_output(arguments.dataset, arguments.overwrite, launcher, reads);
+  // Such as a picture in the folder that is imported, or an archive next to the one that is.
+  if (holds_something_else(arguments.dataset))
+    fail(ExitCode::usage, "{}: is no HDF5 file, and so no data set to replace; name another one",
+         arguments.dataset);
   ImportResult result;
   double seconds = 0;
   {

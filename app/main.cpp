@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -128,7 +129,7 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
       ->check(not_empty);
   images
       ->add_option("--halves", line.data.halves,
-                   "Folders of the halves, if not train and test (or val); none: all are classes")
+                   "Folders, if not train and test; none: all are classes")
       ->type_name("TRAIN,TEST|none")
       ->check(not_empty);
   images->footer(
@@ -340,6 +341,8 @@ int report(const Error& error, const std::string& deck, const Launcher& launcher
 }
 
 int guarded_main(int argc, char** argv) {
+  // If a file may not grow, writing to it is an error with a line and an exit code.
+  std::signal(SIGXFSZ, SIG_IGN);
   const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
   if (argc > 1 && std::string_view(argv[1]) == "train") hold_signals();
   CommandLine line;

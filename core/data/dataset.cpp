@@ -42,6 +42,10 @@ hdf5::File checked(hdf5::File file) {
 std::vector<std::string> read_class_names(const hdf5::File& file) {
   std::vector<std::string> names = file.strings("/", "class_names");
   if (names.empty()) fail(ExitCode::bad_data, "{}: class_names is empty", file.path());
+  std::vector<std::string> sorted = names;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    fail(ExitCode::bad_data, "{}: attribute class_names has '{}' twice", file.path(), *twice);
   return names;
 }
 

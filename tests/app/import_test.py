@@ -11,6 +11,7 @@ import os
 import pathlib
 import pickle
 import pty
+import resource
 import shutil
 import subprocess
 import sys
@@ -344,6 +345,60 @@ class Import(unittest.TestCase):
         (self.folder / "set/cat/again").symlink_to("..")
         self.assertIn("set/cat/again: is set/ again, by a link; remove it",
                       self.refused("images", "set", "new.h5", "--test-fraction", "0.5"))
+
+    def test_nothing_but_data_sets_is_replaced(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        self.tree("set", files)
+        self.tar("set.tar", files)
+        (self.folder / "names").write_text("cat\ndog\n")
+        (self.folder / "link.h5").symlink_to("set.tar")
+        os.link(self.folder / "set.tar", self.folder / "hard.h5")
+        words = ("--test-fraction", "0.5", "--overwrite")
+        for source, output, reason in (
+                ("set.tar", "set.tar", "is what is imported, which would be lost"),
+                ("set.tar", "link.h5", "is what is imported, which would be lost"),
+                ("set.tar", "hard.h5", "is what is imported, which would be lost"),
+                ("set", "names", "is the list of classes, which would be lost"),
+                ("set", "set/cat/00.png", "is no HDF5 file, and so no data set to replace")):
+            with self.subTest(output=output):
+                before = (self.folder / output).read_bytes()
+                self.assertIn(reason, self.refused("images", source, output, *words, "--classes",
+                                                   "names", code=2))
+                self.assertEqual((self.folder / output).read_bytes(), before)
+
+    def test_files_that_may_not_grow(self):
+        random = numpy.random.default_rng(1)
+        files = {f"{name}/{k}.png": png(random.integers(0, 256, (64, 64, 3), numpy.uint8))
+                 for name in ("cat", "dog") for k in range(8)}
+        for keep in ("pixels", "files"):
+            result = subprocess.run(
+                [CAROUSEL, "import", "images", self.tree("set", files), "new.h5",
+                 "--test-fraction", "0.5", "--keep", keep], cwd=self.folder, text=True,
+                capture_output=True, check=False, preexec_fn=lambda: resource.setrlimit(
+                    resource.RLIMIT_FSIZE, (50_000, 50_000)))
+            self.assertEqual(result.returncode, 74, result.stderr)
+            self.assertRegex(result.stderr, r"carousel: new.h5.*File too large")
+            self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["set"])
+
+    def test_pictures_larger_than_memory(self):
+        # Black lines deflate well: a file of a few hundred KB whose pixels need 510 MB.
+        files = {f"{half}/{name}/0.png": png(numpy.zeros((5, 7, 3), numpy.uint8))
+                 for half in ("train", "test") for name in ("cat", "dog")}
+        files["train/cat/1.png"] = png(numpy.zeros((13_000, 13_000), numpy.uint8))
+        words = [CAROUSEL, "import", "images", self.tree("set", files), "new.h5", "--workers", "1",
+                 "--keep", "files"]
+
+        def run(*more):
+            return subprocess.run([*words, *more], cwd=self.folder, text=True, capture_output=True,
+                                  check=False, preexec_fn=lambda: resource.setrlimit(
+                                      resource.RLIMIT_AS, (500 << 20, 500 << 20)))
+        result = run()
+        self.assertEqual(result.returncode, 65, result.stderr)
+        self.assertIn("bad: train/cat/1.png: 13000 x 13000 pixels are more than there is memory for",
+                      result.stderr)
+        result = run("--skip-bad")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("2 images for training, 2 for tests", result.stdout)
 
     def test_classes_of_a_list(self):
         files = {path: png(pixels) for path, pixels in pictures().items()}

@@ -191,6 +191,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{{.test_images = {0, 2, 3, 4}, .test_labels = {0}}, "/test/images [0, 2, 3, 4] is"},
         BadCase{{.bad_label = 4}, "/test/labels[4] = 3 is outside 0..2"},
         BadCase{{.bad_label = 4, .bad_value = 4294967296}, "/test/labels[4] = 4294967296 is"},
+        BadCase{{.third_class = "cat"}, "attribute class_names has 'cat' twice"},
         BadCase{{.with_mean = false}, "no attribute 'mean'"},
         BadCase{{.std = 0}, "attribute std holds 0"},
         BadCase{{.std = 64}, "attribute std holds 64; mean and std are of images scaled"}));

@@ -27,6 +27,7 @@ struct SmallDataset {
   std::int64_t bad_value = 3;
   bool with_mean = true;
   double std = 0.5;
+  std::string third_class = "owl";  // behind cat and dog
 
   void write(const std::string& path) const {
     hdf5::File file = hdf5::File::create(path);
@@ -39,7 +40,7 @@ struct SmallDataset {
   void write_attributes(hdf5::File& file) const {
     file.set("/", "format", format);
     file.set("/", "format_version", version);
-    file.set_list("/", "class_names", std::vector<std::string>{"cat", "dog", "owl"});
+    file.set_list("/", "class_names", std::vector<std::string>{"cat", "dog", third_class});
     if (with_mean) file.set_list("/", "mean", std::vector<double>{0.25, 0.5});
     file.set_list("/", "std", std::vector<double>{std, 0.25});
     file.set("/", "source", "made by a test");
