@@ -61,7 +61,7 @@ class NcclSession::Queue final : public CommunicationQueue {
     told_.reserve(requests);
   }
 
-  void begin() override { clock_.calibrate(exec_); }
+  void begin_segment() override { clock_.calibrate(exec_); }
 
   /// What every request may have told must find room when its round is exchanged.
   [[nodiscard]] bool full() const override {

@@ -31,8 +31,9 @@ inline void use_gpu_of(const ExecutionSpace& exec) {
   return {stream, Kokkos::Impl::ManageStream::yes};
 }
 
-/// Throws Error(internal) where a kernel of this thread was not launched: Kokkos looks at that only
-/// where it checks bounds. Whoever goes on from what kernels have done looks first.
+/// Throws Error(internal) where a kernel of this thread failed or was not even launched: Kokkos
+/// looks at that only where it checks bounds. Whoever goes on from what kernels have done looks
+/// first.
 inline void check_launches() {
   const cudaError_t code = cudaPeekAtLastError();
   if (code == cudaSuccess) return;
@@ -40,7 +41,7 @@ inline void check_launches() {
   if (code == cudaErrorNotReady)
     (void)cudaGetLastError();
   else
-    cuda_must(code, "a kernel was not launched");
+    cuda_must(code, "a kernel failed, or was not launched");
 }
 #else
 inline void use_gpu_of(const ExecutionSpace& /*exec*/) {}

@@ -117,7 +117,7 @@ class CommunicationQueue {
   virtual ~CommunicationQueue() = default;
 
   /// A segment of training begins, and nothing is under way.
-  virtual void begin() {}
+  virtual void begin_segment() {}
   [[nodiscard]] virtual bool full() const { return false; }
   virtual Request post(const Message& message, const Event& after) = 0;
   virtual Request send(const Message& message, const Event& after) = 0;

@@ -37,7 +37,7 @@ void Executor::begin(std::optional<std::int64_t> first_step) {
   given_back_ = loads_.marked();  // the prefetcher has begun anew
   if (!first_step_) return;
   clock_.calibrate(parts_.lanes.front()->exec);
-  parts_.communication.begin();
+  parts_.communication.begin_segment();
 }
 
 void Executor::rehearse(const Action& action, int lane, std::optional<std::int64_t> first_step,

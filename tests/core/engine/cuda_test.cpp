@@ -27,7 +27,8 @@ class CudaDouble : public ::testing::Test {
       ADD_FAILURE() << "nobody noticed";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::internal);
-      EXPECT_THAT(error.what(), HasSubstr("a kernel was not launched: invalid configuration"));
+      EXPECT_THAT(error.what(),
+                  HasSubstr("a kernel failed, or was not launched: invalid configuration"));
     }
   }
 

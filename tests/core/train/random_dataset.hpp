@@ -31,7 +31,9 @@ class RandomDataset {
     write(file, "/test", test_samples, train_samples);
     file.set("/", "format", "carousel dataset");
     file.set("/", "format_version", std::int64_t{1});
-    file.set_list("/", "class_names", std::vector<std::string>(classes, "any"));
+    std::vector<std::string> names;
+    for (int k = 0; k < classes; ++k) names.push_back(std::to_string(k));
+    file.set_list("/", "class_names", names);
     file.set_list("/", "mean", std::vector<double>{mean});
     file.set_list("/", "std", std::vector<double>{std});
     file.set("/", "source", "made by a test");

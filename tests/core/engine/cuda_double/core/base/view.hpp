@@ -19,6 +19,7 @@
 #define KOKKOS_LAMBDA [=]
 #define KOKKOS_INLINE_FUNCTION inline
 
+// NOLINTBEGIN(readability-identifier-naming): as Kokkos calls them
 namespace Kokkos {
 
 namespace Impl {
@@ -84,6 +85,7 @@ template <class Exec, class To, class From>
 void deep_copy(const Exec& exec, const To& to, const From& from);  // which nobody calls
 
 }  // namespace Kokkos
+// NOLINTEND(readability-identifier-naming)
 
 namespace carousel {
 
