@@ -79,9 +79,10 @@ double learning_rate(const LearningRateConfig& config, double base, std::int64_t
   switch (config.kind) {
     case ScheduleKind::constant:
       return base;
-    case ScheduleKind::step:
-      return base *
-             std::pow(config.gamma, static_cast<double>(held / step_size(config, steps_per_epoch)));
+    case ScheduleKind::step: {
+      const std::int64_t drops = held / step_size(config, steps_per_epoch);
+      return base * std::pow(config.gamma, static_cast<double>(drops));
+    }
     case ScheduleKind::multistep:
       return base * std::pow(config.gamma, static_cast<double>(
                                                milestones_reached(config, held, steps_per_epoch)));
