@@ -359,7 +359,8 @@ std::vector<KeySpec> schedule_keys() {
       key("final_divisor", schedule, &LearningRateConfig::final_divisor, at_least(1),
           "First learning rate divided by the last.", one_cycle),
       key("per_epoch", schedule, &LearningRateConfig::per_epoch, anything,
-          "Whether the learning rate changes only between epochs."),
+          "Whether the learning rate changes only between epochs; keys in training steps count "
+          "each of them."),
   };
 }
 

@@ -113,6 +113,34 @@ TEST(LearningRate, WarmsUpForUpdates) {
     EXPECT_DOUBLE_EQ(learning_rate(config, 0.4, t, 22, 80), 0.1 * std::min<double>(4, t));
 }
 
+TEST(LearningRate, KeysInStepsKnowNoEpochs) {
+  for (const bool per_epoch : {false, true}) {
+    const LearningRateConfig step{
+        .kind = ScheduleKind::step, .step_size = 7, .gamma = 0.9, .per_epoch = per_epoch};
+    EXPECT_EQ(drops(step, 22, 100), multiples(7, 100));
+    LearningRateConfig multistep{.kind = ScheduleKind::multistep, .gamma = 0.5};
+    multistep.milestone_steps = {5, 30};
+    multistep.per_epoch = per_epoch;
+    EXPECT_EQ(drops(multistep, 22, 100), (std::vector<std::int64_t>{5, 30}));
+    LearningRateConfig cosine{
+        .kind = ScheduleKind::cosine, .warmup_steps = 30, .per_epoch = per_epoch};
+    for (std::int64_t t = 0; t < 30; ++t)
+      EXPECT_DOUBLE_EQ(learning_rate(cosine, 0.3, t, 22, 100), 0.01 * static_cast<double>(t));
+    EXPECT_DOUBLE_EQ(learning_rate(cosine, 0.3, 30, 22, 100), 0.3);
+    // Where updates of another size came first, steps are those that were made.
+    const std::int64_t ahead = 17;
+    for (std::int64_t t = 0; t < 80; ++t) {
+      EXPECT_EQ(learning_rate(step, 1, t + ahead, 22, 100 + ahead, ahead),
+                learning_rate(step, 1, t, 22, 100));
+      EXPECT_EQ(learning_rate(multistep, 1, t + ahead, 22, 100 + ahead, ahead),
+                learning_rate(multistep, 1, t, 22, 100));
+      if (t >= 30) continue;
+      EXPECT_EQ(learning_rate(cosine, 1, t + ahead, 22, 100 + ahead, ahead),
+                learning_rate(cosine, 1, t, 22, 100));
+    }
+  }
+}
+
 TEST(LearningRate, RefusesDropsInLessThanAnUpdate) {
   LearningRateConfig config{.kind = ScheduleKind::step, .step_epochs = 0.01};
   EXPECT_THROW(static_cast<void>(learning_rate(config, 1, 0, 22, 80)), Error);
