@@ -55,7 +55,6 @@ std::string escaped(std::string_view text) {
 
 toml::table parse(std::string_view text, const std::string& path) {
   // Editors may begin a file with a mark of its encoding.
-  constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
   if (text.starts_with(utf8_mark)) text.remove_prefix(utf8_mark.size());
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     fail(ExitCode::usage, "{}: the deck is UTF-16; save it as UTF-8", path);

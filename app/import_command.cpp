@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -33,8 +34,7 @@ std::vector<std::string> read_lines(const std::string& path) {
   if (!file) fail(ExitCode::input_output, "{}: no such file", path);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
-    constexpr std::string_view mark = "\xEF\xBB\xBF";  // of byte order, by programs of Windows
-    if (lines.empty() && line.starts_with(mark)) line.erase(0, mark.size());
+    if (lines.empty() && line.starts_with(utf8_mark)) line.erase(0, utf8_mark.size());
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     if (std::ranges::find(lines, line) != lines.end())
@@ -43,16 +43,6 @@ std::vector<std::string> read_lines(const std::string& path) {
   }
   if (lines.empty()) fail(ExitCode::usage, "{}: it names no class", path);
   return lines;
-}
-
-/// Whether a file exists, is not empty and does not begin as those of HDF5 do.
-bool holds_something_else(const std::string& path) {
-  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
-  std::array<char, signature.size()> begin = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(begin.data(), begin.size());
-  const std::string_view found(begin.data(), static_cast<std::size_t>(file.gcount()));
-  return !found.empty() && found != signature;
 }
 
 /// Names bad pictures on standard error, not all of very many.
@@ -93,6 +83,25 @@ void tell_left_out(const std::vector<std::string>& paths, const char* one, const
                    paths.size() == 1 ? one : several, paths.front()));
 }
 
+volatile std::sig_atomic_t interrupted = 0;  // by this signal
+
+/// Thrown where a signal asks for the end, so that what was begun is taken away.
+struct Interrupted {};
+
+/// A second signal ends the process at once. One that is ignored, as by nohup, stays so.
+void listen_to_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    sigaction(number, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = [](int signal) { interrupted = signal; };
+    action.sa_flags = SA_RESTART;
+    action.sa_flags |= static_cast<int>(SA_RESETHAND);
+    sigaction(number, &action, nullptr);
+  }
+}
+
 ImportResult import_from(const ImportDataArguments& arguments, const Source& source,
                          ProgressLine& line) {
   const auto or_else = [](const std::string& given, const std::string& otherwise) {
@@ -104,7 +113,12 @@ ImportResult import_from(const ImportDataArguments& arguments, const Source& sou
                                  .skip_bad = arguments.skip_bad,
                                  .source = or_else(arguments.source, source_of(arguments)),
                                  .licence = or_else(arguments.licence, "not stated")};
-  const ImportProgress progress = [&](std::size_t done, std::size_t all) { line.show(done, all); };
+  // Until there is something to take away, signals end the process as they always do.
+  const ImportProgress progress = [&](std::size_t done, std::size_t all) {
+    if (done == 1) listen_to_signals();
+    if (interrupted != 0) throw Interrupted();
+    line.show(done, all);
+  };
   if (arguments.collection == Collection::cifar10 && has_cifar10_batches(source))
     return import_cifar10_batches(source, arguments.dataset, options, progress);
   LayoutOptions layout_options = {.test_fraction = arguments.test_fraction,
@@ -114,14 +128,15 @@ ImportResult import_from(const ImportDataArguments& arguments, const Source& sou
   if (!arguments.halves.empty() && !layout_options.only_classes)
     layout_options.halves = half_names(arguments.halves);
   if (!arguments.classes.empty()) layout_options.classes = read_lines(arguments.classes);
-  PictureLayout layout =
-      picture_layout(arguments.path, source.files(), layout_options, source.unnamed_pictures());
+  PictureLayout layout = picture_layout(arguments.path, source.files(), layout_options,
+                                        source.unnamed_pictures(), source.folders());
   tell_left_out(layout.left_out, "picture in another folder is", "pictures in other folders are");
   tell_left_out(layout.strays, "picture in no folder of a class is",
                 "pictures in no folder of a class are");
   tell_left_out(layout.service, "file that is hidden or a system's own is",
                 "files that are hidden or a system's own are");
   tell_left_out(layout.others, "file that is no picture is", "files that are no pictures are");
+  tell_left_out(layout.empty, "folder without a picture is", "folders without a picture are");
   return import_pictures(source, std::move(layout), arguments.dataset, options, progress);
 }
 
@@ -134,19 +149,18 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
                                        {"the list of classes", arguments.classes},
                                        {"the list of labels", arguments.labels}};
   check_output(arguments.dataset, arguments.overwrite, launcher, reads);
-  // Such as a picture in the folder that is imported, or an archive next to the one that is.
-  if (holds_something_else(arguments.dataset))
-    fail(ExitCode::usage, "{}: is no HDF5 file, and so no data set to replace; name another one",
-         arguments.dataset);
   ImportResult result;
   double seconds = 0;
-  {
+  try {
     ProgressLine line("import", "images");
     const std::unique_ptr<Source> source = arguments.collection == Collection::imagenet
                                                ? open_imagenet(arguments.path, arguments.labels)
                                                : Source::open(arguments.path);
     result = import_from(arguments, *source, line);
     seconds = line.seconds();
+  } catch (const Interrupted&) {
+    note(fmt::format("{}: interrupted; nothing was written", arguments.dataset));
+    std::raise(interrupted);  // the shell wants to know by what the process ended
   }
   list(result.bad);
   if (!result.written)

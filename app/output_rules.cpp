@@ -3,7 +3,10 @@
 #include "app/output_rules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <vector>
 
 #include "core/base/descriptor.hpp"
@@ -28,6 +31,16 @@ const ReadFile* find_same(const std::string& path, std::span<const ReadFile> rea
   return found == reads.end() ? nullptr : &*found;
 }
 
+/// Whether a file is not empty and does not begin as those of HDF5 do.
+bool holds_something_else(const std::string& path) {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  std::array<char, signature.size()> begin = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), begin.size());
+  const std::string_view found(begin.data(), static_cast<std::size_t>(file.gcount()));
+  return !found.empty() && found != signature;
+}
+
 }  // namespace
 
 void check_output(const std::string& path, bool overwrite, const Launcher& launcher,
@@ -41,6 +54,9 @@ void check_output(const std::string& path, bool overwrite, const Launcher& launc
   if (!overwrite) fail(ExitCode::usage, "{}: already exists; give --overwrite to replace it", path);
   if (!fs::is_regular_file(path))
     fail(ExitCode::usage, "{}: is a folder or device; name a file to write", path);
+  // Such as a picture in the folder that is imported, or an archive next to the one that is.
+  if (holds_something_else(path))
+    fail(ExitCode::usage, "{}: is no HDF5 file, and so nothing to replace; name another one", path);
 }
 
 void check_replaced_run(const RunConfig& config) {

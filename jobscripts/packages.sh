@@ -23,6 +23,7 @@ build  libhdf5-dev         HDF5 >= 1.10, serial
 build  libjpeg62-turbo-dev libjpeg-turbo
 build  libpng-dev          libpng
 build  libarchive-dev      libarchive
+build  zlib1g-dev          zlib
 build  libfmt-dev          fmt
 build  libcli11-dev        CLI11
 build  libtomlplusplus-dev toml++

@@ -13,6 +13,9 @@
 
 namespace carousel {
 
+/// What programs of Windows begin a text with.
+inline constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
+
 /// "512 B", "68.0 KiB", "1.5 GiB": binary units, one decimal.
 [[nodiscard]] inline std::string human_bytes(double bytes) {
   constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -10,6 +10,7 @@
 
 #include "core/base/check.hpp"
 #include "core/import/pickle.hpp"
+#include "core/import/picture_layout.hpp"
 
 namespace carousel {
 namespace {
@@ -32,14 +33,19 @@ struct Form {
 constexpr Form python = {"", "batches.meta"};
 constexpr Form binary = {".bin", "batches.meta.txt"};
 
-/// The number of the file of that name, in whatever folder.
+/// The number of the file of that name, in whatever folder that is not hidden or a system's. Of two
+/// it cannot be known which is meant.
 std::optional<std::size_t> find(const Source& source, const std::string& name) {
-  const auto& files = source.files();
-  const auto at = std::ranges::find_if(files, [&](const std::string& path) {
-    return std::filesystem::path(path).filename() == name;
-  });
-  if (at == files.end()) return std::nullopt;
-  return static_cast<std::size_t>(at - files.begin());
+  std::optional<std::size_t> found;
+  for (std::size_t k = 0; k < source.files().size(); ++k) {
+    const std::string& path = source.files()[k];
+    if (std::filesystem::path(path).filename() != name || is_service_path(path)) continue;
+    if (found)
+      fail(ExitCode::bad_data, "{}: has {} and {}; give the folder that holds one of them",
+           source.path(), source.files()[*found], path);
+    found = k;
+  }
+  return found;
 }
 
 const Pickled& entry(const Pickled& dictionary, const char* name) {

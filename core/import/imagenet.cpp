@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/base/check.hpp"
+#include "core/base/text.hpp"
 
 namespace carousel {
 namespace {
@@ -67,7 +68,7 @@ std::vector<std::string> read_labels(const std::string& list, const std::string&
   std::unordered_map<std::string, std::string> by_name;
   std::size_t number = 0;
   for (std::string line; std::getline(file, line);) {
-    ++number;
+    if (++number == 1 && line.starts_with(utf8_mark)) line.erase(0, utf8_mark.size());
     std::ranges::replace_if(
         line, [](char c) { return c == ',' || c == '\t' || c == '\r'; }, ' ');
     std::istringstream words(line);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -82,7 +83,7 @@ class Reader {
          const LayoutOptions& options)
       : where_(where), paths_(paths), options_(options) {}
 
-  PictureLayout read(const std::vector<bool>& unnamed) {
+  PictureLayout read(const std::vector<bool>& unnamed, const std::vector<std::string>& folders) {
     std::vector<Place> places;
     for (std::size_t k = 0; k < paths_.size(); ++k) {
       Place place = {k, parts_of(paths_[k])};
@@ -96,6 +97,7 @@ class Reader {
     if (places.empty()) fail(ExitCode::bad_data, "{}: no pictures in it", where_);
     enter_only_folder(places);
     divide(places);
+    find_empty(folders);
     return std::move(layout_);
   }
 
@@ -236,6 +238,36 @@ class Reader {
       fail(ExitCode::bad_data, "{}: {} is of a class that {} does not have", where_,
            paths_[place.file], options_.classes.empty() ? "train" : "the list of classes");
     layout_.halves[index_of(half)].push_back({place.file, label->second});
+    const std::string& path = paths_[place.file];
+    class_folders_.insert(
+        path.substr(0, path.size() - path_of(place).size() + class_of(place).size()));
+  }
+
+  /// Folders beside those of classes that hold no picture, though some would be classes if their
+  /// files were of a kind that is known.
+  void find_empty(const std::vector<std::string>& folders) {
+    std::set<std::string> around;
+    for (const std::string& folder : class_folders_)
+      around.insert(folder.substr(0, folder.rfind('/') + 1));  // nothing, if there is no folder
+    std::set<std::string> found;
+    const auto look_at = [&](const std::string& path) {
+      if (is_service_path(path)) return;
+      for (const std::string& outer : around) {
+        const std::size_t end = path.find('/', outer.size());
+        if (path.starts_with(outer) && end != std::string::npos) found.insert(path.substr(0, end));
+      }
+    };
+    for (const std::string& other : layout_.others) look_at(other);
+    const std::vector<std::string> files = layout_.service;  // sorted
+    for (const std::string& folder : folders) {
+      const std::string below = folder + "/";
+      look_at(below);
+      const auto first = std::ranges::lower_bound(files, below);
+      const bool has_files = first != files.end() && first->starts_with(below);
+      if (is_service_path(folder) && !has_files) layout_.service.push_back(below);
+    }
+    std::ranges::sort(layout_.service);
+    std::ranges::set_difference(found, class_folders_, std::back_inserter(layout_.empty));
   }
 
   /// The pictures with the smallest draws are for tests; a draw belongs to a path, so that a few
@@ -261,9 +293,14 @@ class Reader {
   const LayoutOptions& options_;
   PictureLayout layout_;
   std::map<std::string, int, std::less<>> labels_;
+  std::set<std::string> class_folders_;  // paths of those that pictures were taken from
 };
 
 }  // namespace
+
+bool is_service_path(std::string_view path) {
+  return std::ranges::any_of(parts_of(path), is_service_name);
+}
 
 bool is_picture_name(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
@@ -287,8 +324,9 @@ bool is_picture_head(std::span<const std::byte> head) {
 }
 
 PictureLayout picture_layout(const std::string& where, const std::vector<std::string>& paths,
-                             const LayoutOptions& options, const std::vector<bool>& unnamed) {
-  PictureLayout layout = Reader(where, paths, options).read(unnamed);
+                             const LayoutOptions& options, const std::vector<bool>& unnamed,
+                             const std::vector<std::string>& folders) {
+  PictureLayout layout = Reader(where, paths, options).read(unnamed, folders);
   for (const Half half : both_halves) {
     if (layout.half(half).empty())
       fail(ExitCode::usage, "{}: no picture is left for {}; take another --test-fraction", where,

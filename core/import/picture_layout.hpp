@@ -44,6 +44,7 @@ struct PictureLayout {
   std::vector<std::string> strays;          // of those in no folder of a class
   std::vector<std::string> service;         // of files in hidden folders, and those of systems
   std::vector<std::string> others;          // of files that are no pictures
+  std::vector<std::string> empty;  // folders that lie where those of classes do, without pictures
 
   [[nodiscard]] const std::vector<Item>& half(Half which) const { return halves[index_of(which)]; }
 };
@@ -51,7 +52,9 @@ struct PictureLayout {
 /// Whether a name says that a file is a picture, of whatever format: nobody should miss one without
 /// a word.
 [[nodiscard]] bool is_picture_name(std::string_view path);
-/// The same of the first bytes of a file, of which `picture_head` are enough.
+/// Whether some part of a path is hidden, or what systems leave beside files.
+[[nodiscard]] bool is_service_path(std::string_view path);
+/// Whether the first bytes of a file say that it is a picture, of which `picture_head` are enough.
 inline constexpr std::size_t picture_head = 16;
 [[nodiscard]] bool is_picture_head(std::span<const std::byte> head);
 
@@ -59,11 +62,13 @@ inline constexpr std::size_t picture_head = 16;
 /// val, valid or validation, where there is no test; in capitals or not), or CLASS/.../FILE and a
 /// test_fraction of all. Hidden folders and files, and those that systems leave (__MACOSX, @eaDir),
 /// count for nothing. `paths` are sorted; `where` names them in errors; `unnamed`, if it is not
-/// empty, says of each whether it is a picture though its name does not say so. Throws
-/// Error(bad_data) when they are not laid out so, Error(usage) when the options do not fit them.
+/// empty, says of each whether it is a picture though its name does not say so; `folders` are named
+/// besides, if they are known. Throws Error(bad_data) when they are not laid out so, Error(usage)
+/// when the options do not fit them.
 [[nodiscard]] PictureLayout picture_layout(const std::string& where,
                                            const std::vector<std::string>& paths,
                                            const LayoutOptions& options,
-                                           const std::vector<bool>& unnamed = {});
+                                           const std::vector<bool>& unnamed = {},
+                                           const std::vector<std::string>& folders = {});
 
 }  // namespace carousel

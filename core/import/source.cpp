@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -14,6 +16,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
+#include "core/import/gzip.hpp"
 #include "core/import/picture_layout.hpp"
 
 namespace carousel {
@@ -23,13 +26,19 @@ namespace fs = std::filesystem;
 
 // ---- A folder -----------------------------------------------------------------------------------
 
-/// Whether a file that cannot be opened now is one, reading it will tell.
-bool begins_as_picture(const fs::path& path) {
-  std::array<char, picture_head> head = {};
+/// The first bytes of a file; none of one that cannot be opened, which reading it will tell.
+std::vector<std::byte> head_of(const fs::path& path) {
+  std::vector<std::byte> head(picture_head);
   std::ifstream file(path, std::ios::binary);
-  file.read(head.data(), head.size());
-  return is_picture_head(
-      std::as_bytes(std::span(head).first(static_cast<std::size_t>(file.gcount()))));
+  file.read(reinterpret_cast<char*>(head.data()), std::ssize(head));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return head;
+}
+
+bool is_zip_head(std::span<const std::byte> head) {
+  constexpr std::string_view begin = "PK\3\4";
+  return head.size() >= begin.size() &&
+         std::ranges::equal(head.first(begin.size()), std::as_bytes(std::span(begin)));
 }
 
 class Folder : public Source {
@@ -62,11 +71,12 @@ class Folder : public Source {
       const fs::directory_entry& entry = *entries;
       const fs::path name = below / entry.path().filename();
       if (entry.is_directory()) {
-        list(name);
+        folders_.push_back(name.string());
+        if (!is_service_path(name.filename().string())) list(name);
       } else if (entry.is_regular_file()) {
         found_.push_back({name.string(), static_cast<std::int64_t>(entry.file_size())});
         if (!is_picture_name(name.string()))
-          found_.back().unnamed_picture = begins_as_picture(entry.path());
+          found_.back().unnamed_picture = is_picture_head(head_of(entry.path()));
       } else if (entry.is_symlink() && !entry.exists()) {
         found_.push_back({name.string(), 0, "a link that leads nowhere"});
       }
@@ -87,7 +97,16 @@ class Reader {
  public:
   explicit Reader(const std::string& path) : Reader(path, archive_read_new()) {
     constexpr std::size_t block = std::size_t{1} << 20;
-    check(archive_read_open_filename(archive_.get(), path.c_str(), block));
+    const std::vector<std::byte> head = head_of(path);
+    if (is_zip_head(head))
+      fail(ExitCode::bad_data, "{}: is a zip archive; unpack it and give the folder", path);
+    if (GzipFile::begins(head)) {
+      gzip_ = std::make_unique<GzipFile>(path);
+      check(archive_read_open2(archive_.get(), this, nullptr, read_gzip, nullptr, nullptr));
+    } else {
+      check(archive_read_open_filename(archive_.get(), path.c_str(), block));
+      file_ = Descriptor::open(path);
+    }
   }
   /// Of one in memory; `path` names it in errors.
   Reader(const std::string& path, std::span<const std::byte> tar)
@@ -95,19 +114,27 @@ class Reader {
     check(archive_read_open_memory(archive_.get(), tar.data(), tar.size()));
   }
 
-  /// The next regular file or link; nothing behind the last one.
+  Reader(const Reader&) = delete;  // libarchive knows its address
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() = default;
+
+  /// The next regular file, link or folder; nothing behind the last one.
   std::optional<ListedFile> next() {
     archive_entry* entry = nullptr;
     while (check(archive_read_next_header(archive_.get(), &entry)) != ARCHIVE_EOF) {
       const bool regular = archive_entry_filetype(entry) == AE_IFREG;
       const char* hard = archive_entry_hardlink(entry);
       const bool link = hard != nullptr || archive_entry_filetype(entry) == AE_IFLNK;
-      if (!regular && !link) continue;
+      const bool folder = archive_entry_filetype(entry) == AE_IFDIR;
+      if (!regular && !link && !folder) continue;
       const char* name = archive_entry_pathname(entry);
       if (name == nullptr || *name == '\0')
         fail(ExitCode::bad_data, "{}: a file in it has no name", path_);
       ListedFile file = {fs::path(name).lexically_normal().string(), archive_entry_size(entry)};
-      if (!regular) {
+      if (folder) {
+        file.is_folder = true;
+        if (file.path.ends_with('/')) file.path.pop_back();
+      } else if (!regular) {
         // tar writes a file that it was told twice as a link to itself.
         if (hard != nullptr && fs::path(hard).lexically_normal() == file.path) continue;
         file.bytes = 0;
@@ -150,15 +177,32 @@ class Reader {
     check(archive_read_set_options(archive_.get(), "tar:read_concatenated_archives"));
   }
 
-  /// Without the zeros that end an archive, it was cut between two files.
+  /// Without the zeros that end an archive, it was cut between two files. What compresses it may
+  /// end before the file does, as where archives of two kinds were put together.
   void check_end() {
     const auto begin = archive_read_header_position(archive_.get());  // of what came last
     if (archive_filter_bytes(archive_.get(), 0) <= begin)
       fail(ExitCode::bad_data, "{}: is cut off after {} bytes; copy it again", path_, begin);
+    if (!file_) return;
+    constexpr std::int64_t piece = std::int64_t{1} << 20;
+    const std::int64_t end = file_->size();
+    std::vector<std::byte> rest;
+    for (std::int64_t at = archive_filter_bytes(archive_.get(), -1); at < end; at += piece) {
+      rest.resize(static_cast<std::size_t>(std::min(piece, end - at)));
+      file_->read_at(at, rest);
+      if (std::ranges::any_of(rest, [](std::byte byte) { return byte != std::byte{0}; }))
+        fail(ExitCode::bad_data,
+             "{}: behind the archive lie {} bytes of something else; give them as an archive of "
+             "their own",
+             path_, end - at);
+    }
   }
 
+  /// A warning is of a file's owner or of its time. Behind a damaged header libarchive would go on
+  /// with the next one that it finds.
   int check(int result) {
-    if (result < ARCHIVE_WARN) {
+    if (failure_) std::rethrow_exception(failure_);
+    if (result < ARCHIVE_OK && result != ARCHIVE_WARN) {
       const char* reason = archive_error_string(archive_.get());
       fail(ExitCode::bad_data, "{}: neither a folder nor a whole tar archive: {}", path_,
            reason == nullptr ? "unknown reason" : reason);
@@ -166,10 +210,27 @@ class Reader {
     return result;
   }
 
+  /// No exception may pass through libarchive.
+  static la_ssize_t read_gzip(archive* of, void* reader, const void** bytes) {
+    auto& self = *static_cast<Reader*>(reader);
+    try {
+      const std::span<const std::byte> next = self.gzip_->next();
+      *bytes = next.data();
+      return std::ssize(next);
+    } catch (...) {
+      self.failure_ = std::current_exception();
+      archive_set_error(of, EIO, "gzip");
+      return ARCHIVE_FATAL;
+    }
+  }
+
   struct Close {
     void operator()(archive* open) const { archive_read_free(open); }
   };
   std::string path_;
+  std::unique_ptr<GzipFile> gzip_;  // what is read, where libarchive does not do it itself
+  std::exception_ptr failure_;      // of reading it
+  std::optional<Descriptor> file_;  // what libarchive reads
   std::unique_ptr<archive, Close> archive_;
 };
 
@@ -179,6 +240,10 @@ class Tar : public Source {
     Reader reader(path);
     std::vector<ListedFile> found;
     while (auto file = reader.next()) {
+      if (file->is_folder) {
+        folders_.push_back(file->path);
+        continue;
+      }
       if (file->fault.empty() && !is_picture_name(file->path))
         file->unnamed_picture = reader.begins_as_picture();
       found.push_back(*std::move(file));
@@ -195,7 +260,7 @@ class Tar : public Source {
     while (left > 0) {
       const auto file = reader.next();
       if (!file) fail(ExitCode::bad_data, "{}: it changed while it was read", path_);
-      const auto number = numbers_.find(file->path);
+      const auto number = file->is_folder ? numbers_.end() : numbers_.find(file->path);
       if (number == numbers_.end() || !wanted[number->second]) continue;
       take(number->second, reader.bytes());
       --left;
@@ -210,7 +275,9 @@ class Tar : public Source {
 
 void visit_tar(const std::string& where, std::span<const std::byte> tar, const VisitFile& visit) {
   Reader reader(where, tar);
-  while (const auto file = reader.next()) visit(*file, [&] { return reader.bytes(); });
+  while (const auto file = reader.next()) {
+    if (!file->is_folder) visit(*file, [&] { return reader.bytes(); });
+  }
 }
 
 void Source::keep(std::vector<ListedFile> found) {

@@ -22,6 +22,7 @@ struct ListedFile {
   std::int64_t bytes = 0;
   std::string fault = {};        // why it has no bytes to read, in words; mostly empty
   bool unnamed_picture = false;  // one by its first bytes, though its name does not say so
+  bool is_folder = false;
   auto operator<=>(const ListedFile&) const = default;
 };
 
@@ -37,6 +38,9 @@ class Source {
   /// Paths of all regular files below the folder or in the archive, sorted, and of links that lead
   /// to no bytes, so that no picture vanishes without a word.
   [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
+  /// Paths of the folders, in whatever order. Of what systems and hidden files are, a folder is
+  /// named, but not what is in it; an archive need not name any.
+  [[nodiscard]] const std::vector<std::string>& folders() const { return folders_; }
   /// Bytes of each file, as the folder or the archive says; read() may find it otherwise.
   [[nodiscard]] const std::vector<std::int64_t>& bytes() const { return bytes_; }
 
@@ -59,6 +63,7 @@ class Source {
 
   std::string path_;
   std::vector<std::string> files_;
+  std::vector<std::string> folders_;
   std::vector<std::int64_t> bytes_;
   std::vector<std::string> faults_;
   std::vector<bool> unnamed_pictures_;

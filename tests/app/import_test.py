@@ -5,19 +5,25 @@
 Usage: import_test.py CAROUSEL. All files are made here; no engine is needed.
 """
 
+import bz2
 import gzip
 import io
+import itertools
+import lzma
 import os
 import pathlib
 import pickle
 import pty
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import unittest
+import zipfile
 
 import h5py
 import numpy
@@ -275,7 +281,7 @@ class Import(unittest.TestCase):
             self.assertEqual(self.halves(got), {"cat": 12, "dog": 12})
         result = self.carousel("import", "images", "tree", "b.h5", "--test-fraction", "0.25")
         self.assertIn("note: 4 files that are hidden or a system's own are left out, beginning "
-                      "with __MACOSX/set/cat/._00.png", result.stderr)
+                      "with __MACOSX/\n", result.stderr)
         self.assertIn("note: 1 file that is no picture is left out, beginning with set/README.txt",
                       result.stderr)
         self.assertRegex(result.stdout, r"b.h5: 18 images for training, 6 for tests, 3x5x7; "
@@ -304,6 +310,98 @@ class Import(unittest.TestCase):
             (self.folder / "both").write_bytes(whole)
             got = self.imported("images", "both", "--test-fraction", "0.25")
             self.assertEqual(self.halves(got), {"cat": 12, "dog": 12}, kind)
+
+    def test_archives_with_something_else_behind_them(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        cat = (self.folder / self.tar("cat", files)).read_bytes()
+        dog = (self.folder / self.tar("dog", {"owl/0.png": files["cat/00.png"]})).read_bytes()
+        forms = {"tar": lambda data: data, "gz": gzip.compress, "bz2": bz2.compress,
+                 "xz": lzma.compress}
+        for first, second in itertools.permutations(forms, 2):
+            with self.subTest(f"{first} + {second}"):
+                (self.folder / "both").write_bytes(forms[first](cat) + forms[second](dog))
+                self.refused("images", "both", "new.h5", "--test-fraction", "0.25")
+        whole = self.imported("images", "cat", "--test-fraction", "0.25")
+        for form, pack in forms.items():  # as tapes fill up with zeros
+            (self.folder / "filled").write_bytes(pack(cat) + bytes(10240))
+            if form != "bz2":
+                self.equal(whole, self.imported("images", "filled", "--test-fraction", "0.25"))
+        (self.folder / "both").write_bytes(gzip.compress(cat) + bytes(512) + gzip.compress(dog))
+        got = self.imported("images", "both", "--test-fraction", "0.25")
+        self.assertEqual(self.halves(got), {"cat": 12, "dog": 12, "owl": 1})
+
+    def test_damaged_archives(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        whole = (self.folder / self.tar("whole.tar", files)).read_bytes()
+        with tarfile.open(self.folder / "whole.tar") as archive:
+            begins = [entry.offset for entry in archive]
+        for at, change in ((3, lambda data: data ^ 1), (124, lambda _: ord("x"))):
+            damaged = bytearray(whole)
+            damaged[begins[10] + at] = change(damaged[begins[10] + at])
+            for pack in (bytes, gzip.compress, lzma.compress):
+                (self.folder / "damaged").write_bytes(pack(damaged))
+                self.assertIn("damaged: neither a folder nor a whole tar archive", self.refused(
+                    "images", "damaged", "new.h5", "--test-fraction", "0.25"))
+        no_header = bytearray(whole)
+        no_header[begins[10]:begins[10] + 512] = bytes(512)
+        (self.folder / "damaged").write_bytes(no_header)
+        self.refused("images", "damaged", "new.h5", "--test-fraction", "0.25")
+        # Bytes that were changed behind the back of gzip's checksum, and the checksum itself.
+        stored = gzip.compress(whole, compresslevel=0)
+        for at in (stored.find(files["dog/00.png"][-30:]), len(stored) - 8):
+            damaged = bytearray(stored)
+            damaged[at] ^= 1
+            (self.folder / "a.tar.gz").write_bytes(damaged)
+            self.assertIn("a.tar.gz: is damaged (incorrect data check); copy it again", self.refused(
+                "images", "a.tar.gz", "new.h5", "--test-fraction", "0.25"))
+        (self.folder / "a.tar.gz").write_bytes(stored[:-4])
+        self.assertIn("a.tar.gz: is cut off after", self.refused(
+            "images", "a.tar.gz", "new.h5", "--test-fraction", "0.25"))
+
+    def test_folders_without_pictures_are_told(self):
+        files = {f"set/{path}": png(pixels) for path, pixels in pictures().items()}
+        other = {"set/owl/0.avif": bytes(4) + b"ftypavif" + bytes(20), "set/read/me.txt": b"me"}
+        self.tree("tree", files | other)
+        (self.folder / "tree/set/elk").mkdir()
+        (self.folder / "tree/set/cat/inside").mkdir()
+        (self.folder / "tree/set/.git").mkdir()
+        subprocess.run(["tar", "-cf", "tree.tar", "-C", "tree", "set"], check=True,
+                       cwd=self.folder)
+        for source in ("tree", "tree.tar"):
+            result = self.carousel("import", "images", source, "a.h5", "--overwrite",
+                                   "--test-fraction", "0.25")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("note: 3 folders without a picture are left out, beginning with "
+                          "set/elk\n", result.stderr)
+            self.assertIn("note: 2 files that are no pictures are left out", result.stderr)
+
+    def test_hidden_folders_are_not_entered(self):
+        files = {f"set/{path}": png(pixels) for path, pixels in pictures().items()}
+        self.tree("tree", files)
+        (self.folder / "tree/set/.loop").symlink_to("..")
+        result = self.carousel("import", "images", "tree", "a.h5", "--test-fraction", "0.25")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("note: 1 file that is hidden or a system's own is left out, beginning with "
+                      "set/.loop/\n", result.stderr)
+
+    def test_an_import_that_is_interrupted(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        data = png(numpy.random.default_rng(2).integers(0, 256, (900, 900, 3), numpy.uint8))
+        self.tree("set", files | {f"owl/{k}.png": data for k in range(200)})
+        for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = subprocess.Popen(
+                [CAROUSEL, "import", "images", "set", "new.h5", "--test-fraction", "0.25",
+                 "--workers", "1", "--keep", "files"], cwd=self.folder, text=True,
+                stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+            with process:
+                while not [*self.folder.glob("new.h5*.partial")] and process.poll() is None:
+                    time.sleep(0.001)
+                time.sleep(0.2)
+                process.send_signal(stop)
+                self.assertEqual(process.wait(60), -stop)
+                self.assertIn("note: new.h5: interrupted; nothing was written",
+                              process.stderr.read())
+            self.assertEqual([*self.folder.glob("new.h5*")], [])
 
     def test_classes_called_as_halves(self):
         data = png(numpy.zeros((5, 7, 3), numpy.uint8))
@@ -359,7 +457,7 @@ class Import(unittest.TestCase):
                 ("set.tar", "link.h5", "is what is imported, which would be lost"),
                 ("set.tar", "hard.h5", "is what is imported, which would be lost"),
                 ("set", "names", "is the list of classes, which would be lost"),
-                ("set", "set/cat/00.png", "is no HDF5 file, and so no data set to replace")):
+                ("set", "set/cat/00.png", "is no HDF5 file, and so nothing to replace")):
             with self.subTest(output=output):
                 before = (self.folder / output).read_bytes()
                 self.assertIn(reason, self.refused("images", source, output, *words, "--classes",
@@ -432,6 +530,17 @@ class Import(unittest.TestCase):
         self.assertEqual(sorted(map(bytes, drawn["train/images"])),
                          sorted(map(bytes, got["train/images"])))
 
+    def test_cifar10_of_which_there_are_two(self):
+        files = python_files()
+        expected = self.imported("cifar10", self.tree("one", files))
+        stale = {path: data for path, data in files.items() if path.endswith("data_batch_3")}
+        self.tree("hidden", files | {f".trash/{path}": data[::-1] for path, data in files.items()})
+        self.equal(expected, self.imported("cifar10", "hidden"))
+        self.tree("two", files | {f"backup/{path}": data for path, data in stale.items()})
+        self.assertIn("two: has backup/cifar-10-batches-py/data_batch_3 and "
+                      "cifar-10-batches-py/data_batch_3; give the folder that holds one of them",
+                      self.refused("cifar10", "two", "new.h5"))
+
     def test_imagenet_as_published_is_its_tree(self):
         random = numpy.random.default_rng(8)
         ids = ["n01440764", "n01514859", "n02000000"]
@@ -453,7 +562,8 @@ class Import(unittest.TestCase):
         self.tar("published/ILSVRC2012_img_train.tar", inner)
         self.tar("published/ILSVRC2012_img_val.tar",
                  {name: drawn[names[name]] for name in reversed(names)})
-        (self.folder / "in_order").write_text("".join(f"{names[name][0]}\n" for name in names))
+        (self.folder / "in_order").write_text(  # as programs of Windows write it
+            "\ufeff" + "".join(f"{names[name][0]}\n" for name in names))
         (self.folder / "by_name").write_text("ImageId,PredictionString\n" + "".join(
             f"{pathlib.Path(name).stem},{names[name][0]} 1 2 3 4\n" for name in reversed(names)))
         (self.folder / "numbers").write_text("1\n" * len(names))
@@ -563,6 +673,10 @@ class Import(unittest.TestCase):
         self.assertIn("words: neither a folder nor a whole tar archive",
                       self.refused("images", "words", "new.h5"))
         self.assertIn("give --test-fraction", self.refused("images", "set", "new.h5", code=2))
+        with zipfile.ZipFile(self.folder / "set.zip", "w") as archive:
+            archive.writestr("cat/a.png", b"a")
+        self.assertIn("set.zip: is a zip archive; unpack it and give the folder",
+                      self.refused("images", "set.zip", "new.h5"))
         archive = self.tar("a.tar", {"cat/a.png": bytes(50_000)})
         (self.folder / "cut.tar").write_bytes((self.folder / archive).read_bytes()[:20_000])
         self.assertIn("cut.tar: neither a folder nor a whole tar",
