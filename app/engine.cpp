@@ -18,9 +18,14 @@
 namespace carousel {
 namespace {
 
-/// Cores this process may use, as Slurm or taskset left them to it.
+/// Cores this process may use, as Slurm or taskset left them to it. Where threads have places,
+/// OpenMP has bound this one to the first of them, and remembers how many there are.
 int available_cores() {
+#ifdef KOKKOS_ENABLE_OPENMP
+  return std::max(1, omp_get_num_procs());
+#else
   return std::max(1, static_cast<int>(allowed_threads().size()));
+#endif
 }
 
 /// The number of threads that the environment asks for, the first of a list; 0 if it does not ask.

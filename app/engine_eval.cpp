@@ -82,9 +82,9 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
     note(untold_inputs(checkpoint_path, dataset_path));
   else if (as_trained)
     take_statistics(config, *checkpoint.inputs(), checkpoint_path);
-  check_inputs(
-      inputs_of(config, dataset), checkpoint, dataset_path,
-      "give data of the same kind, or --as-trained to take mean and std of the checkpoint");
+  check_inputs(inputs_of(config, dataset), checkpoint, dataset_path, "give data of the same kind",
+               "give data of the same kind, or --as-trained to take mean and std of the "
+               "checkpoint");
   const PreparedRun run = prepare_run(config, dataset, TransportKind::local);
 
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, Launcher(), nullptr));

@@ -40,11 +40,13 @@ std::string untold_inputs(const std::string& checkpoint, const std::string& data
 }
 
 void check_inputs(const InputRecord& inputs, const Checkpoint& checkpoint,
-                  const std::string& subject, const std::string& advice) {
+                  const std::string& subject, const std::string& advice,
+                  const std::string& on_statistics) {
   if (!checkpoint.inputs()) return;
   if (const auto found = difference(inputs, *checkpoint.inputs()))
     fail(ExitCode::usage, "{}: {} is {}, and {} was trained with {}; {}", subject, found->what,
-         found->first, checkpoint.path(), found->second, advice);
+         found->first, checkpoint.path(), found->second,
+         found->is_statistic && !on_statistics.empty() ? on_statistics : advice);
 }
 
 void take_statistics(RunConfig& config, const InputRecord& known, const std::string& origin) {

@@ -22,9 +22,11 @@ namespace carousel {
 [[nodiscard]] std::string untold_inputs(const std::string& checkpoint, const std::string& dataset);
 
 /// Error(usage) where inputs are not those that a checkpoint was trained with; `subject` begins the
-/// line and `advice` ends it. A checkpoint that does not tell has nothing to compare.
+/// line, and `advice` ends it, or `on_statistics`, if there is such, where mean or std alone
+/// differ. A checkpoint that does not tell has nothing to compare.
 void check_inputs(const InputRecord& inputs, const Checkpoint& checkpoint,
-                  const std::string& subject, const std::string& advice);
+                  const std::string& subject, const std::string& advice,
+                  const std::string& on_statistics = {});
 
 /// Mean and standard deviation of a record, unless the deck gives its own; `origin` is where they
 /// are from.

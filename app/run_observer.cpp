@@ -9,6 +9,7 @@
 
 #include "app/provenance.hpp"
 #include "app/state_files.hpp"
+#include "core/data/black_images.hpp"
 #include "core/data/class_sizes.hpp"
 #include "core/train/rider.hpp"
 
@@ -28,6 +29,7 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       sampler_(config.run.seed, dataset.train().samples()),
       classes_(describe_classes(dataset.class_names(), dataset.train().labels())),
       missing_classes_(missing_classes(dataset.class_names(), dataset.train().labels())),
+      black_images_(first_ ? black_images(dataset) : ""),
       digests_(run.schedule.rule().stages()) {
   best_accuracy_ = start.best_accuracy;
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
@@ -106,7 +108,8 @@ void RunObserver::introduce(const NodeUse& node, int processes) {
       terminal_->message(fmt::format("{} {} after {} steps",
                                      start_.part == 0 ? "begins with" : "goes on from",
                                      printable(start_.checkpoint), start_.step));
-    for (const std::string& warning : {missing_classes_, crowding(node), slow_gradients(slow)})
+    for (const std::string& warning :
+         {missing_classes_, black_images_, crowding(node), slow_gradients(slow)})
       if (!warning.empty()) terminal_->message(warning);
   });
 }

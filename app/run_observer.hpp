@@ -98,6 +98,7 @@ class RunObserver final : public TrainingObserver {
   Sampler sampler_;
   std::string classes_;          // in words
   std::string missing_classes_;  // a warning, or nothing
+  std::string black_images_;     // likewise
   const Trainer* trainer_ = nullptr;
   std::map<int, RankFile> rank_files_;
   std::map<int, StageAudit> audits_by_stage_;

@@ -386,6 +386,17 @@ WrittenParts File::written_parts(const std::string& dataset) const {
   return parts;
 }
 
+void File::require_written(const std::string& dataset) const {
+  const WrittenParts parts = written_parts(dataset);
+  if (parts.written == 0 && parts.all > 0)
+    fail(ExitCode::bad_data, "{}: {} was created but never written", path_, dataset);
+  if (parts.written < parts.all)
+    fail(ExitCode::bad_data,
+         "{}: only {} of the {} chunks of {} were ever written; write all of them, or make it as "
+         "long as what was written",
+         path_, parts.written, parts.all, dataset);
+}
+
 // What was never written takes no room in a file, so that a damaged shape may claim anything.
 std::size_t File::plausible_size(hid_t set, std::size_t bytes, const std::string& dataset) const {
   const std::size_t count = elements(info(dataset).shape);

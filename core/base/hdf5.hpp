@@ -114,6 +114,9 @@ class File {
 
   [[nodiscard]] DatasetInfo info(const std::string& dataset) const;
   [[nodiscard]] WrittenParts written_parts(const std::string& dataset) const;
+  /// Refuses, as bad data, an array of which a part was never written and would be read as zeros.
+  /// Of one in a single piece HDF5 knows only whether anything was.
+  void require_written(const std::string& dataset) const;
   template <class T>
   void write(const std::string& dataset, std::span<const T> values, const Shape& shape,
              Layout layout = Layout::contiguous);

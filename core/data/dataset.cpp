@@ -52,14 +52,7 @@ std::vector<std::string> read_class_names(const hdf5::File& file) {
 /// What was never written would be read as zeros: black images, samples of the first class.
 hdf5::DatasetInfo find(const hdf5::File& file, const std::string& dataset) {
   if (!file.contains(dataset)) fail(ExitCode::bad_data, "{}: {} is missing", file.path(), dataset);
-  const hdf5::WrittenParts parts = file.written_parts(dataset);
-  if (parts.written == 0 && parts.all > 0)
-    fail(ExitCode::bad_data, "{}: {} was created but never written", file.path(), dataset);
-  if (parts.written < parts.all)
-    fail(ExitCode::bad_data,
-         "{}: only {} of the {} chunks of {} were ever written; write all of them, or make it as "
-         "long as what was written",
-         file.path(), parts.written, parts.all, dataset);
+  file.require_written(dataset);
   return file.info(dataset);
 }
 

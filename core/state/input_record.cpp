@@ -59,9 +59,9 @@ std::optional<InputDifference> difference(const InputRecord& first, const InputR
                            fmt::to_string(second.resize)};
   if (auto classes = class_difference(first, second)) return classes;
   if (!same_statistics(first.mean, second.mean))
-    return InputDifference{"mean", to_string(first.mean), to_string(second.mean)};
+    return InputDifference{"mean", to_string(first.mean), to_string(second.mean), true};
   if (!same_statistics(first.std, second.std))
-    return InputDifference{"std", to_string(first.std), to_string(second.std)};
+    return InputDifference{"std", to_string(first.std), to_string(second.std), true};
   return {};
 }
 

@@ -32,6 +32,7 @@ struct InputDifference {
   std::string what;
   std::string first;
   std::string second;
+  bool is_statistic = false;  // mean or std
 };
 
 /// "[0.5, 0.25]", with as many digits as tell the numbers from others.

@@ -77,6 +77,7 @@ std::vector<real> read_tensor(const hdf5::File& file, const std::string& dataset
   if (found.type != "float32" && found.type != "float64")
     fail(ExitCode::bad_data, "{}: {} holds {}; write it as float32 or float64", file.path(),
          tensor.name, found.type);
+  file.require_written(dataset);
   std::vector<real> values = file.read<real>(dataset);
   const auto is_finite = [](real value) { return std::isfinite(value); };
   const auto bad = std::ranges::find_if_not(values, is_finite);

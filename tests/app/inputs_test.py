@@ -99,7 +99,7 @@ class Inputs(unittest.TestCase):
         self.assertEqual(accuracy(run("eval", "run", self.darker, "--as-trained")), self.right)
         line = run("eval", "run", self.turned, code=2)
         self.assertIn("turned.h5: class 0 is digit 1, and run/checkpoints/last.h5 was trained with "
-                      "digit 0;", line)
+                      "digit 0; give data of the same kind\n", line)
         run("eval", "run", self.turned, "--as-trained", code=2)  # of statistics alone
         other = digits("other_std.h5", std=[0.2], class_names=numpy.array(NAMES, "S"))
         self.assertIn("other_std.h5: std is [0.2], ", run("eval", "run", other, code=2))

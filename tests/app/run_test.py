@@ -39,9 +39,12 @@ class Run(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def carousel(self, *words, ranks=1, code=0, **variables):
+        """Variables that are None are taken away."""
         before = [MPIEXEC, "-n", str(ranks)] if ranks > 1 else []
+        variables = {key: value for key, value in (os.environ | variables).items()
+                     if value is not None}
         result = subprocess.run([*before, CAROUSEL, *map(str, words)], cwd=self.folder, text=True,
-                                env={**os.environ, **variables}, capture_output=True, timeout=100)
+                                env=variables, capture_output=True, timeout=100)
         self.assertEqual(result.returncode, code, result.stderr)
         return result
 
@@ -387,6 +390,27 @@ class Start(Run):
         # Who places threads has counted cores.
         self.assertNotIn("warning:", self.facts("placed", f"engine.threads={cores + 1}",
                                                 OMP_PROC_BIND="true"))
+
+    def test_threads_that_have_places_take_all_cores(self):
+        cores = len(os.sched_getaffinity(0))
+        if cores < 2 or " with " not in self.facts("few", "engine.threads=1")["devices"]:
+            self.skipTest("needs two cores, and threads of the host that compute")
+        for name in ("OMP_PROC_BIND", "OMP_PLACES"):
+            facts = self.facts(name, OMP_NUM_THREADS=None,
+                               **{name: "true" if name == "OMP_PROC_BIND" else "cores"})
+            self.assertIn(f" with {cores} threads", facts["devices"])
+
+    def test_images_that_were_never_written_are_warned_of(self):
+        with h5py.File(PROJECT / "inputs/digits.h5") as data, \
+                h5py.File(self.folder / "part.h5", "w") as part:
+            part.attrs.update(data.attrs)
+            images = data["train/images"][:]
+            part.create_dataset("train/images", images.shape, "u1")[:1000] = images[:1000]
+            for name in ("train/labels", "test/images", "test/labels"):
+                part[name] = data[name][()]
+        facts = self.facts("part", f"data.file={self.folder}/part.h5", "engine.threads=1")
+        self.assertEqual(facts["warning:"], "19 of 64 training images looked at are black; were all "
+                         "of them written?")
 
     def test_ranks_with_cores_of_their_own_are_not_warned_of(self):
         cores = sorted(os.sched_getaffinity(0))[:2]

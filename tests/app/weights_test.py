@@ -241,6 +241,17 @@ class Weights(unittest.TestCase):
         self.assertIn("number 0 of bn1.running_var is negative", refused(
             lambda f: replace(f, "bn1.running_var", -numpy.ones(16))))
 
+        def write_part(file, rows):
+            values = file["fc.weight"][:]
+            del file["fc.weight"]
+            made = file.create_dataset("fc.weight", values.shape, "f4", chunks=(2, 64))
+            made[:rows] = values[:rows]
+
+        self.assertIn("only 2 of the 5 chunks of /fc.weight were ever written",
+                      refused(lambda f: write_part(f, 4)))
+        self.assertIn("/fc.weight was created but never written",
+                      refused(lambda f: write_part(f, 0)))
+
         def loop(file):
             file["loop"] = file["/"]
 
@@ -278,6 +289,11 @@ class Weights(unittest.TestCase):
             self.assertIn("is a folder or device", self.refused(
                 2, "export", "weights", "c.h5", name, "--overwrite"))
         (self.folder / "folder").rmdir()
+        (self.folder / "notes.txt").write_text("notes")
+        before["notes.txt"] = b"notes"
+        for command in (("export", "weights", "c.h5"), ("import", *words[:3])):
+            self.assertIn("notes.txt: is no HDF5 file, and so nothing to replace",
+                          self.refused(2, *command, "notes.txt", "--overwrite"))
         self.assertEqual(before, {path.name: path.read_bytes() for path in self.folder.iterdir()})
         self.refused(65, "export", "weights", "w.h5", "out.h5")
         self.refused(74, "export", "weights", "none.h5", "out.h5")
