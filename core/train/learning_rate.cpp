@@ -68,7 +68,7 @@ std::ptrdiff_t milestones_reached(const LearningRateConfig& config, const Time& 
 
 double learning_rate(const LearningRateConfig& config, double base, std::int64_t t,
                      std::int64_t steps_per_epoch, std::int64_t total_steps, std::int64_t ahead) {
-  CAROUSEL_CHECK(t >= ahead && ahead >= 0 && steps_per_epoch > 0 && total_steps > 0,
+  CAROUSEL_CHECK(t >= 0 && t >= ahead && steps_per_epoch > 0 && total_steps > 0,
                  "update {}, {} ahead, {} steps per epoch, {} in total", t, ahead, steps_per_epoch,
                  total_steps);
   // With per_epoch, time in epochs stands still until the next one; keys in steps count each.

@@ -13,9 +13,9 @@ namespace carousel {
 
 /// The rate of update `t` of `total_steps`; `base` is the rate of the deck, the peak of one_cycle.
 /// Milestones and steps count from the start of the run, in whole updates; cosine anneals over what
-/// is left after the warm-up. Keys in steps count t - ahead and know nothing of epochs. Throws
-/// Error(usage) for a warm-up with one_cycle, which has its own, and for drops in less than an
-/// update.
+/// is left after the warm-up. Keys in steps count t - ahead, where `ahead` is negative if steps
+/// were smaller before, and know nothing of epochs. Throws Error(usage) for a warm-up with
+/// one_cycle, which has its own, and for drops in less than an update.
 [[nodiscard]] double learning_rate(const LearningRateConfig& config, double base, std::int64_t t,
                                    std::int64_t steps_per_epoch, std::int64_t total_steps,
                                    std::int64_t ahead = 0);

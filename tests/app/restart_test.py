@@ -279,14 +279,20 @@ class Restart(unittest.TestCase):
         self.carousel("verify", "run", code=4)
 
     def test_other_micro_batches_use_the_rest_of_the_epoch_once(self):
+        for other, words in ((40, ("train.micro_batch_size=5", "parallel.micro_batches=8")),
+                             (128, ("train.micro_batch_size=32",))):
+            with self.subTest(other):
+                self.check_rest_of_epoch(other, *words)
+            shutil.rmtree(self.folder / "run")
+
+    def check_rest_of_epoch(self, other, *words):
         begun = self.stopped_run("profile.audit=true", "profile.steps=", "train.schedule.name=constant",
                                  "train.schedule.per_epoch=false")
         first = self.audited_samples("run")
-        self.carousel("train", "run", "train.micro_batch_size=5", "parallel.micro_batches=8",
-                      f"train.epochs={begun // 22 + 2}")
+        self.carousel("train", "run", *words, f"train.epochs={begun // 22 + 2}")
         self.assertIn("2, from steps 0 and", self.carousel("verify", "run"))
         second = self.audited_samples("run")
-        size, other = 64, 40
+        size = 64
         rest = 1437 - begun % 22 * size
         epoch = [*first[len(first) - begun % 22 * size:], *second[:rest // other * other]]
         self.assertEqual(len(epoch), len(set(epoch)))

@@ -114,6 +114,14 @@ TEST(LearningRate, WarmsUpForUpdates) {
 }
 
 TEST(LearningRate, KeysInStepsKnowNoEpochs) {
+  struct Place {
+    std::int64_t ahead;
+    std::int64_t t;
+  };
+  std::vector<Place> places;
+  for (const std::int64_t ahead : {17, -17})  // of larger steps, and of smaller ones
+    for (std::int64_t t = std::max<std::int64_t>(0, -ahead); t < 80; ++t)
+      places.push_back({ahead, t});
   for (const bool per_epoch : {false, true}) {
     const LearningRateConfig step{
         .kind = ScheduleKind::step, .step_size = 7, .gamma = 0.9, .per_epoch = per_epoch};
@@ -128,8 +136,7 @@ TEST(LearningRate, KeysInStepsKnowNoEpochs) {
       EXPECT_DOUBLE_EQ(learning_rate(cosine, 0.3, t, 22, 100), 0.01 * static_cast<double>(t));
     EXPECT_DOUBLE_EQ(learning_rate(cosine, 0.3, 30, 22, 100), 0.3);
     // Where updates of another size came first, steps are those that were made.
-    const std::int64_t ahead = 17;
-    for (std::int64_t t = 0; t < 80; ++t) {
+    for (const auto& [ahead, t] : places) {
       EXPECT_EQ(learning_rate(step, 1, t + ahead, 22, 100 + ahead, ahead),
                 learning_rate(step, 1, t, 22, 100));
       EXPECT_EQ(learning_rate(multistep, 1, t + ahead, 22, 100 + ahead, ahead),
