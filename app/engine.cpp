@@ -19,13 +19,17 @@ namespace carousel {
 namespace {
 
 /// Cores this process may use, as Slurm or taskset left them to it. Where threads have places,
-/// OpenMP has bound this one to the first of them, and remembers how many there are.
+/// OpenMP has bound this one to the first of them, and knows how many cores they have.
 int available_cores() {
+  auto cores = static_cast<int>(allowed_threads().size());
 #ifdef KOKKOS_ENABLE_OPENMP
-  return std::max(1, omp_get_num_procs());
-#else
-  return std::max(1, static_cast<int>(allowed_threads().size()));
+  const bool shares_one = omp_get_proc_bind() == omp_proc_bind_master;
+  if (const int places = omp_get_num_places(); places > 0 && !shares_one) {
+    cores = 0;
+    for (int k = 0; k < places; ++k) cores += omp_get_place_num_procs(k);
+  }
 #endif
+  return std::max(1, cores);
 }
 
 /// The number of threads that the environment asks for, the first of a list; 0 if it does not ask.

@@ -15,6 +15,7 @@
 #include "app/requested_run.hpp"
 #include "app/state_files.hpp"
 #include "comm/local_transport.hpp"
+#include "core/data/black_images.hpp"
 #include "core/state/checkpoint.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
@@ -85,6 +86,8 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   check_inputs(inputs_of(config, dataset), checkpoint, dataset_path, "give data of the same kind",
                "give data of the same kind, or --as-trained to take mean and std of the "
                "checkpoint");
+  if (const std::string black = black_test_images(dataset); !black.empty())
+    fmt::print(stderr, "{}\n", black);
   const PreparedRun run = prepare_run(config, dataset, TransportKind::local);
 
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, Launcher(), nullptr));

@@ -83,6 +83,15 @@ void tell_left_out(const std::vector<std::string>& paths, const char* one, const
                    paths.size() == 1 ? one : several, paths.front()));
 }
 
+/// Says of links that are left out, which may have led to all of a class, what they are.
+void tell_links(const std::vector<std::string>& left_out, const Source& source) {
+  for (const std::string& path : left_out) {
+    const auto at = std::ranges::lower_bound(source.files(), path) - source.files().begin();
+    const std::string& fault = source.fault(static_cast<std::size_t>(at));
+    if (!fault.empty()) return note(fmt::format("{}: {}", path, fault));
+  }
+}
+
 volatile std::sig_atomic_t interrupted = 0;  // by this signal
 
 /// Thrown where a signal asks for the end, so that what was begun is taken away.
@@ -113,14 +122,14 @@ ImportResult import_from(const ImportDataArguments& arguments, const Source& sou
                                  .skip_bad = arguments.skip_bad,
                                  .source = or_else(arguments.source, source_of(arguments)),
                                  .licence = or_else(arguments.licence, "not stated")};
-  // Until there is something to take away, signals end the process as they always do.
   const ImportProgress progress = [&](std::size_t done, std::size_t all) {
-    if (done == 1) listen_to_signals();
     if (interrupted != 0) throw Interrupted();
     line.show(done, all);
   };
-  if (arguments.collection == Collection::cifar10 && has_cifar10_batches(source))
+  if (arguments.collection == Collection::cifar10 && has_cifar10_batches(source)) {
+    listen_to_signals();
     return import_cifar10_batches(source, arguments.dataset, options, progress);
+  }
   LayoutOptions layout_options = {.test_fraction = arguments.test_fraction,
                                   .seed = arguments.seed,
                                   .only_classes = arguments.halves == "none",
@@ -136,7 +145,10 @@ ImportResult import_from(const ImportDataArguments& arguments, const Source& sou
   tell_left_out(layout.service, "file that is hidden or a system's own is",
                 "files that are hidden or a system's own are");
   tell_left_out(layout.others, "file that is no picture is", "files that are no pictures are");
+  tell_links(layout.others, source);
   tell_left_out(layout.empty, "folder without a picture is", "folders without a picture are");
+  // Until there is something to take away, signals end the process as they always do.
+  listen_to_signals();
   return import_pictures(source, std::move(layout), arguments.dataset, options, progress);
 }
 

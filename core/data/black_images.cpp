@@ -8,12 +8,13 @@
 
 namespace carousel {
 
-std::string black_images(const Dataset& dataset) {
+namespace {
+
+std::string black_images(const Split& split, const SampleShape& shape, const char* what) {
   constexpr std::int64_t most = 64;
   constexpr std::int64_t expected = 20;  // one of so many
-  const Split& split = dataset.train();
   if (split.encoded()) return "";
-  std::vector<std::uint8_t> image(static_cast<std::size_t>(dataset.shape().size()));
+  std::vector<std::uint8_t> image(static_cast<std::size_t>(shape.size()));
   const std::int64_t looks = std::min(most, split.samples());
   std::int64_t black = 0;
   for (std::int64_t k = 0; k < looks; ++k) {
@@ -21,9 +22,19 @@ std::string black_images(const Dataset& dataset) {
     black += std::ranges::all_of(image, [](std::uint8_t value) { return value == 0; }) ? 1 : 0;
   }
   if (black * expected <= looks) return "";
-  return fmt::format(
-      "warning: {} of {} training images looked at are black; were all of them written?", black,
-      looks);
+  return fmt::format("warning: {} of {} {} images looked at are black; were all of them written?",
+                     black, looks, what);
+}
+
+}  // namespace
+
+std::string black_images(const Dataset& dataset) {
+  std::string training = black_images(dataset.train(), dataset.shape(), "training");
+  return training.empty() ? black_test_images(dataset) : training;
+}
+
+std::string black_test_images(const Dataset& dataset) {
+  return black_images(dataset.test(), dataset.shape(), "test");
 }
 
 }  // namespace carousel

@@ -63,7 +63,8 @@ bool is_service_name(std::string_view name) {
                                                      "System Volume Information",
                                                      "__pycache__",
                                                      "Thumbs.db"};
-  return name.starts_with('.') || std::ranges::find(known, name) != known.end();
+  const bool is_hidden = name.starts_with('.') && name != "." && name != "..";
+  return is_hidden || std::ranges::find(known, name) != known.end();
 }
 
 bool is_train(std::string_view folder) {
@@ -94,7 +95,7 @@ class Reader {
       else
         layout_.others.push_back(paths_[k]);
     }
-    if (places.empty()) fail(ExitCode::bad_data, "{}: no pictures in it", where_);
+    if (places.empty()) refuse_nothing(folders);
     enter_only_folder(places);
     divide(places);
     find_empty(folders);
@@ -102,6 +103,15 @@ class Reader {
   }
 
  private:
+  [[noreturn]] void refuse_nothing(const std::vector<std::string>& folders) const {
+    std::vector<std::string> hidden = layout_.service;
+    for (const std::string& folder : folders)
+      if (is_service_path(folder)) hidden.push_back(folder + "/");
+    if (hidden.empty()) fail(ExitCode::bad_data, "{}: no pictures in it", where_);
+    fail(ExitCode::bad_data, "{}: no pictures in it but for what is hidden or a system's own, {}",
+         where_, *std::ranges::min_element(hidden));
+  }
+
   [[nodiscard]] bool is_train_half(std::string_view folder) const {
     if (options_.only_classes) return false;
     return options_.halves ? folder == options_.halves->train : is_train(folder);

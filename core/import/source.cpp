@@ -102,15 +102,18 @@ class Reader {
       fail(ExitCode::bad_data, "{}: is a zip archive; unpack it and give the folder", path);
     if (GzipFile::begins(head)) {
       gzip_ = std::make_unique<GzipFile>(path);
+      check(archive_read_support_filter_none(archive_.get()));
       check(archive_read_open2(archive_.get(), this, nullptr, read_gzip, nullptr, nullptr));
     } else {
+      check(archive_read_support_filter_all(archive_.get()));
       check(archive_read_open_filename(archive_.get(), path.c_str(), block));
       file_ = Descriptor::open(path);
     }
   }
-  /// Of one in memory; `path` names it in errors.
+  /// Of one in memory, which nothing compresses; `path` names it in errors.
   Reader(const std::string& path, std::span<const std::byte> tar)
       : Reader(path, archive_read_new()) {
+    check(archive_read_support_filter_none(archive_.get()));
     check(archive_read_open_memory(archive_.get(), tar.data(), tar.size()));
   }
 
@@ -134,6 +137,7 @@ class Reader {
       if (folder) {
         file.is_folder = true;
         if (file.path.ends_with('/')) file.path.pop_back();
+        if (file.path == ".") continue;
       } else if (!regular) {
         // tar writes a file that it was told twice as a link to itself.
         if (hard != nullptr && fs::path(hard).lexically_normal() == file.path) continue;
@@ -172,7 +176,6 @@ class Reader {
   Reader(const std::string& path, archive* made) : path_(path), archive_(made) {
     if (archive_ == nullptr) throw std::bad_alloc();
     archive_read_support_format_tar(archive_.get());
-    archive_read_support_filter_all(archive_.get());
     // Archives that were put together by cat; without it all but the first would be missed.
     check(archive_read_set_options(archive_.get(), "tar:read_concatenated_archives"));
   }

@@ -330,6 +330,33 @@ class Import(unittest.TestCase):
         got = self.imported("images", "both", "--test-fraction", "0.25")
         self.assertEqual(self.halves(got), {"cat": 12, "dog": 12, "owl": 1})
 
+    def test_archives_inside_of_compressed_ones(self):
+        files = {path: png(pixels) for path, pixels in pictures().items()}
+        cat = (self.folder / self.tar("cat", files)).read_bytes()
+        owl = (self.folder / self.tar("owl", {"owl/0.png": files["cat/00.png"]})).read_bytes()
+        for pack in (gzip.compress, bz2.compress, lzma.compress):
+            (self.folder / "both").write_bytes(gzip.compress(pack(cat) + owl))
+            self.refused("images", "both", "new.h5", "--test-fraction", "0.25")
+
+    def test_names_in_archives(self):
+        self.tree("tree/set", {path: png(pixels) for path, pixels in pictures().items()})
+        (self.folder / "tree/inner").mkdir()
+        (self.folder / "tree/set/owl").symlink_to("../other")
+        subprocess.run(["tar", "-cf", "dot.tar", "-C", "set", "cat", "dog", "."], check=True,
+                       cwd=self.folder / "tree")
+        subprocess.run(["tar", "-Pcf", "../up.tar", "../set"], check=True,
+                       cwd=self.folder / "tree/inner")
+        for name in ("dot.tar", "up.tar"):
+            result = self.carousel("import", "images", f"tree/{name}", "a.h5", "--overwrite",
+                                   "--test-fraction", "0.25")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn("hidden", result.stderr)
+            self.assertNotIn("without a picture", result.stderr)
+            self.assertRegex(result.stderr, r"note: \S*owl: a link inside the archive; pack it anew")
+        (self.folder / "tree/set").rename(self.folder / "tree/.set")
+        self.assertIn("no pictures in it but for what is hidden or a system's own, .set/",
+                      self.refused("images", "tree", "new.h5", "--test-fraction", "0.25"))
+
     def test_damaged_archives(self):
         files = {path: png(pixels) for path, pixels in pictures().items()}
         whole = (self.folder / self.tar("whole.tar", files)).read_bytes()
