@@ -11,7 +11,7 @@
 #include "core/draw/grid.hpp"
 #include "core/forecast/estimate.hpp"
 #include "core/forecast/routes.hpp"
-#include "core/model/vendor.hpp"
+#include "core/model/kernels.hpp"
 
 namespace carousel {
 

@@ -9,7 +9,8 @@
 #include "app/deck.hpp"
 #include "core/base/text.hpp"
 #include "core/base/version.hpp"
-#include "core/model/vendor.hpp"
+#include "core/model/kernel_choice.hpp"
+#include "core/model/kernels.hpp"
 
 namespace carousel {
 namespace {

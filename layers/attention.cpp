@@ -4,6 +4,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
+#include "layers/attention/op.hpp"
 
 namespace carousel {
 namespace {
@@ -150,7 +151,7 @@ void key_gradients(const ExecutionSpace& exec, const Gradient& gradient) {
 }  // namespace
 
 Attention::Attention(const LayerSpec& spec, const Engine& engine)
-    : heads_(spec.as<kind::Attention>().heads),
+    : heads_(spec.as<op::Attention>().heads),
       features_last_(spec.output_format.block > 1),
       scores_(reinterpret_cast<real*>(engine.workspace.data())) {
   CAROUSEL_CHECK(

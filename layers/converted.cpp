@@ -7,40 +7,38 @@
 #include "core/base/align.hpp"
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
+#include "layers/convert.hpp"
 
 namespace carousel {
 namespace {
-
-/// All numbers of n samples, those that fill up blocks included.
-std::int64_t numbers(const SampleShape& shape, const TensorFormat& format, int n) {
-  return tensor_bytes(shape, format, n) / size_of(format.type);
-}
 
 /// Hands out the workspace of one call.
 class Copies {
  public:
   Copies(const ExecutionSpace& exec, std::span<std::byte> memory) : exec_(exec), memory_(memory) {}
 
-  /// Room for a tensor in full numbers, with what is stored where it is wanted. What is full
-  /// already is used as it is, and what is absent stays so.
+  /// Room for a tensor as it is wanted, with what is stored where it is to be read. What is stored
+  /// so is used as it is, and what is absent stays so.
   template <class Real>
-  Tensor tensor(const BasicTensor<Real>& stored, const TensorFormat& format, bool read) {
-    Tensor full{const_cast<real*>(stored.data), stored.n, stored.shape};
-    if (stored.data == nullptr || format.type == DataType::full) return full;
-    const std::int64_t size = numbers(stored.shape, format, stored.n);
-    full.data = take(size);
-    if (read) expand(exec_, reinterpret_cast<const Bfloat16*>(stored.data), full.data, size);
-    return full;
+  Tensor tensor(const BasicTensor<Real>& stored, const TensorFormat& format,
+                const TensorFormat& wanted, bool read) {
+    Tensor copy{const_cast<real*>(stored.data), stored.n, stored.shape};
+    if (stored.data == nullptr || format == wanted) return copy;
+    copy.data = take(tensor_bytes(stored.shape, wanted, stored.n) / size_of(DataType::full));
+    if (read) convert(exec_, {at(stored), format}, {copy.data, wanted}, stored.shape, stored.n);
+    return copy;
   }
 
   /// What the layer has written, to where it is stored.
-  void store(const Tensor& full, const Tensor& stored, const TensorFormat& format) const {
-    if (full.data == stored.data) return;
-    shorten(exec_, full.data, reinterpret_cast<Bfloat16*>(stored.data),
-            numbers(stored.shape, format, stored.n));
+  void store(const Tensor& copy, const TensorFormat& wanted, const Tensor& stored,
+             const TensorFormat& format) const {
+    if (copy.data == stored.data || stored.data == nullptr) return;
+    convert(exec_, {copy.data, wanted}, {stored.data, format}, stored.shape, stored.n);
   }
 
+  /// Those of a layer, one after the other in full numbers.
   const real* parameters(const LayerSpec& spec, const real* stored) {
+    if (!spec.has_converted_parameters()) return stored;
     real* const full = take(spec.parameter_size());
     real* to = full;
     const auto* from = reinterpret_cast<const std::byte*>(stored);
@@ -56,6 +54,11 @@ class Copies {
   }
 
  private:
+  template <class Real>
+  static void* at(const BasicTensor<Real>& tensor) {
+    return const_cast<real*>(tensor.data);
+  }
+
   real* take(std::int64_t size) {
     const std::int64_t begin = used_;
     used_ += align_up(size * std::int64_t{sizeof(real)});
@@ -68,66 +71,83 @@ class Copies {
   std::int64_t used_ = 0;
 };
 
-class Converted final : public Layer {
+class Conversion final : public Layer {
  public:
-  Converted(LayerSpec spec, std::span<std::byte> memory, std::unique_ptr<Layer> layer)
-      : spec_(std::move(spec)), memory_(memory), layer_(std::move(layer)) {}
+  Conversion(LayerSpec spec, LayerSpec computed, std::span<std::byte> memory,
+             std::unique_ptr<Layer> layer)
+      : spec_(std::move(spec)),
+        computed_(std::move(computed)),
+        memory_(memory),
+        layer_(std::move(layer)) {}
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
     Copies copies(exec, memory_);
-    ForwardArguments full = arguments;
-    full.parameters = copies.parameters(spec_, arguments.parameters);
-    const Tensor input = copies.tensor(arguments.input, spec_.inputs[0].format, true);
-    full.input = input;
-    full.second = copies.tensor(arguments.second, spec_.inputs.back().format, true);
-    const bool in_place = arguments.output.data == arguments.input.data;
-    full.output = in_place ? input : copies.tensor(arguments.output, spec_.output_format, false);
-    layer_->forward(exec, full);
-    copies.store(full.output, arguments.output, spec_.output_format);
+    ForwardArguments as_wanted = arguments;
+    as_wanted.parameters = copies.parameters(spec_, arguments.parameters);
+    const Tensor input = copies.tensor(arguments.input, stored(0), wanted(0), true);
+    as_wanted.input = input;
+    if (spec_.inputs.size() > 1)
+      as_wanted.second = copies.tensor(arguments.second, stored(1), wanted(1), true);
+    as_wanted.output = spec_.in_place ? input
+                                      : copies.tensor(arguments.output, spec_.output_format,
+                                                      computed_.output_format, false);
+    layer_->forward(exec, as_wanted);
+    copies.store(as_wanted.output, computed_.output_format, arguments.output, spec_.output_format);
   }
 
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
     Copies copies(exec, memory_);
-    BackwardArguments full = arguments;
-    full.parameters = copies.parameters(spec_, arguments.parameters);
-    full.input = spec_.saves_input ? copies.tensor(arguments.input, spec_.inputs[0].format, true)
-                                   : Tensor{nullptr, arguments.input.n, arguments.input.shape};
-    full.output = spec_.saves_output ? copies.tensor(arguments.output, spec_.output_format, true)
-                                     : Tensor{nullptr, arguments.output.n, arguments.output.shape};
-    full.d_output = copies.tensor(arguments.d_output, spec_.output_format, true);
-    const bool in_place = arguments.d_input.data == arguments.d_output.data;
-    full.d_input =
-        in_place ? full.d_output
-                 : copies.tensor(arguments.d_input, spec_.inputs[0].format, arguments.adds_input);
-    full.d_second =
-        copies.tensor(arguments.d_second, spec_.inputs.back().format, arguments.adds_second);
-    layer_->backward(exec, full);
-    copies.store(full.d_input, arguments.d_input, spec_.inputs[0].format);
-    copies.store(full.d_second, arguments.d_second, spec_.inputs.back().format);
-    if (spec_.hands_gradient_on)
-      copies.store(full.d_output, arguments.d_output, spec_.output_format);
+    BackwardArguments as_wanted = arguments;
+    as_wanted.parameters = copies.parameters(spec_, arguments.parameters);
+    as_wanted.input = spec_.saves_input ? copies.tensor(arguments.input, stored(0), wanted(0), true)
+                                        : Tensor{nullptr, arguments.input.n, arguments.input.shape};
+    as_wanted.output =
+        spec_.saves_output
+            ? copies.tensor(arguments.output, spec_.output_format, computed_.output_format, true)
+            : Tensor{nullptr, arguments.output.n, arguments.output.shape};
+    as_wanted.d_output =
+        copies.tensor(arguments.d_output, spec_.output_format, computed_.output_format, true);
+    const bool in_place = spec_.in_place && arguments.d_input.data == arguments.d_output.data;
+    as_wanted.d_input =
+        in_place ? as_wanted.d_output
+                 : copies.tensor(arguments.d_input, stored(0), wanted(0), arguments.adds_input);
+    if (spec_.inputs.size() > 1)
+      as_wanted.d_second =
+          copies.tensor(arguments.d_second, stored(1), wanted(1), arguments.adds_second);
+    layer_->backward(exec, as_wanted);
+    copies.store(as_wanted.d_input, wanted(0), arguments.d_input, stored(0));
+    if (spec_.inputs.size() > 1)
+      copies.store(as_wanted.d_second, wanted(1), arguments.d_second, stored(1));
+    if (spec_.aliases_second_gradient)
+      copies.store(as_wanted.d_output, computed_.output_format, arguments.d_output,
+                   spec_.output_format);
   }
 
  private:
+  [[nodiscard]] const TensorFormat& stored(std::size_t input) const {
+    return spec_.inputs[input].format;
+  }
+  [[nodiscard]] const TensorFormat& wanted(std::size_t input) const {
+    return computed_.inputs[input].format;
+  }
+
   LayerSpec spec_;
+  LayerSpec computed_;
   std::span<std::byte> memory_;
   std::unique_ptr<Layer> layer_;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_converted(
-    const LayerSpec& spec, int samples, const Engine& engine,
-    const std::function<std::unique_ptr<Layer>(const LayerSpec&, int, const Engine&)>& make) {
-  LayerSpec full = spec;
-  for (LayerInput& input : full.inputs) input.format.type = DataType::full;
-  full.output_format.type = DataType::full;
-  for (ParameterSpec& parameter : full.parameters) parameter.type = DataType::full;
+std::unique_ptr<Layer> make_converted(const LayerSpec& spec, int samples, const Engine& engine,
+                                      const LayerFactory& make) {
+  LayerSpec computed = spec.as_computed();
   const auto bytes = static_cast<std::size_t>(spec.conversion_bytes(samples));
   Engine behind = engine;
   behind.workspace = engine.workspace.subspan(bytes);
-  return std::make_unique<Converted>(spec, engine.workspace.first(bytes),
-                                     make(full, samples, behind));
+  std::unique_ptr<Layer> layer = make(computed, samples, behind);
+  return std::make_unique<Conversion>(spec, std::move(computed), engine.workspace.first(bytes),
+                                      std::move(layer));
 }
 
 }  // namespace carousel

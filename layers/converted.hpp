@@ -2,20 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels that compute with full numbers on tensors that are stored in other types: what a layer
-// reads is converted before each call and what it writes behind it, in its workspace. Sums, what is
-// saved and gradients of parameters are full numbers.
+// Kernels on tensors that are stored otherwise than they want them, in another type or in another
+// order: what a layer reads is converted before each call and what it writes behind it, in its
+// workspace. Sums, what is saved and gradients of parameters are full numbers in plain order.
 
-#include <functional>
 #include <memory>
 
 #include "core/engine/layer.hpp"
 
 namespace carousel {
 
-/// `make` makes the layer of a spec whose tensors are all full numbers.
-[[nodiscard]] std::unique_ptr<Layer> make_converted(
-    const LayerSpec& spec, int samples, const Engine& engine,
-    const std::function<std::unique_ptr<Layer>(const LayerSpec&, int, const Engine&)>& make);
+/// `make` makes the layer as its kernels see it.
+[[nodiscard]] std::unique_ptr<Layer> make_converted(const LayerSpec& spec, int samples,
+                                                    const Engine& engine, const LayerFactory& make);
 
 }  // namespace carousel

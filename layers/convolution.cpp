@@ -3,6 +3,7 @@
 #include "layers/convolution.hpp"
 
 #include "layers/channel_sums.hpp"
+#include "layers/convolution/op.hpp"
 #include "layers/gemm.hpp"
 #include "layers/windows.hpp"
 
@@ -62,7 +63,7 @@ void sum_channels(const ExecutionSpace& exec, const ConstTensor& d_y, real* sums
 Convolution::Convolution(const LayerSpec& spec, int before)
     : in_(spec.input()),
       out_(spec.output),
-      window_(spec.is<kind::Linear>() ? Window{} : spec.as<kind::Convolution>().window),
+      window_(spec.is("linear") ? Window{} : spec.as<op::Convolution>().window),
       taps_(window_.kernel * window_.kernel),
       in_pixels_(in_.height * in_.width),
       out_pixels_(out_.height * out_.width),

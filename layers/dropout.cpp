@@ -5,6 +5,7 @@
 #include "core/base/check.hpp"
 #include "core/base/random.hpp"
 #include "core/base/range.hpp"
+#include "layers/dropout/op.hpp"
 #include "layers/stored.hpp"
 
 namespace carousel {
@@ -39,7 +40,7 @@ void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t ke
 }  // namespace
 
 Dropout::Dropout(const LayerSpec& spec)
-    : probability_(spec.as<kind::Dropout>().probability),
+    : probability_(spec.as<op::Dropout>().probability),
       format_(spec.output_format),
       purpose_(random_key(0, "dropout " + spec.name)) {
   CAROUSEL_CHECK(

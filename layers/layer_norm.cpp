@@ -3,6 +3,7 @@
 #include "layers/layer_norm.hpp"
 
 #include "core/base/range.hpp"
+#include "layers/layer_norm/op.hpp"
 #include "layers/tokens.hpp"
 
 namespace carousel {

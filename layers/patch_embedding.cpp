@@ -3,6 +3,8 @@
 #include "layers/patch_embedding.hpp"
 
 #include "core/base/range.hpp"
+#include "layers/convolution/op.hpp"
+#include "layers/patch_embedding/op.hpp"
 #include "layers/tokens.hpp"
 
 namespace carousel {
@@ -76,19 +78,6 @@ struct Gradients {
 };
 
 }  // namespace
-
-LayerSpec convolution_of_patches(const LayerSpec& spec) {
-  const Window& window = spec.as<kind::PatchEmbedding>().window;
-  LayerSpec convolution;
-  convolution.kind = kind::Convolution{window};
-  convolution.name = spec.name;
-  convolution.inputs = spec.inputs;
-  convolution.output = {spec.output.channels, spec.input().height / window.kernel,
-                        spec.input().width / window.kernel};
-  convolution.output_format = spec.output_format;
-  convolution.parameters = {spec.weights()};
-  return convolution;
-}
 
 PatchEmbedding::PatchEmbedding(const LayerSpec& spec, std::unique_ptr<Layer> convolution)
     : convolution_(std::move(convolution)),

@@ -27,7 +27,4 @@ class PatchEmbedding final : public Layer {
   std::int64_t weights_;  // numbers
 };
 
-/// The convolution in a patch embedding.
-[[nodiscard]] LayerSpec convolution_of_patches(const LayerSpec& spec);
-
 }  // namespace carousel

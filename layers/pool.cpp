@@ -4,6 +4,8 @@
 
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
+#include "layers/average_pool/op.hpp"
+#include "layers/max_pool/op.hpp"
 
 namespace carousel {
 namespace {
@@ -76,7 +78,7 @@ struct Planes {
 
 }  // namespace
 
-MaxPool::MaxPool(const LayerSpec& spec) : window_(spec.as<kind::MaxPool>().window) {
+MaxPool::MaxPool(const LayerSpec& spec) : window_(spec.as<op::MaxPool>().window) {
   CAROUSEL_CHECK(window_.kernel >= 1 && 2 * window_.padding <= window_.kernel,
                  "pooling {} has windows of nothing but padding", spec.name);
 }
@@ -116,7 +118,7 @@ void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& argu
       });
 }
 
-AveragePool::AveragePool(const LayerSpec& spec) : window_(spec.as<kind::AveragePool>().window) {
+AveragePool::AveragePool(const LayerSpec& spec) : window_(spec.as<op::AveragePool>().window) {
   CAROUSEL_CHECK(window_.padding == 0, "average pooling {} has padding", spec.name);
 }
 

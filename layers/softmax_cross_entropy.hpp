@@ -7,6 +7,7 @@
 // indices, not class weights.
 
 #include "core/engine/layer.hpp"
+#include "layers/softmax_cross_entropy/op.hpp"
 
 namespace carousel {
 
@@ -14,7 +15,7 @@ class SoftmaxCrossEntropy final : public Layer {
  public:
   explicit SoftmaxCrossEntropy(const LayerSpec& spec)
       : classes_(spec.input().channels),
-        smoothing_(spec.as<kind::SoftmaxCrossEntropy>().smoothing),
+        smoothing_(spec.as<op::SoftmaxCrossEntropy>().smoothing),
         type_(spec.inputs.front().format.type) {}
 
   /// Leaves the logits as they are; loss and counts go to `arguments.metrics`. In training, all

@@ -6,118 +6,191 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
-#include "core/model/fuse.hpp"
-#include "core/model/vendor.hpp"
-#include "core/model/workspace.hpp"
+#include "core/base/check.hpp"
+#include "core/base/version.hpp"
+#include "core/model/op.hpp"
 
 namespace carousel {
 namespace {
 
-template <class Kind>
-bool is(const LayerSpec& layer) {
-  return layer.is<Kind>();
+/// Why there are no kernels for a layer that is converted so; empty where there are, with what
+/// fit() says in `layer`.
+std::string fit(LayerSpec& layer, Converted converted, const KernelChoice& choice) {
+  layer.converted = converted;
+  LayerSpec computed = layer.as_computed();
+  const std::string reason = layer.kind->fit(computed, choice);
+  if (!reason.empty()) return reason;
+  // All but how tensors are stored.
+  for (std::size_t k = 0; k < layer.inputs.size(); ++k)
+    computed.inputs[k].format = layer.inputs[k].format;
+  computed.output_format = layer.output_format;
+  for (std::size_t k = 0; k < layer.parameters.size(); ++k)
+    computed.parameters[k].type = layer.parameters[k].type;
+  computed.converted = converted;
+  layer = std::move(computed);
+  return "";
 }
 
-/// Batch norm and ReLU in front of a layer that makes them on the way.
-template <class Kind>
-void read_normalised(std::span<const LayerSpec> run, LayerSpec& fused) {
-  Kind kind = run.back().as<Kind>();
-  kind.normalises = true;
-  fused.kind = kind;
-  fused.name = run.back().name;
+void set_formats(LayerSpec& layer, const KernelChoice& choice) {
+  // Another shape has another order.
+  const TensorFormat& input = layer.inputs.front().format;
+  if (layer.output != layer.input() && input.block != 1) layer.in_place = false;
+  layer.output_format = layer.in_place ? input : stored_format(layer.output, choice);
+  for (ParameterSpec& parameter : layer.parameters)
+    parameter.type = parameter.is_per_feature() ? DataType::full : choice.type;
 }
 
-/// Batch norm with what follows it.
-void extend_norm(std::span<const LayerSpec> run, LayerSpec& fused) {
-  fused.kind = kind::BatchNorm{.adds = run.size() == 3, .rectifies = true};
-}
-
-/// Of two that match a run the first one counts.
-std::vector<Fusion> fusions(const KernelChoice& choice) {
-  std::vector<Fusion> all;
-  if (choice.recompute != Recompute::none) {
-    all.push_back({.matches = {is<kind::BatchNorm>, is<kind::Relu>, is<kind::Convolution>},
-                   .complete = read_normalised<kind::Convolution>,
-                   .is_sole_reader = true});
+/// Finds kernels, with conversions up to `most`. Returns why there are none.
+std::string find_kernels(LayerSpec& layer, Converted most, const KernelChoice& choice) {
+  set_formats(layer, choice);
+  const std::string first = fit(layer, Converted::nothing, choice);
+  std::string reason = first;
+  if (!reason.empty() && !has_full_numbers(layer)) reason = fit(layer, Converted::types, choice);
+  if (!reason.empty() && most == Converted::orders) {
+    reason = fit(layer, Converted::orders, choice);
+    if (layer.slow_because.empty()) layer.slow_because = first;
   }
-  if (choice.recompute != Recompute::none && choice.block != 0) {
-    all.push_back({.matches = {is<kind::BatchNorm>, is<kind::Relu>, is<kind::MaxPool>},
-                   .complete = read_normalised<kind::MaxPool>,
-                   .is_sole_reader = true});
+  if (layer.inputs.size() > 1 && layer.inputs[1].format != layer.output_format)
+    layer.aliases_second_gradient = false;
+  return reason;
+}
+
+/// [layer] how many inputs of layers read what it left.
+std::vector<int> readers_of(const Model& model) {
+  std::vector<int> readers(model.layers.size(), 0);
+  for (const LayerSpec& layer : model.layers) {
+    for (const LayerInput& input : layer.inputs) {
+      if (input.layer >= 0) ++readers[input.layer];
+    }
   }
-  all.push_back(
-      {.matches = {is<kind::BatchNorm>, is<kind::Add>, is<kind::Relu>}, .complete = extend_norm});
-  all.push_back({.matches = {is<kind::BatchNorm>, is<kind::Relu>}, .complete = extend_norm});
+  return readers;
+}
+
+/// A fusion with the kind that it makes.
+struct Fusing {
+  const Op* op;
+  const Fusion* fusion;
+};
+
+/// The longest first.
+std::vector<Fusing> fusions_for(const KernelChoice& choice) {
+  std::vector<Fusing> all;
+  for (const Op& op : all_ops()) {
+    for (const Fusion& fusion : op.fusions) {
+      if (!fusion.recomputes || choice.recompute != Recompute::none) all.push_back({&op, &fusion});
+    }
+  }
+  std::ranges::stable_sort(all, std::ranges::greater(),
+                           [](const Fusing& each) { return each.fusion->ops.size(); });
   return all;
 }
 
-void complete(kind::Convolution& kind, LayerSpec& layer, const KernelChoice& choice) {
-  const bool reads_images = layer.inputs.front().format.block == 1;
-  const bool has_bias = layer.parameters.back().shape.size() == 1;
-  kind.winograd = choice.winograd && choice.block != 0 && kind.window == Window{3, 1, 1} &&
-                  !reads_images && !has_bias;
-  layer.saves_input = true;
-}
+/// Goes through a network and makes that of its kernels.
+class Chooser {
+ public:
+  Chooser(const Model& model, const KernelChoice& choice)
+      : model_(model),
+        choice_(choice),
+        fusions_(fusions_for(choice)),
+        readers_(readers_of(model)),
+        becomes_(model.layers.size()),
+        result_(model) {
+    result_.layers.clear();
+    result_.makes_outputs_again = choice.recompute != Recompute::none;
+    result_.recomputes_stages = choice.recompute == Recompute::stage;
+  }
 
-void complete(kind::BatchNorm& kind, LayerSpec& layer, const KernelChoice& /*choice*/) {
-  layer.saves_input = true;
-  layer.saves_output = kind.adds && kind.rectifies;
-  layer.hands_gradient_on = kind.adds;
-  layer.output_recomputable = true;
-}
+  Model run() {
+    for (std::size_t l = 0; l < model_.layers.size();) l += take(l);
+    return std::move(result_);
+  }
 
-void complete(kind::MaxPool& kind, LayerSpec& layer, const KernelChoice& /*choice*/) {
-  layer.saves_input = layer.saves_output = kind.normalises;
-  layer.saved.push_back({"indices", {0, layer.output.size()}, true});
-}
+ private:
+  /// Appends what stands for the layers from `first` on, and returns how many they are.
+  std::size_t take(std::size_t first) {
+    for (const Fusing& fusing : fusions_) {
+      if (!matches(*fusing.fusion, first)) continue;
+      LayerSpec layer = fused(fusing, first);
+      read_results(layer);
+      if (find_kernels(layer, Converted::types, choice_).empty())
+        return append(std::move(layer), first, fusing.fusion->ops.size());
+    }
+    LayerSpec layer = model_.layers[first];
+    read_results(layer);
+    choose_kernels(layer, choice_);
+    return append(std::move(layer), first, 1);
+  }
 
-template <class Kind>
-void complete(Kind& /*kind*/, LayerSpec& /*layer*/, const KernelChoice& /*choice*/) {}
+  [[nodiscard]] bool matches(const Fusion& fusion, std::size_t first) const {
+    const std::size_t length = fusion.ops.size();
+    if (first + length > model_.layers.size()) return false;
+    const int read = model_.layers[first].inputs.front().layer;
+    if (fusion.is_sole_reader && (read < 0 || readers_[read] != 1)) return false;
+    for (std::size_t k = 0; k < length; ++k) {
+      const LayerSpec& layer = model_.layers[first + k];
+      if (!layer.is(fusion.ops[k])) return false;
+      const auto before = static_cast<int>(first + k) - 1;
+      if (k > 0 && (layer.inputs.front().layer != before || readers_[before] != 1)) return false;
+    }
+    return true;
+  }
 
-/// What is left of a sample, without height and width, is in the same order with blocks and
-/// without.
-bool ends_blocks(const LayerSpec& layer) {
-  return layer.output.height * layer.output.width == 1 &&
-         (layer.is<kind::AveragePool>() || layer.is<kind::FirstToken>());
-}
+  [[nodiscard]] LayerSpec fused(const Fusing& fusing, std::size_t first) const {
+    const std::span<const LayerSpec> run =
+        std::span(model_.layers).subspan(first, fusing.fusion->ops.size());
+    LayerSpec result;
+    result.kind = fusing.op;
+    result.name = run.front().name;
+    result.output = run.back().output;
+    for (const LayerSpec& layer : run) {
+      for (const LayerInput& input : layer.inputs) {
+        if (input.layer < static_cast<int>(first)) result.inputs.push_back(input);
+      }
+      result.parameters.insert(result.parameters.end(), layer.parameters.begin(),
+                               layer.parameters.end());
+      result.buffers.insert(result.buffers.end(), layer.buffers.begin(), layer.buffers.end());
+      result.forward_flops += layer.forward_flops;
+      result.backward_flops += layer.backward_flops;
+    }
+    fusing.fusion->complete(run, result);
+    return result;
+  }
 
-/// What reads images as files have them.
-bool begins_blocks(const LayerSpec& layer) {
-  return layer.is<kind::Convolution>() || layer.is<kind::PatchEmbedding>();
-}
+  /// Inputs become those of the result, in the formats that they have there.
+  void read_results(LayerSpec& layer) const {
+    for (LayerInput& input : layer.inputs) {
+      if (input.layer < 0) continue;
+      input.layer = becomes_[input.layer];
+      input.format = result_.layers[input.layer].output_format;
+    }
+  }
 
-/// Channels of a layer that makes blocks, or features of a head.
-int features_of(const LayerSpec& layer) {
-  const auto* attention = std::get_if<kind::Attention>(&layer.kind);
-  return layer.output.channels / (attention != nullptr ? attention->heads : 1);
-}
+  std::size_t append(LayerSpec layer, std::size_t first, std::size_t length) {
+    std::fill_n(becomes_.begin() + static_cast<std::ptrdiff_t>(first), length,
+                static_cast<int>(result_.layers.size()));
+    result_.layers.push_back(std::move(layer));
+    return length;
+  }
 
-/// What of a layer fills no blocks; empty where all is well.
-std::string odd_features(const LayerSpec& layer, const KernelChoice& choice) {
-  constexpr std::size_t columns = 30;
-  constexpr int vector = 8;          // numbers of bf16 that tensor cores take at once
-  constexpr int most_of_head = 128;  // that cuDNN's attention has kernels for
-  const bool attends = layer.is<kind::Attention>();
-  if (!attends && !begins_blocks(layer) && !layer.is<kind::Linear>()) return {};
-  // In full numbers our own kernels attend.
-  if (attends && choice.block == 0 && choice.type == DataType::full) return {};
-  const int multiple = choice.block == 0 ? vector : choice.block;
-  const int features = features_of(layer);
-  const char* what = attends ? "features per head" : "channels";
-  if (features % multiple != 0)
-    return fmt::format("{} has {} {}, no multiple of {}", layer.label(columns), features, what,
-                       multiple);
-  if (attends && choice.block == 0 && features > most_of_head)
-    return fmt::format("{} has {} {}, more than {}", layer.label(columns), features, what,
-                       most_of_head);
-  return {};
-}
+  const Model& model_;
+  const KernelChoice& choice_;
+  std::vector<Fusing> fusions_;
+  std::vector<int> readers_;
+  std::vector<int> becomes_;  // [layer] its number in the result
+  Model result_;
+};
 
-/// Its portable kernels read and write either type: of most, number by number in any order.
-bool takes_either_type(const LayerSpec& layer) {
-  return layer.is<kind::Relu>() || layer.is<kind::Add>() || layer.is<kind::Dropout>() ||
-         layer.is<kind::Gelu>() || layer.is<kind::SoftmaxCrossEntropy>();
+/// Why layers that libraries compute are left to us.
+std::string left_because(VendorKernels kernels) {
+  if (kernels == VendorKernels::none)
+    return build_info().kernels.empty() ? "this program was built without cuBLASLt"
+                                        : "engine.vendor is \"none\"";
+  if (kernels == VendorKernels::products) return "this program was built without cuDNN";
+  if (!wants_channels_last(kernels)) return "cuDNN is not used in double precision";
+  return "cuDNN has it in bf16 alone, see engine.precision";
 }
 
 }  // namespace
@@ -127,65 +200,73 @@ const char* to_string(Recompute recompute) {
   return names[static_cast<std::size_t>(recompute)];
 }
 
-LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice) {
-  const int block = choice.block == 0 ? layer.output.channels : choice.block;
-  if (!ends_blocks(layer)) layer.output_format.block = block;
-  if (!layer.buffers.empty()) {
-    const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
-    layer.saved = {{"statistics", {channel * layer.input().channels, 0}, true}};
-  }
-  std::visit([&](auto& kind) { complete(kind, layer, choice); }, layer.kind);
-  if (choice.block != 0) {
-    layer.workspace = blocked_workspace(layer, block);
-  } else {
-    choose_channels_last(layer);
-    layer.native = layer.native || takes_either_type(layer);
-  }
-  return layer;
+VendorKernels built_kernels() {
+  if (build_info().kernels.empty()) return VendorKernels::none;
+  return build_info().graphs.empty() ? VendorKernels::products : VendorKernels::graphs;
 }
 
-namespace {
-
-/// Images are full numbers, also where a layer works in place on them.
-void choose_types(Model& model, DataType type) {
-  for (LayerSpec& layer : model.layers) {
-    for (LayerInput& input : layer.inputs)
-      input.format.type =
-          input.layer < 0 ? DataType::full : model.layers[input.layer].output_format.type;
-    layer.output_format.type = layer.in_place ? layer.inputs[0].format.type : type;
-    layer.native = layer.native || takes_either_type(layer);
-    for (ParameterSpec& parameter : layer.parameters)
-      parameter.type = parameter.is_per_feature() ? DataType::full : type;
-  }
+TensorFormat stored_format(const SampleShape& shape, const KernelChoice& choice) {
+  TensorFormat format = {.type = choice.type};
+  // Of one pixel, channels lie side by side in any case.
+  if (shape.height * shape.width == 1 || shape.channels % filled_block(choice) != 0) return format;
+  format.block = choice.channels_last() ? shape.channels : choice.block;
+  return format;
 }
 
-Model choose_layers(Model model, const KernelChoice& choice) {
-  model.makes_outputs_again = choice.recompute != Recompute::none;
-  model.recomputes_stages = choice.recompute == Recompute::stage;
-  if (choice.block == 1 || std::ranges::none_of(model.layers, begins_blocks)) return model;
-  Model result = fuse(model, fusions(choice));
-  for (LayerSpec& layer : result.layers) {
-    for (LayerInput& input : layer.inputs) {
-      if (input.layer >= 0) input.format = result.layers[input.layer].output_format;
-    }
-    const bool has_blocks = layer.inputs.front().format.block > 1;
-    if (!has_blocks && !begins_blocks(layer)) continue;  // behind what ends them
-    model.portable_because = odd_features(layer, choice);
-    if (!model.portable_because.empty()) return model;
-    layer = with_blocks(std::move(layer), choice);
-  }
-  return result;
+void choose_kernels(LayerSpec& layer, const KernelChoice& choice) {
+  const std::string reason = find_kernels(layer, Converted::orders, choice);
+  CAROUSEL_CHECK(reason.empty(), "{}: no portable kernels: {}", layer.label(), reason);
 }
 
-}  // namespace
-
-Model choose_kernels(Model model, const KernelChoice& choice) {
+Model choose_kernels(const Model& model, const KernelChoice& choice) {
   KernelChoice chosen = choice;
   if (wants_channels_last(choice.vendor)) chosen.block = 0;
-  Model result = choose_layers(std::move(model), chosen);
-  choose_types(result, choice.type);
-  for (LayerSpec& layer : result.layers) choose_vendor(layer, choice.vendor);
-  return result;
+  return Chooser(model, chosen).run();
+}
+
+std::string vendor_layers(const Model& model) {
+  const auto count = [&](bool graphs) {
+    return std::ranges::count_if(model.layers, [&](const LayerSpec& layer) {
+      return layer.kernels == Kernels::vendor && layer.kind->by_graph == graphs;
+    });
+  };
+  const std::ptrdiff_t graphs = count(true);
+  const std::ptrdiff_t products = count(false);
+  std::string text;
+  if (graphs > 0) text += fmt::format("{} by cuDNN", graphs);
+  if (products > 0) text += fmt::format("{}{} by cuBLASLt", graphs > 0 ? ", " : "", products);
+  return text;
+}
+
+std::string slow_kernels(const Model& model, VendorKernels kernels, bool on_gpu) {
+  const auto is_slow = [](const LayerSpec& layer) { return !layer.slow_because.empty(); };
+  if (const auto slow = std::ranges::count_if(model.layers, is_slow); slow > 0) {
+    constexpr std::size_t columns = 30;
+    const LayerSpec& first = *std::ranges::find_if(model.layers, is_slow);
+    return fmt::format("{} layer{}, beginning with {}: {}", slow, slow == 1 ? "" : "s",
+                       first.label(columns), first.slow_because);
+  }
+  if (!on_gpu) return {};
+  std::vector<std::pair<std::string, int>> left;  // in the order in which they come
+  for (const LayerSpec& layer : model.layers) {
+    if (layer.kind->of_vendor == nullptr || layer.kernels == Kernels::vendor) continue;
+    const auto known =
+        std::ranges::find(left, layer.kind->of_vendor, [](auto& each) { return each.first; });
+    if (known == left.end())
+      left.emplace_back(layer.kind->of_vendor, 1);
+    else
+      ++known->second;
+  }
+  if (left.empty()) return {};
+  std::string text;
+  for (const auto& [what, count] : left)
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
+  return fmt::format("{} by our own: {}", text, left_because(kernels));
+}
+
+bool may_be_slow(const LayerSpec& layer) {
+  return layer.kernels == Kernels::vendor && layer.kind->by_graph && !layer.parameters.empty() &&
+         layer.output_format.type == DataType::bfloat16;
 }
 
 }  // namespace carousel

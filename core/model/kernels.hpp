@@ -3,38 +3,34 @@
 #pragma once
 
 // From a network to the layers that kernels compute: which of them are one, how activations lie in
-// memory, and by which algorithm. It changes no parameter and follows from shapes alone, never from
-// timing or from the samples of a micro-batch.
+// memory, whose kernels compute each layer, and what is converted for them. It changes no parameter
+// and follows from shapes alone, never from timing or from the samples of a micro-batch.
 
+#include "core/model/kernel_choice.hpp"
 #include "core/model/model.hpp"
-#include "core/model/vendor.hpp"
 
 namespace carousel {
 
-/// What backward makes again instead of finding it in memory.
-enum class Recompute : std::uint8_t {
-  none,
-  cheap,  // norms and activation functions in front of a convolution, linear layer or pooling
-  stage,  // all of that, and then all activations of a stage, from what came into it
-};
-[[nodiscard]] const char* to_string(Recompute recompute);
+/// How what a layer leaves is stored: in blocks of channels where it has more than one pixel and
+/// its channels fill them, otherwise in plain order.
+[[nodiscard]] TensorFormat stored_format(const SampleShape& shape, const KernelChoice& choice);
 
-struct KernelChoice {
-  int block = 1;         // channels side by side in images; 1: portable kernels alone; 0: all
-  bool winograd = true;  // where it is faster than direct sums
-  Recompute recompute = Recompute::cheap;
-  // Of activations between layers, and of weights as kernels read them; biases, norms and all sums
-  // are always full.
-  DataType type = DataType::full;
-  VendorKernels vendor = VendorKernels::none;
-};
+/// Sets the format of what a layer leaves, whose inputs have theirs, and finds its kernels, with
+/// what they save and work with. Where there are none for a format or a type, tensors of this one
+/// layer are converted.
+void choose_kernels(LayerSpec& layer, const KernelChoice& choice);
 
-/// A layer of images in blocks of channels, or with all of them side by side, with what its kernels
-/// save and work with. Formats of its inputs are set.
-[[nodiscard]] LayerSpec with_blocks(LayerSpec layer, const KernelChoice& choice);
+/// The model with layers fused where that has kernels, and these chosen for each of them.
+[[nodiscard]] Model choose_kernels(const Model& model, const KernelChoice& choice);
 
-/// The model in blocks of channels, its batch norms fused with their neighbours; as it is where
-/// channels do not fill blocks or a layer has no such kernels. Its tensors are of the type chosen.
-[[nodiscard]] Model choose_kernels(Model model, const KernelChoice& choice);
+/// How many layers are left to which library of a vendor, for people; empty where none is.
+[[nodiscard]] std::string vendor_layers(const Model& model);
+
+/// Which layers are computed slowly, and why, for people; empty where none is known to be. On GPUs
+/// that is whatever is left of products and convolutions to kernels of ours.
+[[nodiscard]] std::string slow_kernels(const Model& model, VendorKernels kernels, bool on_gpu);
+
+/// Whether the vendor's library may turn out to be slow with a layer, on the GPU that it runs on.
+[[nodiscard]] bool may_be_slow(const LayerSpec& layer);
 
 }  // namespace carousel

@@ -4,11 +4,11 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "core/base/align.hpp"
+#include "core/model/op.hpp"
 
 namespace carousel {
 namespace {
@@ -79,61 +79,51 @@ std::int64_t ParameterSpec::stored_bytes() const {
   return (size() * carousel::size_of(type) + unit - 1) / unit * unit;
 }
 
-bool LayerSpec::is_converted() const {
-  const auto tensor = [](const LayerInput& input) { return input.format.type != DataType::full; };
-  const auto parameter = [](const ParameterSpec& spec) { return spec.type != DataType::full; };
-  return output_format.type != DataType::full || std::ranges::any_of(inputs, tensor) ||
-         std::ranges::any_of(parameters, parameter);
+bool LayerSpec::is(std::string_view name_of_kind) const {
+  return kind != nullptr && kind->name == name_of_kind;
+}
+
+LayerSpec LayerSpec::as_computed() const {
+  LayerSpec computed = *this;
+  computed.converted = Converted::nothing;
+  const auto convert = [&](TensorFormat& format) {
+    if (converted != Converted::nothing) format.type = DataType::full;
+    if (converted == Converted::orders) format.block = 1;
+  };
+  for (LayerInput& input : computed.inputs) convert(input.format);
+  convert(computed.output_format);
+  for (ParameterSpec& parameter : computed.parameters)
+    if (converted != Converted::nothing) parameter.type = DataType::full;
+  return computed;
 }
 
 std::int64_t LayerSpec::conversion_bytes(int n) const {
-  if (!is_converted() || native) return 0;
-  // Tensors and their gradients.
-  const auto full = [&](const SampleShape& shape, const TensorFormat& format) {
-    return 2 * align_up(tensor_bytes(shape, {DataType::full, format.block}, n));
+  if (converted == Converted::nothing) return 0;
+  const LayerSpec computed = as_computed();
+  std::int64_t bytes = 0;
+  const auto add = [&](const SampleShape& shape, const TensorFormat& stored,
+                       const TensorFormat& wanted) {
+    if (stored != wanted) bytes += 2 * align_up(tensor_bytes(shape, wanted, n));  // and gradient
   };
-  std::int64_t bytes = align_up(parameter_size() * std::int64_t{sizeof(real)});
-  bytes += full(output, output_format);
-  for (const LayerInput& input : inputs) bytes += full(input.shape, input.format);
+  if (has_converted_parameters()) bytes += align_up(parameter_size() * std::int64_t{sizeof(real)});
+  add(output, output_format, computed.output_format);
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    add(inputs[k].shape, inputs[k].format, computed.inputs[k].format);
   return bytes;
 }
 
-namespace {
-
-/// The name of a kind with what is fused into it.
-struct Described {
-  std::string operator()(const kind::Convolution& kind) const {
-    return fmt::format("{}{}", kind.normalises ? "norm+relu+" : "",
-                       kind.winograd ? "winograd" : "convolution");
-  }
-  std::string operator()(const kind::BatchNorm& kind) const {
-    return fmt::format("batch_norm{}{}", kind.adds ? "+add" : "", kind.rectifies ? "+relu" : "");
-  }
-  std::string operator()(const kind::MaxPool& kind) const {
-    return kind.normalises ? "norm+relu+max_pool" : "max_pool";
-  }
-  template <class Kind>
-  std::string operator()(const Kind& kind) const {
-    return to_string(LayerKind(kind));
-  }
-};
-
-}  // namespace
+bool LayerSpec::has_converted_parameters() const {
+  const auto is_short = [](const ParameterSpec& spec) { return spec.type != DataType::full; };
+  return converted != Converted::nothing && std::ranges::any_of(parameters, is_short);
+}
 
 std::string LayerSpec::label(std::size_t columns) const {
-  std::string what = std::visit(Described{}, kind);
+  std::string what = "layer";
+  if (kind != nullptr) what = kind->describe == nullptr ? kind->name : kind->describe(*this);
   if (name.empty()) return what;
   const std::size_t length = what.size() + 1 + name.size();
   if (length <= columns) return fmt::format("{} {}", what, name);
   return fmt::format("{} ...{}", what, std::string_view(name).substr(length + 3 - columns));
-}
-
-const char* to_string(const LayerKind& kind) {
-  constexpr std::array<const char*, std::variant_size_v<LayerKind>> names = {
-      "flatten",    "linear",   "relu",         "dropout",     "convolution",
-      "batch_norm", "max_pool", "average_pool", "add",         "patch_embedding",
-      "layer_norm", "gelu",     "attention",    "first_token", "softmax_cross_entropy"};
-  return names[kind.index()];
 }
 
 std::string to_string(const SampleShape& shape) {

@@ -6,10 +6,11 @@
 // the half of the layer contract that plans read; core/engine/layer.hpp is the half with kernels.
 
 #include <algorithm>
+#include <any>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <variant>
+#include <string_view>
 #include <vector>
 
 #include "core/model/tensor_format.hpp"
@@ -68,55 +69,8 @@ struct Window {
 /// torch.nn.BatchNorm2d's arguments of these names, always at their defaults.
 inline constexpr double batch_norm_epsilon = 1e-5;
 inline constexpr double batch_norm_momentum = 0.1;
-/// That of torchvision's vision transformers, not the default of torch.nn.LayerNorm.
-inline constexpr double layer_norm_epsilon = 1e-6;
 
-/// One struct per kind of layer, with what only that kind has.
-namespace kind {
-
-struct Flatten {};
-struct Linear {};  // of features, or of each token
-struct Relu {};
-struct Dropout {
-  double probability = 0;  // of a zero
-};
-struct Convolution {
-  Window window;
-  bool normalises = false;  // batch norm and ReLU of its input, which are never kept
-  bool winograd = false;    // sums by Winograd's F(4x4, 3x3)
-};
-struct BatchNorm {
-  bool adds = false;       // the second input, to what is normalised
-  bool rectifies = false;  // what comes out
-};
-struct MaxPool {
-  Window window;
-  bool normalises = false;  // as a convolution
-};
-struct AveragePool {
-  Window window;  // kernel 0: the whole image
-};
-struct Add {};
-struct PatchEmbedding {  // of images; a class token in front, and positions added
-  Window window;
-};
-struct LayerNorm {};
-struct Gelu {};
-struct Attention {  // of queries, keys and values, one behind the other in the input's channels
-  int heads = 1;
-};
-struct FirstToken {};
-struct SoftmaxCrossEntropy {
-  double smoothing = 0;  // share of the target that all classes have alike, in training
-};
-
-}  // namespace kind
-
-using LayerKind = std::variant<kind::Flatten, kind::Linear, kind::Relu, kind::Dropout,
-                               kind::Convolution, kind::BatchNorm, kind::MaxPool, kind::AveragePool,
-                               kind::Add, kind::PatchEmbedding, kind::LayerNorm, kind::Gelu,
-                               kind::Attention, kind::FirstToken, kind::SoftmaxCrossEntropy>;
-[[nodiscard]] const char* to_string(const LayerKind& kind);
+struct Op;
 
 /// Bytes that n samples take.
 struct SampleBytes {
@@ -141,9 +95,17 @@ struct LayerInput {
   TensorFormat format = {};
 };
 
+/// Whose kernels compute a layer.
+enum class Kernels : std::uint8_t { portable, blocked, channels_last, vendor };
+
+/// What kernels are given: tensors as they are stored, or copies of those that are not as they want
+/// them, with full numbers, and in plain order, too.
+enum class Converted : std::uint8_t { nothing, types, orders };
+
 /// One layer. FLOPs count multiply and add separately and are per sample.
 struct LayerSpec {
-  LayerKind kind;
+  const Op* kind = nullptr;
+  std::any attributes;  // a struct of its kind, which the kind's op.hpp has; many have none
   std::string name;
   std::vector<LayerInput> inputs;  // one or two
   SampleShape output;
@@ -158,19 +120,20 @@ struct LayerSpec {
   bool output_recomputable =
       false;  // from inputs, parameters and what is saved, element by element
   std::vector<SavedTensor> saved = {};
-  bool hands_gradient_on = false;  // what backward leaves in d_output is the gradient of the second
-                                   // input, too
-  bool native = false;             // its kernels compute on tensors as they are stored
-  bool by_vendor = false;          // they are those of a vendor
+  bool aliases_second_gradient = false;  // what backward leaves in d_output is the gradient of the
+                                         // second input, too
+  bool is_loss = false;
+  bool normalises_samples = false;  // by statistics of all samples, which one number alone has not
+  Kernels kernels = Kernels::portable;
+  Converted converted = Converted::nothing;
+  std::string slow_because = {};            // why it has no fast kernels, for people
   std::vector<SampleBytes> workspace = {};  // one after the other, each for a part of a call
 
-  template <class Kind>
-  [[nodiscard]] bool is() const {
-    return std::holds_alternative<Kind>(kind);
-  }
-  template <class Kind>
-  [[nodiscard]] const Kind& as() const {
-    return std::get<Kind>(kind);
+  /// Whether it is of the kind of that name.
+  [[nodiscard]] bool is(std::string_view kind) const;
+  template <class Attributes>
+  [[nodiscard]] const Attributes& as() const {
+    return *std::any_cast<Attributes>(&attributes);
   }
   /// The weights that products are made with: of all parameters the one of most dimensions.
   [[nodiscard]] const ParameterSpec& weights() const;
@@ -182,9 +145,10 @@ struct LayerSpec {
   [[nodiscard]] std::int64_t saved_bytes(int n) const;
   /// Bytes of the largest `workspace` for micro-batches of n samples, behind what is converted.
   [[nodiscard]] std::int64_t workspace_bytes(int n) const;
-  /// Whether something that kernels read or write is not of full numbers.
-  [[nodiscard]] bool is_converted() const;
-  /// Where kernels compute with full numbers only: bytes of all of them for n samples.
+  /// The layer as its kernels see it, behind what is converted.
+  [[nodiscard]] LayerSpec as_computed() const;
+  [[nodiscard]] bool has_converted_parameters() const;
+  /// Bytes of the copies of tensors, their gradients and parameters that are converted.
   [[nodiscard]] std::int64_t conversion_bytes(int n) const;
   /// Where tensor `index` of `saved` begins among them.
   [[nodiscard]] std::int64_t saved_offset(std::size_t index, int n) const;

@@ -9,7 +9,7 @@
 namespace carousel {
 
 Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
-                double dropout) {
+                double dropout, double label_smoothing) {
   if (widths.size() < 2)
     fail(ExitCode::usage, "model.widths needs at least two numbers, features and classes");
   if (widths.front() != input.size())
@@ -20,16 +20,19 @@ Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int cl
          widths.back(), classes);
 
   ModelBuilder builder("mlp", input, classes);
-  builder.flatten();
+  builder.add("flatten");
   // torchvision.ops.MLP is a Sequential of (Linear, ReLU, Dropout) groups: layer l is number 3 l.
   for (std::size_t l = 1; l < widths.size(); ++l) {
     const std::size_t number = 3 * (l - 1);
-    builder.linear(std::to_string(number), widths[l], kaiming_uniform(widths[l - 1]), zeros());
+    LayerSpec& linear =
+        builder.add("linear", std::to_string(number), {{"features", 1.0 * widths[l]}});
+    linear.parameters[0].initial = kaiming_uniform(widths[l - 1]);
+    linear.parameters[1].initial = zeros();
     if (l + 1 == widths.size()) break;
-    builder.relu(std::to_string(number + 1));
-    if (dropout > 0) builder.dropout(std::to_string(number + 2), dropout);
+    builder.add("relu", std::to_string(number + 1));
+    if (dropout > 0) builder.add("dropout", std::to_string(number + 2), {{"probability", dropout}});
   }
-  builder.softmax_cross_entropy();
+  builder.add("softmax_cross_entropy", "", {{"smoothing", label_smoothing}});
   return builder.model();
 }
 

@@ -115,9 +115,11 @@ void check_model(const ModelConfig& config) {
 
 Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
   check_model(config);
-  if (config.name == "resnet") return build_resnet(config.depth, config.stem, input, classes);
+  const double smoothing = config.label_smoothing;
+  if (config.name == "resnet")
+    return build_resnet(config.depth, config.stem, input, classes, smoothing);
   if (config.name == "vit") return build_vit(config, input, classes);
-  return build_mlp(config.widths, input, classes, config.dropout);
+  return build_mlp(config.widths, input, classes, config.dropout, smoothing);
 }
 
 const char* to_string(Stem stem) {
@@ -134,6 +136,10 @@ std::string to_string(const Model& model) {
     text += fmt::format("{:<34} {:>10} {:>10} {:>11.0f} {:>10}\n", layer.label(34),
                         to_string(layer.output), layer.parameter_size(),
                         layer.forward_flops + layer.backward_flops, human_bytes(saved[l]));
+    if (layer.converted == Converted::orders)
+      text += fmt::format("  brought into plain order: {}\n", layer.slow_because);
+    else if (!layer.slow_because.empty())
+      text += fmt::format("  by portable kernels: {}\n", layer.slow_because);
   }
   return text +
          fmt::format("{:<34} {:>10} {:>10} {:>11} {:>10}\n", "in all, of a sample", "",

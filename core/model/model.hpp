@@ -24,8 +24,6 @@ struct Model {
                                    // activations are not kept; but for what leaves the stage (Chen
                                    // et al. 2016, arXiv 1604.06174)
 
-  std::string portable_because = {};  // why fast kernels that were asked for do not fit a layer
-
   [[nodiscard]] std::int64_t parameter_size() const;
   [[nodiscard]] std::int64_t buffer_size() const;
 };
@@ -66,6 +64,7 @@ struct ModelConfig {
   int width = 768;               // vit: features of a token
   int heads = 12;                // vit
   int mlp = 0;                   // vit: hidden features of a block; 0: four times the width
+  double label_smoothing = 0;    // part of the loss's target that all classes have alike
 };
 
 /// What can be said without the data: throws Error(usage) when there is no such model.
@@ -79,14 +78,15 @@ void check_model(const ModelConfig& config);
 /// linear, loss. Parameters are named as torchvision.ops.MLP(widths[0], widths[1:]) names them,
 /// which drops logits, too.
 [[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
-                              double dropout = 0);
+                              double dropout = 0, double label_smoothing = 0);
 
 /// Residual network with batch norm, named and initialised as torchvision.models.resnetDEPTH. Depth
 /// 18, 34 (basic blocks) and 50 (bottlenecks, v1.5: the stride is on the 3x3) have either stem.
 /// Depth 8, 20, 32 and 56 are the CIFAR family of He et al. 2016: three groups of 16, 32 and 64
 /// channels, with a convolution in the shortcut where the shape changes; layer1 to layer3, CIFAR's
 /// stem only. Throws Error(usage) for others, and for images that are too small.
-[[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes);
+[[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes,
+                                 double label_smoothing = 0);
 /// What build_resnet() refuses whatever the images are.
 void check_resnet(int depth, Stem stem);
 

@@ -46,8 +46,9 @@ class ResnetBuilder {
   void stem(Stem stem) {
     const bool imagenet = stem == Stem::imagenet;
     convolution("conv1", "bn1", design_.width, imagenet ? Window{7, 2, 3} : Window{3, 1, 1});
-    builder_.relu("relu");
-    if (imagenet) builder_.max_pool("maxpool", {3, 2, 1});
+    builder_.add("relu", "relu");
+    if (imagenet)
+      builder_.add("max_pool", "maxpool", {{"kernel", 3}, {"stride", 2}, {"padding", 1}});
   }
 
   void groups() {
@@ -58,12 +59,11 @@ class ResnetBuilder {
     }
   }
 
-  void head(int classes) {
-    builder_.global_average_pool("avgpool");
-    builder_.flatten();
-    const Initial initial = lecun_uniform(builder_.shape().channels);
-    builder_.linear("fc", classes, initial, initial);
-    builder_.softmax_cross_entropy();
+  void head(int classes, double label_smoothing) {
+    builder_.add("average_pool", "avgpool");
+    builder_.add("flatten");
+    builder_.add("linear", "fc", {{"features", 1.0 * classes}});
+    builder_.add("softmax_cross_entropy", "", {{"smoothing", label_smoothing}});
   }
 
  private:
@@ -85,20 +85,24 @@ class ResnetBuilder {
       inner(name, 1, width, {3, stride, 1});
       convolution(name + ".conv2", name + ".bn2", channels, {3, 1, 1});
     }
-    builder_.add(name, shortcut);
-    builder_.relu(name + ".relu");
+    builder_.add_joining("add", name, shortcut);
+    builder_.add("relu", name + ".relu");
   }
 
   void inner(const std::string& block, int number, int channels, const Window& window) {
     convolution(fmt::format("{}.conv{}", block, number), fmt::format("{}.bn{}", block, number),
                 channels, window);
-    builder_.relu(block + ".relu");
+    builder_.add("relu", block + ".relu");
   }
 
   void convolution(const std::string& name, const std::string& norm, int channels,
                    const Window& window) {
-    builder_.convolution(name, channels, window);
-    builder_.batch_norm(norm);
+    builder_.add("convolution", name,
+                 {{"channels", 1.0 * channels},
+                  {"kernel", 1.0 * window.kernel},
+                  {"stride", 1.0 * window.stride},
+                  {"padding", 1.0 * window.padding}});
+    builder_.add("batch_norm", norm);
   }
 
   ModelBuilder& builder_;
@@ -121,14 +125,15 @@ void check_resnet(int depth, Stem stem) {
          to_string(stem), depth);
 }
 
-Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes) {
+Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes,
+                   double label_smoothing) {
   check_resnet(depth, stem);
   const Design design = design_of(depth).value();
   ModelBuilder builder(fmt::format("resnet{}", depth), input, classes);
   ResnetBuilder resnet(builder, design);
   resnet.stem(stem);
   resnet.groups();
-  resnet.head(classes);
+  resnet.head(classes, label_smoothing);
   return builder.model();
 }
 

@@ -16,7 +16,8 @@ class VitBuilder {
       : builder_(builder), config_(config), mlp_(config.mlp > 0 ? config.mlp : 4 * config.width) {}
 
   void embedding() {
-    builder_.patch_embedding(config_.width, config_.patch);
+    builder_.add("patch_embedding", "conv_proj",
+                 {{"features", 1.0 * config_.width}, {"patch", 1.0 * config_.patch}});
     dropout("encoder.dropout");
   }
 
@@ -24,26 +25,26 @@ class VitBuilder {
     const int width = config_.width;
     half(name, "ln_1", [&] {
       const std::string attention = name + ".self_attention";
-      builder_.linear(attention + ".in_proj", 3 * width, xavier_uniform(width, 3 * width), zeros());
-      builder_.attention(attention, config_.heads);
-      builder_.linear(attention + ".out_proj", width, lecun_uniform(width), zeros());
+      linear(attention + ".in_proj", 3 * width, xavier_uniform(width, 3 * width), zeros());
+      builder_.add("attention", attention, {{"heads", 1.0 * config_.heads}});
+      linear(attention + ".out_proj", width, lecun_uniform(width), zeros());
       dropout(name + ".dropout");
     });
     half(name, "ln_2", [&] {
       const Initial weight = xavier_uniform(width, mlp_);
-      builder_.linear(name + ".mlp.0", mlp_, weight, normal(1e-6));
-      builder_.gelu(name + ".mlp.1");
+      linear(name + ".mlp.0", mlp_, weight, normal(1e-6));
+      builder_.add("gelu", name + ".mlp.1");
       dropout(name + ".mlp.2");
-      builder_.linear(name + ".mlp.3", width, weight, normal(1e-6));
+      linear(name + ".mlp.3", width, weight, normal(1e-6));
       dropout(name + ".mlp.4");
     });
   }
 
   void head(int classes) {
-    builder_.first_token();  // before the last norm, which would do it to all for nothing
-    builder_.layer_norm("encoder.ln");
-    builder_.linear("heads.head", classes, zeros(), zeros());
-    builder_.softmax_cross_entropy();
+    builder_.add("first_token");  // before the last norm, which would do it to all for nothing
+    builder_.add("layer_norm", "encoder.ln");
+    linear("heads.head", classes, zeros(), zeros());
+    builder_.add("softmax_cross_entropy", "", {{"smoothing", config_.label_smoothing}});
   }
 
  private:
@@ -51,12 +52,17 @@ class VitBuilder {
   template <class Branch>
   void half(const std::string& block, const std::string& norm, const Branch& branch) {
     const int input = builder_.last();
-    builder_.layer_norm(block + "." + norm);
+    builder_.add("layer_norm", block + "." + norm);
     branch();
-    builder_.add(block + (norm == "ln_1" ? ".attention" : ".mlp"), input);
+    builder_.add_joining("add", block + (norm == "ln_1" ? ".attention" : ".mlp"), input);
   }
   void dropout(const std::string& name) {
-    if (config_.dropout > 0) builder_.dropout(name, config_.dropout);
+    if (config_.dropout > 0) builder_.add("dropout", name, {{"probability", config_.dropout}});
+  }
+  void linear(const std::string& name, int features, const Initial& weight, const Initial& bias) {
+    LayerSpec& layer = builder_.add("linear", name, {{"features", 1.0 * features}});
+    layer.parameters[0].initial = weight;
+    layer.parameters[1].initial = bias;
   }
 
   ModelBuilder& builder_;

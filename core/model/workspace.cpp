@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/workspace.hpp"
 
+#include <algorithm>
+
+#include "core/base/align.hpp"
+
 namespace carousel {
 namespace {
 
@@ -29,6 +33,33 @@ int most_tiles(int channels_in, int channels_out, int block) {
 
 std::int64_t sum_bytes(int channels_in, int channels_out) {
   return winograd_products * real_bytes * channels_in * channels_out;
+}
+
+}  // namespace
+
+bool winograd_sums_fit(int channels_in, int channels_out) {
+  return sum_bytes(channels_in, channels_out) <= 2 * near_cache / 3;
+}
+
+int winograd_chunks(int tiles, int channels_in, int channels_out) {
+  constexpr int least_tiles = 16;  // of a chunk: fewer are no work beside adding its sums
+  const std::int64_t most = far_cache / sum_bytes(channels_in, channels_out);
+  return std::min((tiles - 1) / least_tiles + 1,
+                  static_cast<int>(std::clamp<std::int64_t>(most, 16, 64)));
+}
+
+int winograd_tiles_in_cache(int channels_in, int channels_out) {
+  const std::int64_t tile = winograd_products * real_bytes * (channels_in + channels_out);
+  return static_cast<int>(
+      std::clamp<std::int64_t>((near_cache - sum_bytes(channels_in, channels_out)) / tile, 12, 48));
+}
+
+int winograd_tiles_at_once(int tiles, int channels_in, int channels_out, int block) {
+  return std::min(tiles, most_tiles(channels_in, channels_out, block));
+}
+
+int weight_chunks(int images, int blocks) {
+  return std::min(images, (wanted_tasks + blocks - 1) / blocks);
 }
 
 /// Transformed weights, and their gradient with the tiles that it is summed over.
@@ -60,42 +91,12 @@ SampleBytes norm_sums(const LayerSpec& spec) {
   return {0, 2 * std::int64_t{sizeof(double)} * spec.input().channels};
 }
 
-}  // namespace
-
-bool winograd_sums_fit(int channels_in, int channels_out) {
-  return sum_bytes(channels_in, channels_out) <= 2 * near_cache / 3;
+std::int64_t bias_bytes(const LayerSpec& layer) {
+  return align_up(2 * std::int64_t{layer.output.channels});
 }
 
-int winograd_chunks(int tiles, int channels_in, int channels_out) {
-  constexpr int least_tiles = 16;  // of a chunk: fewer are no work beside adding its sums
-  const std::int64_t most = far_cache / sum_bytes(channels_in, channels_out);
-  return std::min((tiles - 1) / least_tiles + 1,
-                  static_cast<int>(std::clamp<std::int64_t>(most, 16, 64)));
-}
-
-int winograd_tiles_in_cache(int channels_in, int channels_out) {
-  const std::int64_t tile = winograd_products * real_bytes * (channels_in + channels_out);
-  return static_cast<int>(
-      std::clamp<std::int64_t>((near_cache - sum_bytes(channels_in, channels_out)) / tile, 12, 48));
-}
-
-int winograd_tiles_at_once(int tiles, int channels_in, int channels_out, int block) {
-  return std::min(tiles, most_tiles(channels_in, channels_out, block));
-}
-
-int weight_chunks(int images, int blocks) {
-  return std::min(images, (wanted_tasks + blocks - 1) / blocks);
-}
-
-std::vector<SampleBytes> blocked_workspace(const LayerSpec& spec, int block) {
-  std::vector<SampleBytes> parts;
-  if (spec.is<kind::Convolution>())
-    parts = spec.as<kind::Convolution>().winograd ? winograd_workspace(spec, block)
-                                                  : direct_workspace(spec, block);
-  if (spec.is<kind::Linear>() || spec.is<kind::PatchEmbedding>())
-    parts = direct_workspace(spec, block);
-  if (!spec.buffers.empty()) parts.push_back(norm_sums(spec));
-  return parts;
+SampleBytes per_sample(std::int64_t none, std::int64_t one) {
+  return {none, align_up(one - none)};
 }
 
 }  // namespace carousel

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What memory the blocked kernels of layers/blocked work with for the time of a call, in numbers
-// that plans and kernels share. All of it follows from shapes; threads have no part in it.
+// What memory kernels that several kinds of layers share work with for the time of a call: those
+// of layers/blocked and layers/channels_last, and those of libraries. In numbers that plans and
+// kernels share; all of it follows from shapes, threads have no part in it.
 
+#include <cstdint>
 #include <vector>
 
 #include "core/model/layer_spec.hpp"
@@ -52,7 +54,30 @@ inline constexpr int winograd_tile = 4;
 /// cores have work where the channels, in `blocks`, are few.
 [[nodiscard]] int weight_chunks(int images, int blocks);
 
-/// Of any layer in blocks.
-[[nodiscard]] std::vector<SampleBytes> blocked_workspace(const LayerSpec& spec, int block);
+/// Of a convolution or a linear layer in blocks, by direct sums or by Winograd's algorithm: packed
+/// or transformed weights, and their gradient.
+[[nodiscard]] std::vector<SampleBytes> direct_workspace(const LayerSpec& spec, int block);
+[[nodiscard]] std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block);
+/// Of a batch norm in blocks, or what is fused with one.
+[[nodiscard]] SampleBytes norm_sums(const LayerSpec& spec);
+
+/// What libraries may take for a product: NVIDIA advises 32 MiB for sm_90 (cuBLAS 13, section
+/// "Workspace").
+inline constexpr std::int64_t product_workspace = std::int64_t{32} << 20;
+
+/// What they may take for a graph; gradients of weights, which are added up in parts, take most.
+inline constexpr std::int64_t graph_workspace = std::int64_t{64} << 20;
+
+/// Sums of a norm whose channels lie side by side over chunks of rows, of which there are the fewer
+/// the more channels there are: of so many teams of up to 256 channels, with two doubles each.
+inline constexpr int norm_teams = 1024;
+inline constexpr int norm_slab = 256;
+inline constexpr std::int64_t norm_workspace =
+    std::int64_t{norm_teams} * norm_slab * 2 * sizeof(double);
+
+/// Room for a bias in the type of the result.
+[[nodiscard]] std::int64_t bias_bytes(const LayerSpec& layer);
+/// What n samples need at most, where none and one need so much and each part is aligned.
+[[nodiscard]] SampleBytes per_sample(std::int64_t none, std::int64_t one);
 
 }  // namespace carousel

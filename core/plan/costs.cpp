@@ -15,9 +15,12 @@ namespace {
 
 Work forward_of(const Model& model, int l, int batch) {
   const LayerSpec& layer = model.layers[l];
-  if (layer.is<kind::Flatten>()) return {};
+  if (layer.in_place && layer.forward_flops == 0) return {};  // only the shape changes
+  // What is converted is read in one form and written in the other, as large as a tensor and its
+  // gradient.
   std::int64_t bytes = tensor_bytes(layer.output, layer.output_format, batch) +
-                       layer.parameter_size() * std::int64_t{sizeof(real)};
+                       layer.parameter_size() * std::int64_t{sizeof(real)} +
+                       layer.conversion_bytes(batch);
   for (const LayerInput& input : layer.inputs)
     bytes += tensor_bytes(input.shape, input.format, batch);
   return {batch * layer.forward_flops, static_cast<double>(bytes)};

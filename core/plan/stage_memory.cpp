@@ -319,12 +319,12 @@ class GradientPlaces {
   /// also that of the first one, nobody may change it before the layer that made that has read it.
   [[nodiscard]] bool shares_gradient(int l, int tensor) const {
     const LayerSpec& layer = model_.layers[l];
-    if (!layer.hands_gradient_on || gradient_.contains(tensor) || leaving_.contains(tensor))
+    if (!layer.aliases_second_gradient || gradient_.contains(tensor) || leaving_.contains(tensor))
       return false;
     if (!layer.in_place) return true;
     const int first = layer.inputs[0].layer;
-    const bool second_changes_it = tensor > first && model_.layers[tensor].hands_gradient_on;
-    return tensors_.of(first) == first && !model_.layers[first].hands_gradient_on &&
+    const bool second_changes_it = tensor > first && model_.layers[tensor].aliases_second_gradient;
+    return tensors_.of(first) == first && !model_.layers[first].aliases_second_gradient &&
            !second_changes_it && !tensors_.used_between(tensor, first, l);
   }
 

@@ -29,7 +29,7 @@ const LayerSpec* too_many_pixels(const Model& model, int batch) {
 const LayerSpec* single_values(const Model& model, int batch) {
   for (const LayerSpec& layer : model.layers) {
     const bool single = std::int64_t{batch} * layer.input().height * layer.input().width == 1;
-    if (!layer.buffers.empty() && single) return &layer;
+    if (layer.normalises_samples && single) return &layer;
   }
   return nullptr;
 }
@@ -73,15 +73,16 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
   const int batch = request.micro_batch_size;
+  ModelConfig network = request.model;
+  network.label_smoothing = request.label_smoothing;
   Model model = choose_kernels(
-      build_model(request.model, basis.input.shown, basis.classes),
+      build_model(network, basis.input.shown, basis.classes),
       {basis.block, request.winograd, request.recompute, request.precision, basis.vendor});
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,
          "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "
          "micro-batches",
          batch, layer->label(), INT_MAX);
-  std::get<kind::SoftmaxCrossEntropy>(model.layers.back().kind).smoothing = request.label_smoothing;
   Partition partition = cut_model(model, request.parallel, batch, request.machine);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/check.hpp"
+#include "layers/attention/op.hpp"
 #include "layers/blocked/register_tile.hpp"
 #include "layers/blocked/tasks.hpp"
 #include "layers/exponential.hpp"
@@ -181,7 +182,7 @@ void softmax_gradient(int tokens, const real* probabilities, real scale, real* d
 
 }  // namespace
 
-Attention::Attention(const LayerSpec& spec) : heads_(spec.as<kind::Attention>().heads) {
+Attention::Attention(const LayerSpec& spec) : heads_(spec.as<op::Attention>().heads) {
   CAROUSEL_CHECK(spec.input().channels == 3 * spec.output.channels &&
                      spec.output.channels % (heads_ * lanes) == 0,
                  "attention {} of {} heads: {} becomes {}", spec.name, heads_,

@@ -7,6 +7,7 @@
 #include "layers/blocked/norm_kernels.hpp"
 #include "layers/blocked/winograd.hpp"
 #include "layers/blocked/winograd_weights.hpp"
+#include "layers/convolution/op.hpp"
 
 namespace carousel::blocked {
 namespace {
@@ -89,7 +90,7 @@ std::vector<Windows> input_grids(const Window& window, const SampleShape& in, bo
 Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before)
     : in_(spec.input()),
       out_(spec.output),
-      kind_(spec.is<kind::Linear>() ? kind::Convolution{} : spec.as<kind::Convolution>()),
+      kind_(spec.is("linear") ? op::Convolution{} : spec.as<op::Convolution>()),
       reads_images_(spec.inputs.front().format.block == 1),
       flat_(is_flat(kind_.window, out_, reads_images_)),
       before_(before),

@@ -10,6 +10,7 @@
 
 #include "core/engine/layer.hpp"
 #include "layers/blocked/direct.hpp"
+#include "layers/convolution/op.hpp"
 
 namespace carousel::blocked {
 
@@ -40,7 +41,7 @@ class Convolution final : public Layer {
 
   SampleShape in_;
   SampleShape out_;
-  kind::Convolution kind_;
+  op::Convolution kind_;
   bool reads_images_;  // [n, c, h, w] of files
   bool flat_;          // planes are one row each
   int before_;

@@ -4,6 +4,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
+#include "layers/batch_norm/op.hpp"
 #include "layers/blocked/norm_kernels.hpp"
 #include "layers/blocked/tasks.hpp"
 
@@ -47,7 +48,7 @@ void hand_on(const ExecutionSpace& exec, const Tensor& d_output, const Tensor& d
 
 BatchNorm::BatchNorm(const LayerSpec& spec, const Engine& engine)
     : channels_(spec.input().channels),
-      kind_(spec.as<kind::BatchNorm>()),
+      kind_(spec.as<op::BatchNorm>()),
       workspace_(engine.workspace) {
   CAROUSEL_CHECK(spec.input() == spec.output && channels_ % lanes == 0 &&
                      spec.parameter_size() == 2 * std::int64_t{channels_} &&

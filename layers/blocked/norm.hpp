@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/engine/layer.hpp"
+#include "layers/batch_norm/op.hpp"
 
 namespace carousel::blocked {
 
@@ -22,7 +23,7 @@ class BatchNorm final : public Layer {
 
  private:
   int channels_;
-  kind::BatchNorm kind_;
+  op::BatchNorm kind_;
   std::span<std::byte> workspace_;
 };
 

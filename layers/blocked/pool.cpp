@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "core/base/check.hpp"
+#include "layers/average_pool/op.hpp"
 #include "layers/blocked/norm_kernels.hpp"
 #include "layers/blocked/tasks.hpp"
+#include "layers/max_pool/op.hpp"
 
 namespace carousel::blocked {
 namespace {
@@ -105,7 +107,7 @@ void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Planes<
 
 MaxPool::MaxPool(const LayerSpec& spec, int samples, const Engine& engine)
     : channels_(spec.input().channels),
-      kind_(spec.as<kind::MaxPool>()),
+      kind_(spec.as<op::MaxPool>()),
       indices_(spec.saved_offset(kind_.normalises ? 1 : 0, samples)),
       workspace_(engine.workspace) {
   const Window& window = kind_.window;
@@ -148,7 +150,7 @@ void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& argu
 
 AveragePool::AveragePool(const LayerSpec& spec) {
   CAROUSEL_CHECK(
-      spec.as<kind::AveragePool>().window.kernel == 0 && spec.input().channels % lanes == 0,
+      spec.as<op::AveragePool>().window.kernel == 0 && spec.input().channels % lanes == 0,
       "average pooling {} is not one of whole images of blocks", spec.name);
 }
 

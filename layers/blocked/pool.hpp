@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/engine/layer.hpp"
+#include "layers/max_pool/op.hpp"
 
 namespace carousel::blocked {
 
@@ -22,7 +23,7 @@ class MaxPool final : public Layer {
 
  private:
   int channels_;
-  kind::MaxPool kind_;
+  op::MaxPool kind_;
   std::int64_t indices_;  // where they begin in what is saved
   std::span<std::byte> workspace_;
 };

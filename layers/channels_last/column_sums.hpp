@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "core/model/vendor.hpp"
+#include "core/model/workspace.hpp"
 #include "layers/channels_last/rows.hpp"
 
 namespace carousel::channels_last {

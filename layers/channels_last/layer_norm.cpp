@@ -3,6 +3,7 @@
 #include "layers/channels_last/layer_norm.hpp"
 
 #include "layers/channels_last/column_sums.hpp"
+#include "layers/layer_norm/op.hpp"
 
 namespace carousel::channels_last {
 namespace {

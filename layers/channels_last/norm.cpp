@@ -3,6 +3,7 @@
 #include "layers/channels_last/norm.hpp"
 
 #include "layers/add_numbers.hpp"
+#include "layers/batch_norm/op.hpp"
 #include "layers/channels_last/norm_kernels.hpp"
 
 namespace carousel::channels_last {
@@ -10,7 +11,7 @@ namespace carousel::channels_last {
 BatchNorm::BatchNorm(const LayerSpec& spec, const Engine& engine)
     : channels_(spec.input().channels),
       type_(spec.output_format.type),
-      kind_(spec.as<kind::BatchNorm>()),
+      kind_(spec.as<op::BatchNorm>()),
       workspace_(engine.workspace) {
   CAROUSEL_CHECK(
       spec.input() == spec.output && spec.parameter_size() == 2 * std::int64_t{channels_} &&

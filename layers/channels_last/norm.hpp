@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/engine/layer.hpp"
+#include "layers/batch_norm/op.hpp"
 
 namespace carousel::channels_last {
 
@@ -23,7 +24,7 @@ class BatchNorm final : public Layer {
  private:
   int channels_;
   DataType type_;
-  kind::BatchNorm kind_;
+  op::BatchNorm kind_;
   std::span<std::byte> workspace_;
 };
 

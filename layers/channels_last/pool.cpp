@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/channels_last/pool.hpp"
 
+#include "layers/average_pool/op.hpp"
 #include "layers/channels_last/rows.hpp"
+#include "layers/max_pool/op.hpp"
 
 namespace carousel::channels_last {
 namespace {
@@ -164,10 +166,10 @@ int pixels_of(const SampleShape& shape) {
 
 MaxPool::MaxPool(const LayerSpec& spec, int samples)
     : type_(spec.output_format.type),
-      window_(spec.as<kind::MaxPool>().window),
+      window_(spec.as<op::MaxPool>().window),
       indices_(spec.saved_offset(0, samples)) {
   CAROUSEL_CHECK(window_.kernel >= 1 && 2 * window_.padding <= window_.kernel &&
-                     window_.kernel <= 11 && !spec.as<kind::MaxPool>().normalises,
+                     window_.kernel <= 11 && !spec.as<op::MaxPool>().normalises,
                  "pooling {} has windows of {} with a padding of {}", spec.name, window_.kernel,
                  window_.padding);
   CAROUSEL_CHECK(spec.inputs[0].format.type == type_, "{}: {} becomes {}", spec.label(),
@@ -200,7 +202,7 @@ void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& argu
 
 AveragePool::AveragePool(const LayerSpec& spec)
     : from_(spec.inputs[0].format.type), to_(spec.output_format.type) {
-  CAROUSEL_CHECK(spec.as<kind::AveragePool>().window.kernel == 0,
+  CAROUSEL_CHECK(spec.as<op::AveragePool>().window.kernel == 0,
                  "average pooling {} is not one of whole images", spec.name);
 }
 

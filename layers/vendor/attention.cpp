@@ -4,8 +4,8 @@
 
 #include "core/base/bfloat16.hpp"
 #include "core/base/check.hpp"
-#include "core/model/vendor.hpp"
 #include "layers/add_numbers.hpp"
+#include "layers/attention/op.hpp"
 #include "layers/vendor/handles.hpp"
 
 namespace carousel::vendor {
@@ -23,7 +23,7 @@ Attention::Attention(const LayerSpec& spec, const Engine& engine)
 }
 
 AttentionShape Attention::shape(int n) const {
-  const int heads = spec_.as<kind::Attention>().heads;
+  const int heads = spec_.as<op::Attention>().heads;
   return {n, spec_.output.height, heads, spec_.output.channels / heads};
 }
 

@@ -7,13 +7,14 @@
 #include "core/base/check.hpp"
 #include "layers/add_numbers.hpp"
 #include "layers/channels_last/norm_kernels.hpp"
+#include "layers/convolution/op.hpp"
 #include "layers/vendor/handles.hpp"
 
 namespace carousel::vendor {
 
 Convolution::Convolution(const LayerSpec& spec, int samples, const Engine& engine)
     : spec_(spec),
-      kind_(spec.as<kind::Convolution>()),
+      kind_(spec.as<op::Convolution>()),
       names_{spec.label(), spec.label() + ", gradient of the input",
              spec.label() + ", gradient of the weights"},
       type_(spec.output_format.type),

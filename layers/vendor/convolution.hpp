@@ -9,7 +9,7 @@
 #include <array>
 
 #include "core/engine/layer.hpp"
-#include "core/model/vendor.hpp"
+#include "layers/convolution/op.hpp"
 #include "layers/norm_statistics.hpp"
 #include "layers/vendor/graphs.hpp"
 #include "layers/vendor/reorder.hpp"
@@ -43,7 +43,7 @@ class Convolution final : public Layer {
                             const NormStatistics* norm);
 
   LayerSpec spec_;
-  kind::Convolution kind_;
+  op::Convolution kind_;
   std::array<std::string, 3> names_;  // of each pass
   DataType type_;
   Graphs& graphs_;

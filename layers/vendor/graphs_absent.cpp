@@ -5,6 +5,7 @@
 
 #include "core/base/check.hpp"
 #include "layers/vendor/graph_layers.hpp"
+#include "layers/vendor/vendor.hpp"
 
 namespace carousel::vendor {
 
@@ -12,8 +13,12 @@ std::shared_ptr<Graphs> make_graphs(const ExecutionSpace& /*exec*/) {
   return nullptr;
 }
 
-std::unique_ptr<Layer> make_graph_layer(const LayerSpec& spec, int /*samples*/,
-                                        const Engine& /*engine*/) {
+std::unique_ptr<Layer> convolution(const LayerSpec& spec, int /*samples*/,
+                                   const Engine& /*engine*/) {
+  fail(ExitCode::internal, "{}: this program was built without cuDNN", spec.label());
+}
+
+std::unique_ptr<Layer> attention(const LayerSpec& spec, const Engine& /*engine*/) {
   fail(ExitCode::internal, "{}: this program was built without cuDNN", spec.label());
 }
 

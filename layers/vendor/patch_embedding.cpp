@@ -4,6 +4,7 @@
 
 #include "core/base/check.hpp"
 #include "layers/channels_last/rows.hpp"
+#include "layers/patch_embedding/op.hpp"
 
 namespace carousel::vendor {
 namespace {
@@ -104,7 +105,7 @@ void PatchEmbedding::forward(const ExecutionSpace& exec, const ForwardArguments&
   const auto* parameters = reinterpret_cast<const std::byte*>(arguments.parameters);
   std::byte* const rows = workspace_.data() + memory_.rows;
   std::byte* const products = workspace_.data() + memory_.products;
-  const int patch = spec_.as<kind::PatchEmbedding>().window.kernel;
+  const int patch = spec_.as<op::PatchEmbedding>().window.kernel;
   with_stored(type_, [&]<class Stored>() {
     gather(exec, arguments.input, patch, reinterpret_cast<Stored*>(rows));
     products_.forward(exec, arguments.input.n * patches_, rows, parameters + stored_.weight,
@@ -120,7 +121,7 @@ void PatchEmbedding::backward(const ExecutionSpace& exec, const BackwardArgument
   CAROUSEL_CHECK(arguments.d_input.data == nullptr, "{}: images have no gradient", spec_.label());
   std::byte* const rows = workspace_.data() + memory_.rows;
   std::byte* const d_products = workspace_.data() + memory_.products;
-  const int patch = spec_.as<kind::PatchEmbedding>().window.kernel;
+  const int patch = spec_.as<op::PatchEmbedding>().window.kernel;
   real* const gradients = arguments.d_parameters;
   with_stored(type_, [&]<class Stored>() {
     gather(exec, arguments.input, patch, reinterpret_cast<Stored*>(rows));

@@ -6,7 +6,7 @@
 // cuBLASLt, behind a class token, and positions added to all; features lie side by side.
 
 #include "core/engine/layer.hpp"
-#include "core/model/vendor.hpp"
+#include "layers/patch_embedding/op.hpp"
 #include "layers/vendor/row_products.hpp"
 
 namespace carousel::vendor {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/copy.hpp"
-#include "core/model/vendor.hpp"
+#include "core/model/workspace.hpp"
 #include "layers/channels_last/column_sums.hpp"
 #include "layers/vendor/handles.hpp"
 #include "layers/vendor/workspace.hpp"

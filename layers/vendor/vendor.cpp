@@ -3,6 +3,7 @@
 #include "layers/vendor/vendor.hpp"
 
 #include "core/base/check.hpp"
+#include "layers/patch_embedding/op.hpp"
 #include "layers/vendor/graph_layers.hpp"
 #include "layers/vendor/handles.hpp"
 #include "layers/vendor/linear.hpp"
@@ -26,11 +27,12 @@ std::shared_ptr<VendorHandles> make_handles(const ExecutionSpace& exec) {
   return std::make_shared<VendorHandles>(exec);
 }
 
-std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engine& engine) {
-  if (spec.is<kind::Linear>()) return std::make_unique<Linear>(spec, samples, engine);
-  if (spec.is<kind::PatchEmbedding>())
-    return std::make_unique<PatchEmbedding>(spec, samples, engine);
-  return make_graph_layer(spec, samples, engine);
+std::unique_ptr<Layer> linear(const LayerSpec& spec, int samples, const Engine& engine) {
+  return std::make_unique<Linear>(spec, samples, engine);
+}
+
+std::unique_ptr<Layer> patch_embedding(const LayerSpec& spec, int samples, const Engine& engine) {
+  return std::make_unique<PatchEmbedding>(spec, samples, engine);
 }
 
 }  // namespace vendor

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "core/engine/layer.hpp"
-#include "core/model/vendor.hpp"
+#include "core/model/kernel_choice.hpp"
 
 namespace carousel::vendor {
 
@@ -23,8 +23,14 @@ handles_for(VendorKernels kernels) {
   return make_handles;
 }
 
-/// Throws Error(internal) for a layer that is not theirs.
-[[nodiscard]] std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples,
-                                                const Engine& engine);
+/// Error(internal) in builds without such libraries.
+[[nodiscard]] std::unique_ptr<Layer> linear(const LayerSpec& spec, int samples,
+                                            const Engine& engine);
+[[nodiscard]] std::unique_ptr<Layer> patch_embedding(const LayerSpec& spec, int samples,
+                                                     const Engine& engine);
+/// Error(internal) in builds without cuDNN.
+[[nodiscard]] std::unique_ptr<Layer> convolution(const LayerSpec& spec, int samples,
+                                                 const Engine& engine);
+[[nodiscard]] std::unique_ptr<Layer> attention(const LayerSpec& spec, const Engine& engine);
 
 }  // namespace carousel::vendor

@@ -13,6 +13,8 @@
 
 #include "core/base/vectors.hpp"
 #include "core/model/kernels.hpp"
+#include "core/model/op.hpp"
+#include "layers/convolution/op.hpp"
 #include "layers/factory.hpp"
 #ifdef CAROUSEL_ONEDNN
 #include "tests/bench/onednn.hpp"
@@ -24,18 +26,20 @@ namespace {
 using Storage = Kokkos::View<real*, MemorySpace>;
 
 enum Pass : std::int64_t { forward, weight_gradient, both_gradients };
-enum Kernels : std::int64_t { portable, direct, winograd, onednn };
+enum Library : std::int64_t { portable, direct, winograd, onednn };
 
-LayerSpec convolution(int in, int out, int size, const Window& window, Kernels kernels) {
+LayerSpec convolution(int in, int out, int size, const Window& window, Library kernels) {
   LayerSpec spec;
-  spec.kind = kind::Convolution{window};
+  spec.kind = &op_named("convolution");
+  spec.attributes = op::Convolution{window};
   spec.inputs = {{-1, {in, size, size}}};
   const int side = (size + 2 * window.padding - window.kernel) / window.stride + 1;
   spec.output = {out, side, side};
   spec.parameters = {{.name = "weight", .shape = {out, in, window.kernel, window.kernel}}};
   if (kernels != direct && kernels != winograd) return spec;
   spec.inputs.front().format.block = vector_block;
-  return with_blocks(spec, {.block = vector_block, .winograd = kernels == winograd});
+  choose_kernels(spec, {.block = vector_block, .winograd = kernels == winograd});
+  return spec;
 }
 
 /// Runs one pass of our kernels again and again.
@@ -72,7 +76,7 @@ void run_ours(benchmark::State& state, const LayerSpec& spec, int n, Pass pass) 
 /// Arguments: kernels, pass, images, channels in, channels out, height, kernel, stride.
 void convolution(benchmark::State& state) {
   const auto argument = [&](int k) { return static_cast<int>(state.range(k)); };
-  const auto kernels = static_cast<Kernels>(state.range(0));
+  const auto kernels = static_cast<Library>(state.range(0));
   const auto pass = static_cast<Pass>(state.range(1));
   const int n = argument(2);
   const int kernel = argument(6);
@@ -84,7 +88,7 @@ void convolution(benchmark::State& state) {
   state.SetLabel(fmt::format("{} {}", names[kernels], passes[pass]));
   const bool blocks = kernels == direct || kernels == winograd;
   if (blocks && vector_block == 1) return state.SkipWithError("no blocks of channels here");
-  if (kernels == winograd && !spec.as<kind::Convolution>().winograd)
+  if (kernels == winograd && !spec.as<op::Convolution>().winograd)
     return state.SkipWithError("no convolution for Winograd");
   if (kernels == onednn) {
 #ifdef CAROUSEL_ONEDNN

@@ -8,6 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "core/model/layer_spec.hpp"
+#include "layers/convolution/op.hpp"
 
 namespace carousel::bench {
 
@@ -18,7 +19,7 @@ class OnednnConvolution {
     const auto any = [](const memory::dims& dims) {
       return memory::desc(dims, memory::data_type::f32, memory::format_tag::any);
     };
-    const Window& window = spec.as<kind::Convolution>().window;
+    const Window& window = spec.as<op::Convolution>().window;
     const SampleShape& in = spec.input();
     const SampleShape& out = spec.output;
     const memory::desc x = any({n, in.channels, in.height, in.width});

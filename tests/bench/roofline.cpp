@@ -21,6 +21,7 @@
 #include "core/base/zeros.hpp"
 #include "core/model/kernels.hpp"
 #include "layers/blocked/register_tile.hpp"
+#include "layers/convolution/op.hpp"
 #include "layers/factory.hpp"
 
 namespace carousel {
@@ -204,7 +205,7 @@ void run(const std::string& name, int n, double fraction) {
     row.backward = bench.backward();
     row.flops = n * (spec.forward_flops + spec.backward_flops);
     row.bytes = bench.bytes_moved();
-    if (spec.is<kind::Convolution>() && spec.as<kind::Convolution>().winograd) row.roof = 4;
+    if (spec.is("convolution") && spec.as<op::Convolution>().winograd) row.roof = 4;
   }
   double step = 0;
   for (const auto& [shapes, row] : rows) step += row.layers * (row.forward + row.backward);

@@ -16,7 +16,7 @@ constexpr SampleShape shape = {5, 7, 3};
 const std::size_t size = n * shape.size();
 
 LayerSpec spec_of() {
-  LayerSpec spec = test::image_layer(kind::Add{}, shape, shape.channels, {});
+  LayerSpec spec = test::image_layer("add", {}, shape, shape.channels, {});
   spec.inputs = {{1, shape}, {0, shape}};
   spec.in_place = true;
   return spec;

@@ -3,6 +3,7 @@
 #include "layers/batch_norm.hpp"
 
 #include "core/base/check.hpp"
+#include "layers/batch_norm/op.hpp"
 #include "tests/layers/single_layer.hpp"
 #include "tests/reference/image_layers.hpp"
 
@@ -19,7 +20,7 @@ struct Case {
 };
 
 LayerSpec spec_of(const SampleShape& shape) {
-  LayerSpec spec = test::image_layer(kind::BatchNorm{}, shape, shape.channels, {});
+  LayerSpec spec = test::image_layer("batch_norm", op::BatchNorm{}, shape, shape.channels, {});
   spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
   spec.buffers = {{"running_mean", {shape.channels}}, {"running_var", {shape.channels}}};
   spec.saved = {{"statistics", {3 * shape.channels * std::int64_t{sizeof(real)}, 0}, true}};

@@ -7,6 +7,7 @@
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
 #include "core/model/kernels.hpp"
+#include "layers/convolution/op.hpp"
 #include "tests/layers/heap_counter.hpp"
 #include "tests/layers/single_layer.hpp"
 #include "tests/reference/image_layers.hpp"
@@ -37,7 +38,7 @@ LayerSpec spec_of(const Case& c, bool normalises = false) {
   const bool image = c.in <= 0;
   const int in = image ? std::max(-c.in, 1) : c.in * vector_block;
   const int out = c.out * vector_block;
-  LayerSpec spec = test::image_layer(kind::Convolution{c.window, normalises},
+  LayerSpec spec = test::image_layer("convolution", op::Convolution{c.window, normalises},
                                      {in, c.height, c.width}, out, c.window);
   if (!image) spec.inputs[0].format.block = vector_block;
   if (normalises) {
@@ -45,7 +46,8 @@ LayerSpec spec_of(const Case& c, bool normalises = false) {
     spec.buffers = {{"norm.running_mean", {in}}, {"norm.running_var", {in}}};
   }
   spec.parameters.push_back({"weight", {out, in, c.window.kernel, c.window.kernel}});
-  return with_blocks(spec, {.block = vector_block, .winograd = c.winograd});
+  choose_kernels(spec, {.block = vector_block, .winograd = c.winograd});
+  return spec;
 }
 
 class BlockedConvolution : public testing::TestWithParam<Case> {

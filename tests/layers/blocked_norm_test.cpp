@@ -7,6 +7,9 @@
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
 #include "core/model/kernels.hpp"
+#include "layers/average_pool/op.hpp"
+#include "layers/batch_norm/op.hpp"
+#include "layers/max_pool/op.hpp"
 #include "tests/layers/single_layer.hpp"
 #include "tests/reference/image_layers.hpp"
 
@@ -31,17 +34,18 @@ Numbers uneven_numbers() {
 }
 
 /// A block of 0 is all channels.
-LayerSpec norm_spec(const LayerKind& kind, int block, const Window& window = {}) {
-  LayerSpec spec = test::image_layer(kind, shape, shape.channels, window);
+LayerSpec norm_spec(const char* kind, const std::any& attributes, int block,
+                    const Window& window = {}) {
+  LayerSpec spec = test::image_layer(kind, attributes, shape, shape.channels, window);
   spec.inputs[0].format.block = block == 0 ? shape.channels : block;
-  const bool has_norm = !spec.is<kind::MaxPool>() || spec.as<kind::MaxPool>().normalises;
+  const bool has_norm = !spec.is("max_pool") || spec.as<op::MaxPool>().normalises;
   if (has_norm) {
     spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
     spec.buffers = {{"running_mean", {shape.channels}}, {"running_var", {shape.channels}}};
   }
-  if (spec.is<kind::BatchNorm>() && spec.as<kind::BatchNorm>().adds)
-    spec.inputs.push_back(spec.inputs[0]);
-  return with_blocks(spec, {.block = block});
+  if (spec.is("batch_norm") && spec.as<op::BatchNorm>().adds) spec.inputs.push_back(spec.inputs[0]);
+  choose_kernels(spec, {.block = block});
+  return spec;
 }
 
 Numbers rounded(const std::vector<double>& numbers) {
@@ -53,10 +57,12 @@ std::string name_of(int block) {
   return block == 0 ? "ChannelsLast" : "Blocks";
 }
 
-class BlockedNorm : public testing::TestWithParam<std::tuple<kind::BatchNorm, int>> {
+class BlockedNorm : public testing::TestWithParam<std::tuple<op::BatchNorm, int>> {
  protected:
-  [[nodiscard]] static kind::BatchNorm kind() { return std::get<0>(GetParam()); }
-  [[nodiscard]] static LayerSpec spec() { return norm_spec(kind(), std::get<1>(GetParam())); }
+  [[nodiscard]] static op::BatchNorm kind() { return std::get<0>(GetParam()); }
+  [[nodiscard]] static LayerSpec spec() {
+    return norm_spec("batch_norm", kind(), std::get<1>(GetParam()));
+  }
   [[nodiscard]] Numbers expected(const reference::Statistics& statistics) const {
     Numbers y = reference::batch_norm(n, shape, x_, statistics, w_, b_);
     if (kind().adds) y = test::sum(y, second_);
@@ -113,11 +119,11 @@ TEST_P(BlockedNorm, Backward) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, BlockedNorm,
-    testing::Combine(testing::Values(kind::BatchNorm{false, false}, kind::BatchNorm{false, true},
-                                     kind::BatchNorm{true, true}, kind::BatchNorm{true, false}),
+    testing::Combine(testing::Values(op::BatchNorm{false, false}, op::BatchNorm{false, true},
+                                     op::BatchNorm{true, true}, op::BatchNorm{true, false}),
                      testing::Values(vector_block, 0)),
     [](const auto& instance) {
-      const kind::BatchNorm& kind = std::get<0>(instance.param);
+      const op::BatchNorm& kind = std::get<0>(instance.param);
       return fmt::format("{}{}{}", kind.adds ? "adds" : "alone", kind.rectifies ? "rectifies" : "",
                          name_of(std::get<1>(instance.param)));
     });
@@ -129,7 +135,7 @@ class BlockedMaxPool : public testing::TestWithParam<std::tuple<Window, int>> {
 };
 
 TEST_P(BlockedMaxPool, Alone) {
-  const LayerSpec spec = norm_spec(kind::MaxPool{window_}, block_, window_);
+  const LayerSpec spec = norm_spec("max_pool", op::MaxPool{window_}, block_, window_);
   const reference::Windows windows = {n, spec.input(), spec.output, window_};
   const Numbers x = uneven_numbers();
   const Numbers d_y = test::random_numbers(n * spec.output.size(), "d_y");
@@ -144,7 +150,7 @@ TEST_P(BlockedMaxPool, Alone) {
 
 TEST_P(BlockedMaxPool, NormalisesOnTheWay) {
   if (block_ == 0) return;  // only in blocks
-  const LayerSpec spec = norm_spec(kind::MaxPool{window_, true}, block_, window_);
+  const LayerSpec spec = norm_spec("max_pool", op::MaxPool{window_, true}, block_, window_);
   const reference::Windows windows = {n, spec.input(), spec.output, window_};
   const Numbers x = uneven_numbers();
   const Numbers w = test::random_numbers(shape.channels, "w");
@@ -168,7 +174,7 @@ TEST_P(BlockedMaxPool, NormalisesOnTheWay) {
 // Not a number is larger than all numbers, as in PyTorch.
 TEST_P(BlockedMaxPool, LetsNotANumberPass) {
   if (window_ != Window{2, 2, 0}) return;
-  const LayerSpec spec = norm_spec(kind::MaxPool{window_}, block_, window_);
+  const LayerSpec spec = norm_spec("max_pool", op::MaxPool{window_}, block_, window_);
   Numbers x = uneven_numbers();
   x[0] = x[9] = NAN;
   const Numbers y = SingleLayer(spec, n).forward(x);
@@ -191,9 +197,10 @@ class BlockedAveragePool : public testing::TestWithParam<int> {};
 
 TEST_P(BlockedAveragePool, TakesWholeImages) {
   const Window window = {.kernel = 0};
-  LayerSpec spec = test::image_layer(kind::AveragePool{window}, shape, shape.channels, window);
+  LayerSpec spec =
+      test::image_layer("average_pool", op::AveragePool{window}, shape, shape.channels, window);
   spec.inputs[0].format.block = GetParam() == 0 ? shape.channels : GetParam();
-  spec = with_blocks(spec, {.block = GetParam()});
+  choose_kernels(spec, {.block = GetParam()});
   ASSERT_EQ(spec.output_format, TensorFormat{});
   const reference::Windows windows = {n, spec.input(), spec.output, window};
   const Numbers x = uneven_numbers();

@@ -6,10 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <any>
 #include <ostream>
 
 #include "core/model/kernels.hpp"
+#include "core/model/op.hpp"
+#include "layers/average_pool/op.hpp"
+#include "layers/batch_norm/op.hpp"
 #include "layers/factory.hpp"
+#include "layers/max_pool/op.hpp"
 #include "tests/layers/stored.hpp"
 
 namespace carousel::test {
@@ -21,7 +26,8 @@ const SampleShape tokens = {24, 11};
 
 struct Case {
   const char* name;
-  LayerKind kind;
+  const char* kind;
+  std::any attributes;
   SampleShape output;
   bool adds_input = false;
   SampleShape input = images;
@@ -42,23 +48,23 @@ class ChannelsLast : public ::testing::TestWithParam<Case> {
     const Case& one = GetParam();
     const SampleShape& shape = one.input;
     LayerSpec spec;
-    spec.kind = one.kind;
+    spec.kind = &op_named(one.kind);
+    spec.attributes = one.attributes;
     spec.name = "layer";
     spec.inputs = {{-1, shape, {type, shape.channels}}};
     spec.output = one.output;
-    const auto* norm = std::get_if<kind::BatchNorm>(&one.kind);
+    const auto* norm = std::any_cast<op::BatchNorm>(&one.attributes);
     if (norm != nullptr) {
       spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
       spec.buffers = {{"running_mean", {shape.channels}}, {"running_var", {shape.channels}}};
       if (norm->adds) spec.inputs.push_back(spec.inputs[0]);
     }
-    if (std::holds_alternative<kind::LayerNorm>(one.kind)) {
+    if (spec.is("layer_norm")) {
       spec.parameters = {{"weight", {shape.channels}}, {"bias", {shape.channels}}};
       spec.saved = {{"statistics", {0, 2 * shape.height * std::int64_t{sizeof(real)}}, true}};
     }
-    spec = with_blocks(spec, {.block = 0});
-    spec.output_format.type = type;
-    EXPECT_TRUE(spec.native);
+    choose_kernels(spec, {.block = 0, .type = type});
+    EXPECT_EQ(spec.converted, Converted::nothing);
 
     const auto random = [&](std::int64_t size, const char* name) {
       // What both types have.
@@ -120,18 +126,19 @@ TEST_P(ChannelsLast, RoundsWhatItWrites) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layers, ChannelsLast,
-    ::testing::Values(Case{"layer_norm", kind::LayerNorm{}, tokens, true, tokens},
-                      Case{"first_token", kind::FirstToken{}, {24, 1, 1}, true, tokens},
-                      Case{"gelu", kind::Gelu{}, tokens, true, tokens},
-                      Case{"norm", kind::BatchNorm{}, images},
-                      Case{"norm_relu", kind::BatchNorm{false, true}, images, true},
-                      Case{"norm_add", kind::BatchNorm{true, false}, images},
-                      Case{"norm_add_relu", kind::BatchNorm{true, true}, images, true},
-                      Case{"max_pool", kind::MaxPool{{3, 2, 1}}, {24, 3, 4}},
-                      Case{"max_pool_adds", kind::MaxPool{{2, 2, 0}}, {24, 2, 3}, true},
-                      Case{"average_pool", kind::AveragePool{{.kernel = 0}}, {24, 1, 1}},
-                      Case{
-                          "average_pool_adds", kind::AveragePool{{.kernel = 0}}, {24, 1, 1}, true}),
+    ::testing::Values(
+        Case{"layer_norm", "layer_norm", {}, tokens, true, tokens},
+        Case{"first_token", "first_token", {}, {24, 1, 1}, true, tokens},
+        Case{"gelu", "gelu", {}, tokens, true, tokens},
+        Case{"norm", "batch_norm", op::BatchNorm{}, images},
+        Case{"norm_relu", "batch_norm", op::BatchNorm{false, true}, images, true},
+        Case{"norm_add", "batch_norm", op::BatchNorm{true, false}, images},
+        Case{"norm_add_relu", "batch_norm", op::BatchNorm{true, true}, images, true},
+        Case{"max_pool", "max_pool", op::MaxPool{{3, 2, 1}}, {24, 3, 4}},
+        Case{"max_pool_adds", "max_pool", op::MaxPool{{2, 2, 0}}, {24, 2, 3}, true},
+        Case{"average_pool", "average_pool", op::AveragePool{{.kernel = 0}}, {24, 1, 1}},
+        Case{
+            "average_pool_adds", "average_pool", op::AveragePool{{.kernel = 0}}, {24, 1, 1}, true}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/check.hpp"
+#include "layers/convolution/op.hpp"
 #include "tests/layers/single_layer.hpp"
 #include "tests/reference/image_layers.hpp"
 
@@ -19,7 +20,8 @@ struct Case {
 };
 
 LayerSpec spec_of(const Case& c) {
-  LayerSpec spec = test::image_layer(kind::Convolution{c.window}, c.input, c.out, c.window);
+  LayerSpec spec =
+      test::image_layer("convolution", op::Convolution{c.window}, c.input, c.out, c.window);
   const int kernel = c.window.kernel;
   spec.parameters = {{"weight", {c.out, c.input.channels, kernel, kernel}}};
   if (c.bias) spec.parameters.push_back({"bias", {c.out}});

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/vectors.hpp"
+#include "core/model/op.hpp"
+#include "layers/dropout/op.hpp"
 #include "layers/factory.hpp"
 #include "tests/layers/blocks.hpp"
 #include "tests/layers/device.hpp"
@@ -19,7 +21,8 @@ class DropoutTest : public testing::Test {
  protected:
   static LayerSpec spec(const char* name, double probability) {
     LayerSpec layer;
-    layer.kind = kind::Dropout{probability};
+    layer.kind = &op_named("dropout");
+    layer.attributes = op::Dropout{probability};
     layer.name = name;
     layer.inputs = {{-1, shape}};
     layer.output = shape;

@@ -13,32 +13,38 @@ namespace carousel::test {
 [[nodiscard]] inline Model every_layer() {
   constexpr int classes = 5;
   ModelBuilder builder("every layer", {2, 11, 9}, classes);
-  builder.convolution("conv1", 6, {3, 1, 1});
-  builder.batch_norm("bn1");
-  builder.relu("relu");
-  builder.max_pool("maxpool", {3, 2, 1});
+  const auto convolution = [&](const char* name, int channels, int kernel, int stride,
+                               bool bias = false) {
+    builder.add("convolution", name,
+                {{"channels", 1.0 * channels},
+                 {"kernel", 1.0 * kernel},
+                 {"stride", 1.0 * stride},
+                 {"padding", 1.0 * (kernel / 2)},
+                 {"bias", bias ? 1.0 : 0.0}});
+  };
+  convolution("conv1", 6, 3, 1, true);
+  builder.add("batch_norm", "bn1");
+  builder.add("relu", "relu");
+  builder.add("max_pool", "maxpool", {{"kernel", 3}, {"stride", 2}, {"padding", 1}});
   const int pooled = builder.last();
-  builder.convolution("downsample.0", 7, {1, 2, 0});
-  builder.batch_norm("downsample.1");
+  convolution("downsample.0", 7, 1, 2);
+  builder.add("batch_norm", "downsample.1");
   const int shortcut = builder.last();
-  builder.from(pooled).convolution("conv2", 7, {3, 2, 1});
-  builder.batch_norm("bn2");
-  builder.add("add1", shortcut);
-  builder.relu("relu");
+  builder.from(pooled);
+  convolution("conv2", 7, 3, 2);
+  builder.add("batch_norm", "bn2");
+  builder.add_joining("add", "add1", shortcut);
+  builder.add("relu", "relu");
   const int block = builder.last();
-  builder.convolution("conv3", 7, {3, 1, 1});
-  builder.batch_norm("bn3");
-  builder.add("add2", block);
-  builder.relu("relu");
-  builder.global_average_pool("avgpool");
-  builder.flatten();
-  builder.linear("fc", classes, lecun_uniform(7), lecun_uniform(7));
-  builder.softmax_cross_entropy();
-
-  Model model = builder.model();
-  model.layers.front().parameters.push_back({"conv1.bias", {6}});
-  model.layers.back().kind = kind::SoftmaxCrossEntropy{0.1};
-  return model;
+  convolution("conv3", 7, 3, 1);
+  builder.add("batch_norm", "bn3");
+  builder.add_joining("add", "add2", block);
+  builder.add("relu", "relu");
+  builder.add("average_pool", "avgpool");
+  builder.add("flatten");
+  builder.add("linear", "fc", {{"features", 1.0 * classes}});
+  builder.add("softmax_cross_entropy", "", {{"smoothing", 0.1}});
+  return builder.model();
 }
 
 }  // namespace carousel::test

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/linear.hpp"
+#include "core/model/op.hpp"
 
 #include "tests/layers/device.hpp"
 #include "tests/reference/layers.hpp"
@@ -20,7 +21,7 @@ class LinearLayer : public testing::TestWithParam<Shape> {
  protected:
   LinearLayer() {
     const auto [n, in, out] = GetParam();
-    spec_.kind = kind::Linear{};
+    spec_.kind = &op_named("linear");
     spec_.name = "0";
     spec_.inputs = {{-1, {in}}};
     spec_.output = {out};

@@ -110,7 +110,7 @@ class NetworkTraining {
     std::int64_t at = 0;
     for (const LayerSpec& layer : model_.layers) {
       at += layer.parameter_size();
-      if (!layer.is<kind::BatchNorm>()) continue;
+      if (!layer.is("batch_norm")) continue;
       const std::int64_t first = at - layer.input().channels;
       for (std::int64_t c = 0; first + c < at; ++c)
         parameters[first + c] = c % 2 == 0 ? bias : -bias;

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/pool.hpp"
+#include "layers/average_pool/op.hpp"
+#include "layers/max_pool/op.hpp"
 
 #include <limits>
 
@@ -19,9 +21,9 @@ struct Case {
   SampleShape input;
   Window window;
 
-  template <class Kind>
-  [[nodiscard]] LayerSpec spec() const {
-    return test::image_layer(Kind{window}, input, input.channels, window);
+  template <class Attributes>
+  [[nodiscard]] LayerSpec spec(const char* kind) const {
+    return test::image_layer(kind, Attributes{window}, input, input.channels, window);
   }
 };
 
@@ -55,7 +57,7 @@ class MaxPooling : public Pool {};
 class AveragePooling : public Pool {};
 
 TEST_P(MaxPooling, EqualsPlainLoops) {
-  const LayerSpec spec = GetParam().spec<kind::MaxPool>();
+  const LayerSpec spec = GetParam().spec<op::MaxPool>("max_pool");
   SingleLayer layer(spec, n_);
   EXPECT_EQ(layer.forward(x_), reference::max_pool(windows(spec), x_));
   const Numbers expected = reference::max_pool_gradient(windows(spec), x_, d_y(spec));
@@ -67,7 +69,7 @@ TEST_P(MaxPooling, EqualsPlainLoops) {
 }
 
 TEST_P(AveragePooling, EqualsPlainLoops) {
-  const LayerSpec spec = GetParam().spec<kind::AveragePool>();
+  const LayerSpec spec = GetParam().spec<op::AveragePool>("average_pool");
   SingleLayer layer(spec, n_);
   EXPECT_LE(
       test::relative_difference(layer.forward(x_), reference::average_pool(windows(spec), x_)),
@@ -104,7 +106,8 @@ TEST(MaxPool, LetsNanPass) {
   constexpr real nan = std::numeric_limits<real>::quiet_NaN();
   // A window of each column of pixels pairs: a number before NaN, NaN before a number, two NaN.
   const SampleShape input = {1, 2, 3};
-  SingleLayer layer(test::image_layer(kind::MaxPool{Window{2, 1, 0}}, input, 1, {2, 1, 0}), 1);
+  SingleLayer layer(
+      test::image_layer("max_pool", op::MaxPool{Window{2, 1, 0}}, input, 1, {2, 1, 0}), 1);
   for (const real y : layer.forward({nan, 1, 2, 3, 4, nan})) EXPECT_TRUE(std::isnan(y));
   EXPECT_EQ(layer.backward({1, 2}), (Numbers{1, 0, 0, 0, 0, 2}));
   (void)layer.forward({nan, nan, 2, 3, 4, 5});
@@ -113,23 +116,26 @@ TEST(MaxPool, LetsNanPass) {
 
 TEST(MaxPool, TakesTheLargestOfMinusInfinities) {
   constexpr real infinity = std::numeric_limits<real>::infinity();
-  SingleLayer layer(test::image_layer(kind::MaxPool{Window{2, 2, 1}}, {1, 2, 2}, 1, {2, 2, 1}), 1);
+  SingleLayer layer(
+      test::image_layer("max_pool", op::MaxPool{Window{2, 2, 1}}, {1, 2, 2}, 1, {2, 2, 1}), 1);
   EXPECT_EQ(layer.forward(Numbers(4, -infinity)), Numbers(4, -infinity));
   EXPECT_EQ(layer.backward({1, 2, 3, 4}), (Numbers{1, 2, 3, 4}));
 }
 
 TEST(MaxPool, GivesTheGradientToTheFirstOfEquals) {
-  SingleLayer layer(test::image_layer(kind::MaxPool{Window{2, 2, 0}}, {1, 2, 2}, 1, {2, 2, 0}), 1);
+  SingleLayer layer(
+      test::image_layer("max_pool", op::MaxPool{Window{2, 2, 0}}, {1, 2, 2}, 1, {2, 2, 0}), 1);
   EXPECT_EQ(layer.forward({3, 3, 3, 3}), Numbers{3});
   EXPECT_EQ(layer.backward({5}), (Numbers{5, 0, 0, 0}));
 }
 
 TEST(Pool, RefusesWindowsOfNothingButPadding) {
-  EXPECT_THROW(MaxPool(test::image_layer(kind::MaxPool{Window{3, 1, 2}}, {1, 4, 4}, 1, {3, 1, 2})),
-               Error);
   EXPECT_THROW(
-      AveragePool(test::image_layer(kind::AveragePool{Window{3, 1, 1}}, {1, 4, 4}, 1, {3, 1, 1})),
+      MaxPool(test::image_layer("max_pool", op::MaxPool{Window{3, 1, 2}}, {1, 4, 4}, 1, {3, 1, 2})),
       Error);
+  EXPECT_THROW(AveragePool(test::image_layer("average_pool", op::AveragePool{Window{3, 1, 1}},
+                                             {1, 4, 4}, 1, {3, 1, 1})),
+               Error);
 }
 
 }  // namespace

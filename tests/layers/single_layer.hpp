@@ -7,9 +7,11 @@
 // touch holds marks before, the workspace always; what is right is known elsewhere.
 
 #include <algorithm>
+#include <any>
 #include <optional>
 #include <utility>
 
+#include "core/model/op.hpp"
 #include "layers/factory.hpp"
 #include "tests/layers/blocks.hpp"
 #include "tests/layers/device.hpp"
@@ -22,10 +24,12 @@ namespace carousel::test {
   return window.kernel > 0 ? (size + 2 * window.padding - window.kernel) / window.stride + 1 : 1;
 }
 
-[[nodiscard]] inline LayerSpec image_layer(const LayerKind& kind, const SampleShape& input,
-                                           int channels, const Window& window) {
+[[nodiscard]] inline LayerSpec image_layer(const char* kind, std::any attributes,
+                                           const SampleShape& input, int channels,
+                                           const Window& window) {
   LayerSpec spec;
-  spec.kind = kind;
+  spec.kind = &op_named(kind);
+  spec.attributes = std::move(attributes);
   spec.name = "layer";
   spec.inputs = {{-1, input}};
   spec.output = {channels, windows_along(input.height, window), windows_along(input.width, window)};

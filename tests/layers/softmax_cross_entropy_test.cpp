@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/softmax_cross_entropy.hpp"
+#include "core/model/op.hpp"
 
 #include <limits>
 
 #include "core/model/kernels.hpp"
 #include "layers/factory.hpp"
+#include "layers/softmax_cross_entropy/op.hpp"
 #include "tests/layers/device.hpp"
 #include "tests/layers/stored.hpp"
 #include "tests/reference/layers.hpp"
@@ -26,7 +28,8 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels, double s
   const auto n = static_cast<int>(labels.size());
   const SampleShape classes = {static_cast<int>(logits.size()) / n};
   LayerSpec spec;
-  spec.kind = kind::SoftmaxCrossEntropy{smoothing};
+  spec.kind = &op_named("softmax_cross_entropy");
+  spec.attributes = op::SoftmaxCrossEntropy{smoothing};
   spec.inputs = {{-1, classes}};
   spec.output = classes;
   const auto scores = test::to_device(logits);
@@ -84,9 +87,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SoftmaxCrossEntropyLayer,
 Numbers gradient_in_bf16(const Numbers& logits, const std::vector<int>& labels, double smoothing) {
   const auto n = static_cast<int>(labels.size());
   const auto classes = static_cast<int>(logits.size()) / n;
-  Model model = build_mlp({4, classes}, {4}, classes);
-  model.layers.back().kind = kind::SoftmaxCrossEntropy{smoothing};
-  model = choose_kernels(model, {.type = DataType::bfloat16});
+  const Model model = choose_kernels(build_mlp({4, classes}, {4}, classes, 0, smoothing),
+                                     {.type = DataType::bfloat16});
   const LayerSpec& spec = model.layers.back();
   EXPECT_EQ(spec.workspace_bytes(n), 0) << "logits are copied";
   const auto scores = test::to_device(test::stored(logits, DataType::bfloat16));

@@ -31,10 +31,10 @@ class Tokens : public testing::TestWithParam<int> {
     ModelBuilder builder("tokens", input, 2);
     append(builder);
     LayerSpec spec = builder.model().layers.back();
-    if (GetParam() == 1) return spec;
-    if (!spec.is<kind::PatchEmbedding>())
+    if (!spec.is("patch_embedding"))
       spec.inputs.front().format.block = GetParam() > 0 ? GetParam() : input.channels;
-    return with_blocks(spec, {.block = GetParam()});
+    choose_kernels(spec, {.block = GetParam()});
+    return spec;
   }
   [[nodiscard]] static Numbers random(std::int64_t size, const char* purpose) {
     return test::random_numbers(size, purpose);
@@ -54,8 +54,8 @@ TEST_P(Tokens, AreNormalised) {
   const Numbers w = random(width_, "w");
   const Numbers b = random(width_, "b");
   const Numbers d_y = random(n * shape_.size(), "d_y");
-  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.layer_norm("ln"); }), n,
-                    test::joined(w, b));
+  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.add("layer_norm", "ln"); }),
+                    n, test::joined(w, b));
   const auto gradients = reference::layer_norm_gradients(n, shape_, x, w, d_y);
   expect_near(layer.forward(x), reference::layer_norm(n, shape_, x, w, b));
   expect_near(layer.backward(d_y), gradients.d_x);
@@ -72,7 +72,7 @@ TEST_P(Tokens, MeetGelu) {
   x[1] = 100;
   x[2] = -100;
   const Numbers d_y = random(x.size(), "d_y");
-  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.gelu("gelu"); }), n);
+  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.add("gelu", "gelu"); }), n);
   const Numbers d_x = reference::gelu_gradient(x, d_y);
   expect_near(layer.forward(x), reference::gelu(x));
   expect_near(layer.backward(d_y), d_x);
@@ -87,8 +87,11 @@ TEST_P(Tokens, AttendToOneAnother) {
       Numbers x = random(n * input.size(), "x");
       for (real& number : x) number *= 4;
       const Numbers d_y = random(n * shape.size(), "d_y");
-      SingleLayer layer(
-          spec_of(input, [&](ModelBuilder& builder) { builder.attention("attention", heads); }), n);
+      SingleLayer layer(spec_of(input,
+                                [&](ModelBuilder& builder) {
+                                  builder.add("attention", "attention", {{"heads", 1.0 * heads}});
+                                }),
+                        n);
       const Numbers d_x = reference::attention_gradient(n, shape, heads, x, d_y);
       expect_near(layer.forward(x), reference::attention(n, shape, heads, x));
       expect_near(layer.backward(d_y), d_x);
@@ -103,7 +106,10 @@ TEST_P(Tokens, AttendWhereScoresAreLarge) {
   const SampleShape input = {3 * shape_.channels, shape_.height};
   Numbers x = random(n * input.size(), "x");
   for (real& number : x) number *= 100;
-  SingleLayer layer(spec_of(input, [](ModelBuilder& builder) { builder.attention("large", 1); }),
+  SingleLayer layer(spec_of(input,
+                            [](ModelBuilder& builder) {
+                              builder.add("attention", "large", {{"heads", 1}});
+                            }),
                     n);
   for (const real y : layer.forward(x)) EXPECT_LE(std::abs(y), 50.1);
 }
@@ -118,10 +124,11 @@ TEST_P(TokenProducts, AreLinear) {
   const Numbers w = random(std::int64_t{features} * width_, "w");
   const Numbers b = random(features, "b");
   const Numbers d_y = random(n * output.size(), "d_y");
-  SingleLayer layer(
-      spec_of(shape_,
-              [&](ModelBuilder& builder) { builder.linear("linear", features, zeros(), zeros()); }),
-      n, test::joined(w, b));
+  SingleLayer layer(spec_of(shape_,
+                            [&](ModelBuilder& builder) {
+                              builder.add("linear", "linear", {{"features", 1.0 * features}});
+                            }),
+                    n, test::joined(w, b));
   const reference::Windows pixels = {n, shape_, output, {}};
   const auto gradients = reference::convolution_gradients(pixels, x, w, d_y);
   expect_near(layer.forward(x), reference::convolution(pixels, x, w, b));
@@ -141,8 +148,12 @@ TEST_P(TokenProducts, AreMadeOfPatches) {
   const Numbers positions = random(output.size(), "positions");
   const Numbers d_y = random(n * output.size(), "d_y");
   SingleLayer layer(
-      spec_of(image, [&](ModelBuilder& builder) { builder.patch_embedding(width_, 4); }), n,
-      test::joined(test::joined(class_token, w), test::joined(b, positions)));
+      spec_of(
+          image,
+          [&](ModelBuilder& builder) {
+            builder.add("patch_embedding", "patches", {{"features", 1.0 * width_}, {"patch", 4}});
+          }),
+      n, test::joined(test::joined(class_token, w), test::joined(b, positions)));
   const reference::Windows windows = {n, image, patches, window};
   expect_near(layer.forward(x),
               reference::with_positions(n, output, reference::convolution(windows, x, w, b),
@@ -158,7 +169,7 @@ TEST_P(TokenProducts, AreMadeOfPatches) {
 TEST_P(Tokens, LeaveTheFirst) {
   const Numbers x = random(n * shape_.size(), "x");
   const Numbers d_y = random(std::int64_t{n} * width_, "d_y");
-  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.first_token(); }), n);
+  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.add("first_token"); }), n);
   const Numbers d_x = reference::first_token_gradient(n, shape_, d_y);
   EXPECT_EQ(layer.forward(x), reference::first_token(n, shape_, x));
   EXPECT_EQ(layer.backward(d_y), d_x);

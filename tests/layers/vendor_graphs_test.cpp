@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "core/base/check.hpp"
+#include "core/model/workspace.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/cudnn_double.hpp"
 #include "tests/layers/vendor_layers.hpp"

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/model/kernels.hpp"
+#include "layers/convolution/op.hpp"
 #include "layers/vendor/vendor.hpp"
 #include "tests/layers/single_layer.hpp"
 #include "tests/reference/image_layers.hpp"
@@ -33,8 +34,8 @@ inline void PrintTo(const ConvolutionCase& c, std::ostream* out) {
 
 inline LayerSpec spec_of(const ConvolutionCase& c, bool normalises = false) {
   const int in = std::abs(c.in);
-  LayerSpec spec = image_layer(kind::Convolution{c.window, normalises}, {in, c.height, c.width},
-                               c.out, c.window);
+  LayerSpec spec = image_layer("convolution", op::Convolution{c.window, normalises},
+                               {in, c.height, c.width}, c.out, c.window);
   if (c.in > 0) spec.inputs[0].format = {c.type, in};
   if (normalises) {
     spec.parameters = {{"norm.weight", {in}}, {"norm.bias", {in}}};
@@ -42,9 +43,7 @@ inline LayerSpec spec_of(const ConvolutionCase& c, bool normalises = false) {
   }
   spec.parameters.push_back(
       {.name = "weight", .shape = {c.out, in, c.window.kernel, c.window.kernel}, .type = c.type});
-  spec = with_blocks(spec, {.block = 0});
-  spec.output_format.type = c.type;
-  choose_vendor(spec, VendorKernels::graphs);
+  choose_kernels(spec, {.block = 0, .type = c.type, .vendor = VendorKernels::graphs});
   return spec;
 }
 

@@ -13,7 +13,7 @@ namespace carousel::test {
 namespace {
 
 TEST_P(VendorConvolution, Forward) {
-  EXPECT_TRUE(spec_.by_vendor);
+  EXPECT_EQ(spec_.kernels, Kernels::vendor);
   SingleLayer layer(spec_, n_, w_, {}, handles_.get());
   const Numbers expected = reference::convolution(windows_, x_, w_, {});
   EXPECT_LE(relative_difference(layer.forward(x_), expected), tolerance());
@@ -70,12 +70,8 @@ class VendorTokens : public ::testing::TestWithParam<DataType> {
     ModelBuilder builder("tokens", input, 2);
     append(builder);
     LayerSpec spec = builder.model().layers.back();
-    if (!spec.is<kind::PatchEmbedding>()) spec.inputs.front().format = {GetParam(), input.channels};
-    spec = with_blocks(spec, {.block = 0});
-    spec.output_format.type = GetParam();
-    for (ParameterSpec& parameter : spec.parameters)
-      if (!parameter.is_per_feature()) parameter.type = GetParam();
-    choose_vendor(spec, VendorKernels::graphs);
+    if (!spec.is("patch_embedding")) spec.inputs.front().format = {GetParam(), input.channels};
+    choose_kernels(spec, {.block = 0, .type = GetParam(), .vendor = VendorKernels::graphs});
     return spec;
   }
   [[nodiscard]] static Numbers numbers(std::int64_t size, const char* name, real factor = 1) {
@@ -96,9 +92,10 @@ TEST_P(VendorTokens, AreMadeOfPatches) {
   const SampleShape image = {3, 12, 8};
   const SampleShape patches = {16, 3, 2};
   const SampleShape output = {16, 7};
-  const LayerSpec spec =
-      spec_of(image, [](ModelBuilder& builder) { builder.patch_embedding(16, 4); });
-  EXPECT_TRUE(spec.by_vendor);
+  const LayerSpec spec = spec_of(image, [](ModelBuilder& builder) {
+    builder.add("patch_embedding", "patches", {{"features", 16}, {"patch", 4}});
+  });
+  EXPECT_EQ(spec.kernels, Kernels::vendor);
   const Numbers x = numbers(n * image.size(), "x");
   const Numbers class_token = numbers(16, "class");
   const Numbers w = numbers(16 * 3 * 16, "w");
@@ -124,9 +121,10 @@ TEST_P(VendorTokens, AreMadeOfPatches) {
 TEST_P(VendorTokens, AreLinear) {
   const SampleShape shape = {16, 19};
   const SampleShape output = {24, 19};
-  const LayerSpec spec =
-      spec_of(shape, [](ModelBuilder& builder) { builder.linear("linear", 24, zeros(), zeros()); });
-  EXPECT_TRUE(spec.by_vendor);
+  const LayerSpec spec = spec_of(shape, [](ModelBuilder& builder) {
+    builder.add("linear", "linear", {{"features", 24}});
+  });
+  EXPECT_EQ(spec.kernels, Kernels::vendor);
   const Numbers x = numbers(n * shape.size(), "x");
   const Numbers w = numbers(24 * 16, "w");
   const Numbers b = numbers(24, "b");
@@ -147,9 +145,11 @@ TEST_P(VendorTokens, AttendToOneAnother) {
   const SampleShape shape = {32, 19};
   const SampleShape input = {3 * shape.channels, shape.height};
   for (const int heads : {1, 2}) {
-    const LayerSpec spec =
-        spec_of(input, [&](ModelBuilder& builder) { builder.attention("attention", heads); });
-    EXPECT_EQ(spec.by_vendor, GetParam() == DataType::bfloat16) << "cuDNN has it in bf16 alone";
+    const LayerSpec spec = spec_of(input, [&](ModelBuilder& builder) {
+      builder.add("attention", "attention", {{"heads", 1.0 * heads}});
+    });
+    EXPECT_EQ(spec.kernels == Kernels::vendor, GetParam() == DataType::bfloat16)
+        << "cuDNN has it in bf16 alone";
     const Numbers x = numbers(n * input.size(), "x", 4);
     const Numbers d_y = numbers(n * shape.size(), "d_y");
     SingleLayer layer(spec, n, {}, {}, handles_.get());

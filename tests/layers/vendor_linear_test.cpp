@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 
 #include "core/base/bfloat16.hpp"
-#include "core/model/vendor.hpp"
+#include "core/model/kernels.hpp"
+#include "core/model/op.hpp"
+#include "core/model/workspace.hpp"
 #include "layers/vendor/handles.hpp"
 #include "layers/vendor/matmul.hpp"
 #include "layers/vendor/vendor.hpp"
@@ -40,7 +42,7 @@ class VendorLinear : public ::testing::TestWithParam<Shape> {
   VendorLinear() {
     clear_cublas();
     const auto [n, in, out, tokens, type] = GetParam();
-    spec_.kind = kind::Linear{};
+    spec_.kind = &op_named("linear");
     spec_.name = "0";
     spec_.inputs = {{-1, {in, tokens, 1}, {type, tokens > 1 ? in : 1}}};
     spec_.output = {out, tokens, 1};
@@ -57,7 +59,7 @@ class VendorLinear : public ::testing::TestWithParam<Shape> {
     parameters_.resize(static_cast<std::size_t>(spec_.parameters[0].stored_bytes()));
     const std::vector<std::byte> bias = stored(b_, DataType::full);
     parameters_.insert(parameters_.end(), bias.begin(), bias.end());
-    choose_vendor(spec_, VendorKernels::products);
+    choose_kernels(spec_, {.block = 0, .type = type, .vendor = VendorKernels::products});
   }
   void TearDown() override {
     layer_.reset();
@@ -118,7 +120,7 @@ class VendorLinear : public ::testing::TestWithParam<Shape> {
 };
 
 TEST_P(VendorLinear, IsLeftToTheVendor) {
-  EXPECT_TRUE(spec_.by_vendor);
+  EXPECT_EQ(spec_.kernels, Kernels::vendor);
   EXPECT_EQ(spec_.conversion_bytes(GetParam().n), 0);
 }
 
@@ -221,17 +223,18 @@ TEST(VendorProduct, RoundsOnlyWhatItStores) {
 
 TEST(VendorChoice, LeavesOthersAlone) {
   LayerSpec spec;
-  spec.kind = kind::Linear{};
+  spec.kind = &op_named("linear");
   spec.name = "tokens";
   spec.inputs = {{-1, {8, 5, 1}}};  // features one behind the other
   spec.output = {8, 5, 1};
   spec.parameters = {{"weight", {8, 8}}, {"bias", {8}}};
-  choose_vendor(spec, VendorKernels::products);
-  EXPECT_FALSE(spec.by_vendor);
-  spec.inputs.front().format.block = spec.output_format.block = 8;
+  choose_kernels(spec, {.vendor = VendorKernels::products});
+  EXPECT_EQ(spec.kernels, Kernels::portable);
+  spec.inputs.front().format.block = 8;
   spec.inputs.front().format.type = DataType::bfloat16;
-  choose_vendor(spec, VendorKernels::products);
-  EXPECT_FALSE(spec.by_vendor) << "factors are of two types";
+  choose_kernels(spec, {.block = 0, .vendor = VendorKernels::products});
+  EXPECT_EQ(spec.output_format, (TensorFormat{DataType::full, 8}));
+  EXPECT_NE(spec.converted, Converted::nothing) << "factors are of two types";
 }
 
 /// Whole runs: the numbers of our own kernels but for rounding, and one placement's bits in others.

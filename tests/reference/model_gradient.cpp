@@ -6,6 +6,12 @@
 #include <cmath>
 
 #include "core/base/check.hpp"
+#include "layers/attention/op.hpp"
+#include "layers/average_pool/op.hpp"
+#include "layers/convolution/op.hpp"
+#include "layers/max_pool/op.hpp"
+#include "layers/patch_embedding/op.hpp"
+#include "layers/softmax_cross_entropy/op.hpp"
 #include "tests/reference/image_layers.hpp"
 #include "tests/reference/token_layers.hpp"
 
@@ -53,21 +59,19 @@ class Walk {
 
   /// The windows of patches leave one token less than the layer.
   [[nodiscard]] Windows windows(const LayerSpec& layer) const {
-    if (layer.is<kind::PatchEmbedding>()) {
-      const Window& patch = layer.as<kind::PatchEmbedding>().window;
+    if (layer.is("patch_embedding")) {
+      const Window& patch = layer.as<op::PatchEmbedding>().window;
       return {n_,
               layer.input(),
               {layer.output.channels, layer.input().height / patch.kernel,
                layer.input().width / patch.kernel},
               patch};
     }
-    const auto window = [&]<class Kind>(const Kind& kind) {
-      if constexpr (requires { kind.window; })
-        return kind.window;
-      else
-        return Window{};
-    };
-    return {n_, layer.input(), layer.output, std::visit(window, layer.kind)};
+    Window window;
+    if (layer.is("convolution")) window = layer.as<op::Convolution>().window;
+    if (layer.is("max_pool")) window = layer.as<op::MaxPool>().window;
+    if (layer.is("average_pool")) window = layer.as<op::AveragePool>().window;
+    return {n_, layer.input(), layer.output, window};
   }
 
   [[nodiscard]] LayerParameters parameters_of(int l) const {
@@ -106,41 +110,41 @@ class Walk {
   Numbers forward(int l) {
     const LayerSpec& layer = model_.layers[l];
     const Numbers& x = input(l);
-    if (layer.is<kind::Flatten>()) {
+    if (layer.is("flatten")) {
       return x;
     }
-    if (layer.is<kind::Linear>()) {
+    if (layer.is("linear")) {
       const auto [w, b] = parameters_of(l);
       return is_of_tokens(layer) ? convolution(windows(layer), x, w, b) : linear(x, w, b, n_);
     }
-    if (layer.is<kind::PatchEmbedding>()) {
+    if (layer.is("patch_embedding")) {
       const PatchParameters parameters = patch_parameters_of(l);
       return with_positions(n_, layer.output,
                             convolution(windows(layer), x, parameters.weight, parameters.bias),
                             parameters.class_token, parameters.positions);
     }
-    if (layer.is<kind::LayerNorm>()) {
+    if (layer.is("layer_norm")) {
       const auto [w, b] = parameters_of(l);
       return layer_norm(n_, layer.input(), x, w, b);
     }
-    if (layer.is<kind::Gelu>()) {
+    if (layer.is("gelu")) {
       return gelu(x);
     }
-    if (layer.is<kind::Attention>()) {
-      return attention(n_, layer.output, layer.as<kind::Attention>().heads, x);
+    if (layer.is("attention")) {
+      return attention(n_, layer.output, layer.as<op::Attention>().heads, x);
     }
-    if (layer.is<kind::FirstToken>()) {
+    if (layer.is("first_token")) {
       return first_token(n_, layer.input(), x);
     }
-    if (layer.is<kind::Relu>()) {
+    if (layer.is("relu")) {
       note_margin(x);
       return relu(x);
     }
-    if (layer.is<kind::Convolution>()) {
+    if (layer.is("convolution")) {
       const auto [w, b] = parameters_of(l);
       return convolution(windows(layer), x, w, b);
     }
-    if (layer.is<kind::BatchNorm>()) {
+    if (layer.is("batch_norm")) {
       const auto [w, b] = parameters_of(l);
       const Statistics of_x = statistics(n_, layer.input(), x);
       Numbers& all = result_.statistics;
@@ -148,18 +152,18 @@ class Walk {
       all.insert(all.end(), of_x.unbiased.begin(), of_x.unbiased.end());
       return batch_norm(n_, layer.input(), x, of_x, w, b);
     }
-    if (layer.is<kind::MaxPool>()) {
+    if (layer.is("max_pool")) {
       return max_pool(windows(layer), x);
     }
-    if (layer.is<kind::AveragePool>()) {
+    if (layer.is("average_pool")) {
       return average_pool(windows(layer), x);
     }
-    if (layer.is<kind::Add>()) {
+    if (layer.is("add")) {
       return add(x, input(l, 1));
     }
-    if (layer.is<kind::SoftmaxCrossEntropy>()) {
+    if (layer.is("softmax_cross_entropy")) {
       Loss loss =
-          softmax_cross_entropy(x, batch_.labels, layer.as<kind::SoftmaxCrossEntropy>().smoothing);
+          softmax_cross_entropy(x, batch_.labels, layer.as<op::SoftmaxCrossEntropy>().smoothing);
       result_.logits = x;
       result_.loss = loss.mean;
       return loss.probabilities;
@@ -194,61 +198,60 @@ class Walk {
     const LayerSpec& layer = model_.layers[l];
     const Numbers& x = input(l);
     const Numbers& d = d_outputs_[l];
-    if (layer.is<kind::Flatten>()) {
+    if (layer.is("flatten")) {
       return give(l, d);
     }
-    if (layer.is<kind::PatchEmbedding>()) {
+    if (layer.is("patch_embedding")) {
       return learn_patches(l);
     }
-    if (layer.is<kind::LayerNorm>()) {
+    if (layer.is("layer_norm")) {
       const LayerNormGradients gradients =
           layer_norm_gradients(n_, layer.input(), x, parameters_of(l).weight, d);
       learn(l, gradients.d_w, gradients.d_b);
       return give(l, gradients.d_x);
     }
-    if (layer.is<kind::Gelu>()) {
+    if (layer.is("gelu")) {
       return give(l, gelu_gradient(x, d));
     }
-    if (layer.is<kind::Attention>()) {
-      return give(l, attention_gradient(n_, layer.output, layer.as<kind::Attention>().heads, x, d));
+    if (layer.is("attention")) {
+      return give(l, attention_gradient(n_, layer.output, layer.as<op::Attention>().heads, x, d));
     }
-    if (layer.is<kind::FirstToken>()) {
+    if (layer.is("first_token")) {
       return give(l, first_token_gradient(n_, layer.input(), d));
     }
-    if (layer.is<kind::Linear>() && !is_of_tokens(layer)) {
+    if (layer.is("linear") && !is_of_tokens(layer)) {
       const LinearGradients gradients = linear_gradients(x, parameters_of(l).weight, d, n_);
       learn(l, gradients.d_w, gradients.d_b);
       return give(l, gradients.d_x);
     }
-    if (layer.is<kind::Relu>()) {
+    if (layer.is("relu")) {
       return give(l, relu_gradient(outputs_[l], d));
     }
-    if (layer.is<kind::Convolution>() || layer.is<kind::Linear>()) {
+    if (layer.is("convolution") || layer.is("linear")) {
       const ConvolutionGradients gradients =
           convolution_gradients(windows(layer), x, parameters_of(l).weight, d);
       learn(l, gradients.d_w, gradients.d_b);
       return give(l, gradients.d_x);
     }
-    if (layer.is<kind::BatchNorm>()) {
+    if (layer.is("batch_norm")) {
       const BatchNormGradients gradients =
           batch_norm_gradients(n_, layer.input(), x, parameters_of(l).weight, d);
       learn(l, gradients.d_w, gradients.d_b);
       return give(l, gradients.d_x);
     }
-    if (layer.is<kind::MaxPool>()) {
+    if (layer.is("max_pool")) {
       return give(l, max_pool_gradient(windows(layer), x, d));
     }
-    if (layer.is<kind::AveragePool>()) {
+    if (layer.is("average_pool")) {
       return give(l, average_pool_gradient(windows(layer), d));
     }
-    if (layer.is<kind::Add>()) {
+    if (layer.is("add")) {
       give(l, d);
       return give(l, d, 1);
     }
-    if (layer.is<kind::SoftmaxCrossEntropy>()) {
-      return give(l,
-                  softmax_cross_entropy_gradient(outputs_[l], batch_.labels,
-                                                 layer.as<kind::SoftmaxCrossEntropy>().smoothing));
+    if (layer.is("softmax_cross_entropy")) {
+      return give(l, softmax_cross_entropy_gradient(outputs_[l], batch_.labels,
+                                                    layer.as<op::SoftmaxCrossEntropy>().smoothing));
     }
   }
 

@@ -53,7 +53,7 @@ class Quadratic {
   static Model model_of(int stages) {
     ModelBuilder builder("quadratic", {1}, 1);
     for (int j = 0; j < stages; ++j)
-      builder.linear("stage" + std::to_string(j), 1, zeros(), zeros());
+      builder.add("linear", "stage" + std::to_string(j), {{"features", 1}});
     return builder.model();
   }
   [[nodiscard]] bool converges(double rate) {

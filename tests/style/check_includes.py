@@ -37,9 +37,11 @@ ALLOWED["app"] = {"app", *ALLOWED}
 # What has no kernels of core/train may yet include its plain structs.
 PLAIN_TRAIN = re.compile(r"core/train/(config|initialise|learning_rate|records|slices)\.hpp")
 
-# What computes; everything else only thinks and must load on a login node.
+# What computes; everything else only thinks and must load on a login node. Of a kind of layer, op.cpp
+# and op.hpp think.
 ENGINE = re.compile(
-    r"core/base/(add|copy|cuda|cuda_stream|range|view|workers|zeros)\.hpp|core/(engine|train)/|layers/|comm/|tests/|jobscripts/"
+    r"core/base/(add|copy|cuda|cuda_stream|range|view|workers|zeros)\.hpp|core/(engine|train)/"
+    r"|layers/(?!\w+/op\.[ch]pp$)|comm/|tests/|jobscripts/"
     r"|app/(engine(?!_process)|pauses|ranks|run_observer|run_start|state_files)")
 
 # (what, included name, the files that may include it)

@@ -3,7 +3,7 @@
 
 // Runs of layers become one, with all that a plan knows of them.
 
-#include "core/model/fuse.hpp"
+#include "core/model/kernels.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,22 +13,15 @@
 namespace carousel {
 namespace {
 
-template <class Kind>
-bool is(const LayerSpec& layer) {
-  return layer.is<Kind>();
-}
+/// Kernels of blocks, without what backward would make again: norms are fused with what follows.
+const KernelChoice norms = {.block = 16, .winograd = false, .recompute = Recompute::none};
 
-void complete(std::span<const LayerSpec> run, LayerSpec& fused) {
-  fused.kind = run.front().kind;
-  fused.saved = run.front().saved;
-  fused.saves_input = fused.saves_output = true;
+bool is_add(const LayerSpec& layer) {
+  return layer.is("add");
 }
-
-/// Batch norm, addition and ReLU first, since of two that match the first one counts.
-const std::vector<Fusion> norms = {
-    {{is<kind::BatchNorm>, is<kind::Add>, is<kind::Relu>}, complete},
-    {{is<kind::BatchNorm>, is<kind::Relu>}, complete},
-};
+bool is_relu(const LayerSpec& layer) {
+  return layer.is("relu");
+}
 
 Model small_resnet() {
   return build_resnet(8, Stem::cifar, {3, 8, 8}, 10);
@@ -49,46 +42,47 @@ double flops(const Model& model) {
   return sum;
 }
 
-TEST(Fuse, ChangesNothingWithoutKernels) {
+TEST(Fusion, ChangesNothingWithoutKernels) {
   const Model model = small_resnet();
-  const Model same = fuse(model, {});
+  const Model same = choose_kernels(model, {.block = 1, .recompute = Recompute::none});
   ASSERT_EQ(same.layers.size(), model.layers.size());
   EXPECT_EQ(to_string(same), to_string(model));
 }
 
-TEST(Fuse, KeepsParametersCostsAndShapes) {
+TEST(Fusion, KeepsParametersCostsAndShapes) {
   const Model model = small_resnet();
-  const Model fused = fuse(model, norms);
+  const Model fused = choose_kernels(model, norms);
   EXPECT_EQ(parameter_names(fused), parameter_names(model));
   EXPECT_EQ(flops(fused), flops(model));
   EXPECT_NO_THROW(check_tensors(fused));
   // The stem and three blocks: four of batch norm and ReLU, three with the addition between.
   EXPECT_EQ(fused.layers.size(), model.layers.size() - 4 - 2 * 3);
-  EXPECT_TRUE(std::ranges::none_of(fused.layers, is<kind::Add>));
-  EXPECT_TRUE(std::ranges::none_of(fused.layers, is<kind::Relu>));
+  EXPECT_TRUE(std::ranges::none_of(fused.layers, is_add));
+  EXPECT_TRUE(std::ranges::none_of(fused.layers, is_relu));
 }
 
-TEST(Fuse, ReadsWhatTheRunReadFromOutside) {
-  const Model fused = fuse(small_resnet(), norms);
+TEST(Fusion, ReadsWhatTheRunReadFromOutside) {
+  const Model fused = choose_kernels(small_resnet(), norms);
   for (const LayerSpec& layer : fused.layers) {
     if (layer.inputs.size() < 2) continue;
     const LayerSpec& branch = fused.layers[layer.inputs[0].layer];
-    EXPECT_TRUE(branch.is<kind::Convolution>()) << layer.label();
+    EXPECT_TRUE(branch.is("convolution")) << layer.label();
     EXPECT_EQ(branch.name.substr(0, 8), layer.name.substr(0, 8));
     EXPECT_NE(layer.inputs[1].layer, layer.inputs[0].layer);
   }
 }
 
-TEST(Fuse, LeavesARunWhoseTensorsOthersRead) {
+TEST(Fusion, LeavesARunWhoseTensorsOthersRead) {
   Model model = small_resnet();
-  const auto norm = std::ranges::find_if(model.layers, is<kind::BatchNorm>);
+  const auto norm = std::ranges::find_if(
+      model.layers, [](const LayerSpec& layer) { return layer.is("batch_norm"); });
   const auto index = static_cast<int>(norm - model.layers.begin());
-  ASSERT_TRUE(model.layers[index + 1].is<kind::Relu>());
+  ASSERT_TRUE(model.layers[index + 1].is("relu"));
   // Somebody far behind reads what lies between the two.
-  const auto add = std::ranges::find_if(model.layers, is<kind::Add>);
+  const auto add = std::ranges::find_if(model.layers, is_add);
   add->inputs[1] = {index, norm->output};
-  const Model fused = fuse(model, norms);
-  EXPECT_EQ(std::ranges::count_if(fused.layers, is<kind::Relu>), 1);
+  const Model fused = choose_kernels(model, norms);
+  EXPECT_EQ(std::ranges::count_if(fused.layers, is_relu), 1);
 }
 
 }  // namespace

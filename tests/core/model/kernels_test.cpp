@@ -12,8 +12,6 @@
 
 #include <numeric>
 
-#include "core/model/vendor.hpp"
-
 namespace carousel {
 namespace {
 
@@ -59,16 +57,22 @@ TEST(Kernels, ChangeNoParameter) {
   }
 }
 
+// One layer that fits no blocks leaves the others theirs.
 TEST(Kernels, ArePortableWhereFeaturesFillNoBlocks) {
   ModelConfig config = {.name = "vit", .depth = 1, .patch = 4, .width = 4 * block, .heads = 4};
   const Model even = choose_kernels(build_model(config, cifar, 10), {block});
-  EXPECT_EQ(even.portable_because, "");
+  EXPECT_EQ(slow_kernels(even, VendorKernels::none, false), "");
   config.heads = 8;
   const Model odd = choose_kernels(build_model(config, cifar, 10), {block});
-  EXPECT_THAT(odd.portable_because,
-              ::testing::HasSubstr(
-                  fmt::format("has {} features per head, no multiple of {}", block / 2, block)));
-  EXPECT_EQ(odd.layers.front().output_format.block, 1);
+  EXPECT_EQ(slow_kernels(odd, VendorKernels::none, false),
+            fmt::format("1 layer, beginning with attention ..._0.self_attention: {} features "
+                        "per head, no multiple of {}",
+                        block / 2, block));
+  for (const LayerSpec& layer : odd.layers) {
+    EXPECT_EQ(layer.converted == Converted::orders, layer.is("attention")) << layer.label();
+    EXPECT_EQ(layer.output_format.block, layer.output.height > 1 ? block : 1) << layer.label();
+  }
+  check_tensors(odd);
 }
 
 TEST(Kernels, TellLayersOfEachLibrary) {
@@ -138,7 +142,7 @@ TEST(Kernels, KeepBlocksBetweenImagesAndClassifier) {
   const Model model = choose_kernels(build_resnet(18, Stem::cifar, cifar, 10), {block});
   bool behind_pool = false;
   for (const LayerSpec& layer : model.layers) {
-    behind_pool = behind_pool || layer.is<kind::AveragePool>();
+    behind_pool = behind_pool || layer.is("average_pool");
     EXPECT_EQ(layer.output_format.block, behind_pool ? 1 : block) << layer.label();
   }
   EXPECT_TRUE(behind_pool);
@@ -146,8 +150,19 @@ TEST(Kernels, KeepBlocksBetweenImagesAndClassifier) {
 
 TEST(Kernels, AreThePortableOnesWhereBlocksDoNotFit) {
   const Model resnet = build_resnet(20, Stem::cifar, cifar, 10);  // groups of 16, 32, 64 channels
-  for (const int none : {1, 24, 32})
-    EXPECT_EQ(to_string(choose_kernels(resnet, {none})), to_string(resnet));
+  for (const int none : {1, 24}) {
+    const Model same = choose_kernels(resnet, {none});
+    ASSERT_EQ(same.layers.size(), resnet.layers.size());
+    for (const LayerSpec& layer : same.layers) EXPECT_EQ(layer.kernels, Kernels::portable);
+  }
+  // The first group alone fills no blocks of 32.
+  const Model partly = choose_kernels(resnet, {32});
+  for (const LayerSpec& layer : partly.layers) {
+    if (!layer.is("convolution") || layer.input().channels == 16 || layer.output.channels == 16)
+      continue;
+    EXPECT_EQ(layer.kernels, Kernels::blocked) << layer.label();
+  }
+  check_tensors(partly);
   const Model mlp = build_mlp({64, 32, 10}, {1, 8, 8}, 10);
   EXPECT_EQ(to_string(choose_kernels(mlp, {block})), to_string(mlp));
 }

@@ -20,6 +20,8 @@
 #include "core/plan/partition.hpp"
 #include "core/plan/stage_memory.hpp"
 #include "core/proof/checker.hpp"
+#include "layers/convolution/op.hpp"
+#include "layers/max_pool/op.hpp"
 #include "tests/core/support.hpp"
 
 namespace carousel {
@@ -48,10 +50,9 @@ double flops(const Model& model) {
   return sum;
 }
 
-template <class Kind>
-const LayerSpec& layer_of(const Model& model, const std::string& name) {
+const LayerSpec& layer_of(const Model& model, std::string_view kind, const std::string& name) {
   for (const LayerSpec& layer : model.layers)
-    if (layer.is<Kind>() && layer.name == name) return layer;
+    if (layer.is(kind) && layer.name == name) return layer;
   fail(ExitCode::internal, "no layer {}", name);
 }
 
@@ -96,16 +97,16 @@ TEST(Resnet, CostsWhatIsKnown) {
   EXPECT_NEAR(flops(build_resnet(18, Stem::cifar, cifar, 10)) / 3.33e9, 1, 0.01);
   EXPECT_NEAR(flops(build_resnet(50, Stem::imagenet, imagenet, 1000)) / 24.3e9, 1, 0.01);
   const Model model = build_resnet(20, Stem::cifar, cifar, 10);
-  const LayerSpec& first = layer_of<kind::Convolution>(model, "conv1");
+  const LayerSpec& first = layer_of(model, "convolution", "conv1");
   EXPECT_EQ(first.backward_flops, first.forward_flops);
-  const LayerSpec& second = layer_of<kind::Convolution>(model, "layer1.0.conv1");
+  const LayerSpec& second = layer_of(model, "convolution", "layer1.0.conv1");
   EXPECT_EQ(second.backward_flops, 2 * second.forward_flops);
 }
 
 TEST(Resnet, BottlenecksHaveTheirStrideOnTheLargeConvolution) {
   const Model model = build_resnet(50, Stem::imagenet, imagenet, 1000);
   const auto window = [&](const char* name) {
-    return layer_of<kind::Convolution>(model, name).as<kind::Convolution>().window;
+    return layer_of(model, "convolution", name).as<op::Convolution>().window;
   };
   EXPECT_EQ(window("conv1"), (Window{7, 2, 3}));
   EXPECT_EQ(window("layer2.0.conv1"), (Window{1, 1, 0}));
@@ -113,23 +114,21 @@ TEST(Resnet, BottlenecksHaveTheirStrideOnTheLargeConvolution) {
   EXPECT_EQ(window("layer2.0.conv3"), (Window{1, 1, 0}));
   EXPECT_EQ(window("layer2.0.downsample.0"), (Window{1, 2, 0}));
   EXPECT_EQ(window("layer1.0.downsample.0"), (Window{1, 1, 0}));
-  EXPECT_EQ(layer_of<kind::MaxPool>(model, "maxpool").as<kind::MaxPool>().window,
-            (Window{3, 2, 1}));
-  EXPECT_EQ(layer_of<kind::AveragePool>(model, "avgpool").input(), (SampleShape{2048, 7, 7}));
+  EXPECT_EQ(layer_of(model, "max_pool", "maxpool").as<op::MaxPool>().window, (Window{3, 2, 1}));
+  EXPECT_EQ(layer_of(model, "average_pool", "avgpool").input(), (SampleShape{2048, 7, 7}));
 }
 
 TEST(Resnet, StartsAsTorchvisionDoes) {
   const Model model = build_resnet(18, Stem::imagenet, imagenet, 1000);
-  const ParameterSpec& weight =
-      layer_of<kind::Convolution>(model, "layer2.0.conv1").parameters.front();
+  const ParameterSpec& weight = layer_of(model, "convolution", "layer2.0.conv1").parameters.front();
   EXPECT_EQ(weight.initial, kaiming_normal(128 * 3 * 3));
-  const LayerSpec& norm = layer_of<kind::BatchNorm>(model, "bn1");
+  const LayerSpec& norm = layer_of(model, "batch_norm", "bn1");
   EXPECT_EQ(norm.parameters[0].initial, ones());
   EXPECT_EQ(norm.parameters[1].initial, zeros());
   EXPECT_EQ(norm.buffers[0].initial, zeros());
   EXPECT_EQ(norm.buffers[1].initial, ones());
   EXPECT_FALSE(norm.buffers[0].learned || norm.buffers[1].learned);
-  for (const ParameterSpec& parameter : layer_of<kind::Linear>(model, "fc").parameters)
+  for (const ParameterSpec& parameter : layer_of(model, "linear", "fc").parameters)
     EXPECT_EQ(parameter.initial, lecun_uniform(512));
 }
 
@@ -138,14 +137,14 @@ TEST(Resnet, AddsTheShortcutToTheBranchBeforeIt) {
     int additions = 0;
     for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
       const LayerSpec& layer = model.layers[l];
-      if (!layer.is<kind::Add>()) continue;
+      if (!layer.is("add")) continue;
       ++additions;
       ASSERT_EQ(layer.inputs.size(), 2U);
       EXPECT_EQ(layer.inputs[0].layer, l - 1);
       const LayerSpec& shortcut = model.layers[layer.inputs[1].layer];
       EXPECT_EQ(shortcut.output, layer.input());
-      EXPECT_TRUE(shortcut.name.ends_with("downsample.1") || shortcut.is<kind::Relu>() ||
-                  shortcut.is<kind::MaxPool>())
+      EXPECT_TRUE(shortcut.name.ends_with("downsample.1") || shortcut.is("relu") ||
+                  shortcut.is("max_pool"))
           << shortcut.label();
     }
     EXPECT_GE(additions, 3) << model.name;
@@ -155,7 +154,7 @@ TEST(Resnet, AddsTheShortcutToTheBranchBeforeIt) {
 /// Whether stage j ends between the beginning of a block and its addition.
 bool cuts_a_block(const Model& model, const Partition& partition) {
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
-    if (!model.layers[l].is<kind::Add>()) continue;
+    if (!model.layers[l].is("add")) continue;
     for (int j = 1; j < partition.stages(); ++j)
       if (partition.first[j] > model.layers[l].inputs[1].layer + 1 && partition.first[j] <= l)
         return true;
@@ -205,9 +204,9 @@ TEST(Resnet, RefusesWhatItIsNot) {
 
 TEST(Resnet, RefusesImagesThatAreTooSmall) {
   ModelBuilder builder("small", {3, 4, 9}, 10);
-  builder.convolution("conv1", 8, {3, 2, 0});  // leaves 8x1x4
+  builder.add("convolution", "conv1", {{"channels", 8}, {"kernel", 3}, {"stride", 2}});  // 8x1x4
   const std::string message = testing::failure(ExitCode::usage, [&] {
-    builder.max_pool("pool", {3, 2, 0});
+    builder.add("max_pool", "pool", {{"kernel", 3}, {"stride", 2}});
   });
   EXPECT_THAT(message, HasSubstr("images of 3x4x9 are too small for small: max_pool pool"));
   // Padding keeps one pixel in every layer of a residual network.

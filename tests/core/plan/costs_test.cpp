@@ -50,7 +50,7 @@ TEST(Costs, CountsBothInputsOfAnAdditionAndTheFlopsOfTheModel) {
       const Work& forward = costs[j].forward[l - partition.first[j]];
       flops += forward.flops;
       expected += 8 * layer.forward_flops;
-      if (!layer.is<kind::Add>()) continue;
+      if (!layer.is("add")) continue;
       EXPECT_EQ(forward.bytes, w * 8 * 3 * static_cast<double>(layer.output.size()));
     }
   }

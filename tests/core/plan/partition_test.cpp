@@ -4,6 +4,7 @@
 // Cuts against the enumeration of all contiguous cuts, on small random models.
 
 #include "core/plan/partition.hpp"
+#include "core/model/op.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ constexpr Balance balances[] = {Balance::flops, Balance::activations, Balance::p
 /// A layer of these costs; whole numbers, so that sums are exact in any order.
 LayerSpec layer(int flops, int channels, int parameters, bool in_place) {
   LayerSpec spec;
-  spec.kind = kind::Linear{};
+  spec.kind = &op_named("linear");
   spec.name = "x";
   spec.inputs = {{-1, {channels}}};
   spec.output = {channels};

@@ -5,6 +5,7 @@
 // with residual additions whose passes are followed symbolically through every stage.
 
 #include "core/plan/stage_memory.hpp"
+#include "core/model/op.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ struct Kind {
 
 LayerSpec layer_of(const Kind& kind, int channels, const std::vector<int>& inputs) {
   LayerSpec layer;
-  if (inputs.size() > 1) layer.kind = kind::Add{};
+  if (inputs.size() > 1) layer.kind = &op_named("add");
   for (const int input : inputs) layer.inputs.push_back({input, {channels}});
   layer.output = {channels};
   if (kind.parameters > 0) layer.parameters = {{"x", {kind.parameters}}};
@@ -133,7 +134,7 @@ TEST(StageMemory, LetsASumsGradientServeBothTerms) {
   // x = 0; 1 and 2 make the first term, 3 adds x to it, 4 goes on.
   Model model = chain({reads_nothing, reads_input, reads_nothing, in_place, reads_nothing}, 8);
   model.layers[3] = layer_of(in_place, 8, {2, 0});
-  model.layers[3].hands_gradient_on = true;
+  model.layers[3].aliases_second_gradient = true;
   const StageMemory stage = plan(model, {0, 5})[0];
   const LayerPlaces& sum = stage.places[3];
   EXPECT_EQ(sum.inputs[0], stage.places[2].output);
@@ -275,7 +276,7 @@ class Walk {
       memory(j, place).write(place.offset, bytes(inputs[i].layer), parts);
     }
     // What is left in the gradient of the output.
-    if (layer.hands_gradient_on && places.d_output.region != Region::absent)
+    if (layer.aliases_second_gradient && places.d_output.region != Region::absent)
       memory(j, places.d_output).write(places.d_output.offset, bytes(l), {l});
   }
 
@@ -318,7 +319,7 @@ Model random_network(std::mt19937& random) {
     layer.output_recomputable = chance(2);
     if (!finished.empty() && chance(4)) {
       layer = layer_of(reading, 8, {before, any_of(finished)});
-      layer.hands_gradient_on = chance(2);
+      layer.aliases_second_gradient = chance(2);
     }
     if (plain && may_overwrite && aside < 0 && !finished.empty() && chance(3)) {
       aside = before;
@@ -336,7 +337,7 @@ Model random_network(std::mt19937& random) {
         inputs.push_back(any_of(finished));
       }
       layer = layer_of(overwriting, 8, inputs);
-      layer.hands_gradient_on = inputs.size() > 1 && chance(2);
+      layer.aliases_second_gradient = inputs.size() > 1 && chance(2);
     }
     may_overwrite = !layer.saves_output;
     before = l;

@@ -201,10 +201,9 @@ class SmallRun final : public TrainingObserver {
 
  private:
   static Model model_of(const SmallDeck& deck, const Dataset& dataset) {
-    Model model =
-        build_model(deck.model, input_spec(dataset, deck.augment).shown, dataset.classes());
-    model.layers.back().kind = kind::SoftmaxCrossEntropy{deck.train.label_smoothing};
-    return model;
+    ModelConfig config = deck.model;
+    config.label_smoothing = deck.train.label_smoothing;
+    return build_model(config, input_spec(dataset, deck.augment).shown, dataset.classes());
   }
 
   static Schedule schedule_of(const SmallDeck& deck, const std::vector<StageMemory>& stages) {

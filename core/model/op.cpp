@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/op.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+
+namespace carousel {
+namespace {
+
+template <class Holds>
+bool all_tensors(const LayerSpec& layer, const Holds& holds) {
+  return holds(layer.output, layer.output_format) &&
+         std::ranges::all_of(layer.inputs, [&](const LayerInput& input) {
+           return holds(input.shape, input.format);
+         });
+}
+
+bool is_full(DataType type) {
+  return type == DataType::full;
+}
+
+}  // namespace
+
+const Op& op_named(std::string_view name) {
+  const std::span<const Op> ops = all_ops();
+  const auto found = std::ranges::find(ops, name, &Op::name);
+  if (found != ops.end()) return *found;
+  std::vector<std::string_view> names;
+  for (const Op& op : ops) names.emplace_back(op.name);
+  fail(ExitCode::usage, "there is no kind of layer '{}'; known: {}", name, fmt::join(names, ", "));
+}
+
+bool has_full_numbers(const LayerSpec& layer) {
+  return all_tensors(layer, [](const SampleShape&,
+                               const TensorFormat& format) { return is_full(format.type); }) &&
+         std::ranges::all_of(layer.parameters, is_full, &ParameterSpec::type);
+}
+
+bool is_plain(const LayerSpec& layer) {
+  return all_tensors(
+      layer, [](const SampleShape&, const TensorFormat& format) { return format.block == 1; });
+}
+
+bool lies_in_blocks(const SampleShape& shape, const TensorFormat& format, int block) {
+  const bool one_pixel = shape.height * shape.width == 1;
+  return shape.channels % block == 0 && (format.block == block || (one_pixel && format.block == 1));
+}
+
+bool is_blocked(const LayerSpec& layer, const KernelChoice& choice) {
+  return choice.blocks() && has_full_numbers(layer) &&
+         all_tensors(layer, [&](const SampleShape& shape, const TensorFormat& format) {
+           return lies_in_blocks(shape, format, choice.block);
+         });
+}
+
+bool is_channels_last(const LayerSpec& layer, const KernelChoice& choice) {
+  return choice.channels_last() &&
+         all_tensors(layer, [&](const SampleShape& shape, const TensorFormat& format) {
+           return lies_in_blocks(shape, format, shape.channels);
+         });
+}
+
+int filled_block(const KernelChoice& choice) {
+  constexpr int vector = 8;  // numbers of bf16 that tensor cores take at once
+  return choice.channels_last() ? vector : choice.block;
+}
+
+std::string odd_features(const LayerSpec& layer, const KernelChoice& choice) {
+  const int channels = layer.output.channels;
+  if (channels % filled_block(choice) == 0) return "";
+  return fmt::format("{} channels, no multiple of {}", channels, filled_block(choice));
+}
+
+std::string fit_in_any_order(LayerSpec& layer, const KernelChoice& /*choice*/) {
+  const auto is_same = [&](const LayerInput& input) { return input.format == layer.output_format; };
+  return std::ranges::all_of(layer.inputs, is_same) ? "" : "its tensors lie in different orders";
+}
+
+std::string fit_portable(const LayerSpec& layer) {
+  if (!has_full_numbers(layer)) return "it computes in full numbers";
+  return is_plain(layer) ? "" : "it computes in plain order";
+}
+
+std::vector<ArgumentSpec> window_arguments() {
+  return {{.name = "kernel", .least = 1},
+          {.name = "stride", .otherwise = 1, .least = 1},
+          {.name = "padding", .otherwise = 0}};
+}
+
+Window window_of(const GivenArguments& arguments) {
+  return {arguments.whole("kernel"), arguments.whole("stride"), arguments.whole("padding")};
+}
+
+void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flops) {
+  const auto size = static_cast<double>(layer.input().size());
+  layer.output = layer.input();
+  layer.forward_flops = forward_flops * size;
+  layer.backward_flops = backward_flops * size;
+}
+
+SampleShape behind_window(const LayerSpec& layer, int channels, const Window& window,
+                          const Surroundings& around) {
+  const auto moves = [&](int size) {
+    const int room = size + 2 * window.padding - window.kernel;
+    if (room < 0)
+      fail(ExitCode::usage, "data.file: images of {} are too small for {}: {} would leave nothing",
+           to_string(around.images), around.network, layer.label());
+    return room / window.stride + 1;
+  };
+  return {channels, moves(layer.input().height), moves(layer.input().width)};
+}
+
+}  // namespace carousel

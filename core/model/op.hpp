@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A kind of layer as plans know it: its name, what it may be told, what follows from that and from
+// its inputs, and which kernels it has. Each kind is a folder of layers/: op.cpp there makes its
+// Op, kernels.cpp its kernels. The build collects both; nothing else lists all kinds.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/arguments.hpp"
+#include "core/model/kernel_choice.hpp"
+#include "core/model/layer_spec.hpp"
+
+namespace carousel {
+
+/// Layers in a row, each of which reads what the one before left, and the one that stands for them.
+struct Fusion {
+  std::vector<std::string_view> ops;  // names, in their order
+  /// Completes the layer, but for what fit() says: its op with its attributes. Set already are what
+  /// follows from the run: the name of the first layer, inputs from outside the run and parameters
+  /// and buffers in their order, the output of the last one, and the sum of the FLOPs.
+  void (*complete)(std::span<const LayerSpec> run, LayerSpec& fused);
+  bool is_sole_reader = false;  // nobody but the run may read its first input
+  bool recomputes = false;      // what the run leaves between its layers, in backward
+};
+
+/// What a layer stands in.
+struct Surroundings {
+  std::string network;
+  SampleShape images;
+  bool learns = false;  // something before the layer does, so that its input needs a gradient
+};
+
+struct Op {
+  const char* name;  // "group_norm", as networks and plans say it
+  std::vector<ArgumentSpec> arguments = {};
+  /// From inputs and arguments: attributes, output, parameters and buffers with PyTorch's names,
+  /// costs, and what backward reads. Error(usage) where they do not fit together.
+  void (*infer)(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around);
+  /// Whether there are kernels for a layer in the formats and types of its tensors, and what they
+  /// save and work with, which it writes down. Otherwise why there are none, for people; in plain
+  /// order and full numbers each op has some.
+  std::string (*fit)(LayerSpec& layer, const KernelChoice& choice);
+  /// Runs that it computes as one, where fit() says so.
+  std::vector<Fusion> fusions = {};
+  /// Name with what is fused; null: the name alone.
+  std::string (*describe)(const LayerSpec& layer) = nullptr;
+  /// What people call a layer that a GPU computes slowly without the library of a vendor; null:
+  /// none has it.
+  const char* of_vendor = nullptr;
+  bool by_graph = false;  // the library is one of graphs, not of products
+};
+
+/// All kinds.
+[[nodiscard]] std::span<const Op> all_ops();
+/// Error(usage) for a name that none has.
+[[nodiscard]] const Op& op_named(std::string_view name);
+
+/// Whether all tensors and parameters of a layer are full numbers.
+[[nodiscard]] bool has_full_numbers(const LayerSpec& layer);
+/// Whether all tensors of a layer lie in plain order.
+[[nodiscard]] bool is_plain(const LayerSpec& layer);
+/// Whether a tensor lies in blocks of that many channels, which are all filled. Where there is one
+/// pixel, plain order is that.
+[[nodiscard]] bool lies_in_blocks(const SampleShape& shape, const TensorFormat& format, int block);
+/// Whether all tensors of a layer lie in the blocks of a choice, with full numbers.
+[[nodiscard]] bool is_blocked(const LayerSpec& layer, const KernelChoice& choice);
+/// Whether all channels of all tensors lie side by side, for kernels that take any type.
+[[nodiscard]] bool is_channels_last(const LayerSpec& layer, const KernelChoice& choice);
+
+/// Of how many numbers, at least, the channels of a block are made that all kernels can take.
+[[nodiscard]] int filled_block(const KernelChoice& choice);
+/// Why the channels of what a layer leaves fill no blocks, for people; empty where they do.
+[[nodiscard]] std::string odd_features(const LayerSpec& layer, const KernelChoice& choice);
+
+/// fit() of kernels that work number by number, in any order that all tensors have, and any type.
+[[nodiscard]] std::string fit_in_any_order(LayerSpec& layer, const KernelChoice& choice);
+/// The end of a fit() that has nothing but portable kernels for what is left.
+[[nodiscard]] std::string fit_portable(const LayerSpec& layer);
+
+/// Arguments of a window that moves over images, and the window they make.
+[[nodiscard]] std::vector<ArgumentSpec> window_arguments();
+[[nodiscard]] Window window_of(const GivenArguments& arguments);
+/// Writes down shape and FLOPs of a layer that changes numbers one by one.
+void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flops);
+/// The shape behind a window that moves over the image. Error(usage) where nothing would be left.
+[[nodiscard]] SampleShape behind_window(const LayerSpec& layer, int channels, const Window& window,
+                                        const Surroundings& around);
+
+}  // namespace carousel

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/batch_norm/op.hpp"
+
+#include <fmt/core.h>
+
+#include "core/model/op.hpp"
+#include "core/model/workspace.hpp"
+
+namespace carousel::ops {
+namespace {
+
+void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
+  const std::int64_t channels = layer.input().channels;
+  layer.attributes = op::BatchNorm{};
+  layer.parameters = {{layer.name + ".weight", {channels}, ones()},
+                      {layer.name + ".bias", {channels}, zeros()}};
+  layer.buffers = {{layer.name + ".running_mean", {channels}, zeros(), false},
+                   {layer.name + ".running_var", {channels}, ones(), false}};
+  // Per pixel; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.
+  infer_by_number(layer, 7, 9);
+  layer.saves_input = true;
+  layer.output_recomputable = true;
+  layer.normalises_samples = true;
+}
+
+/// What portable kernels save is less by what others make of a mean and a deviation once.
+std::string fit(LayerSpec& layer, const KernelChoice& choice) {
+  const auto& norm = layer.as<op::BatchNorm>();
+  layer.saves_input = layer.output_recomputable = layer.normalises_samples = true;
+  layer.saves_output = norm.adds && norm.rectifies;
+  layer.aliases_second_gradient = norm.adds;
+  const std::int64_t channel = sizeof(real) * std::int64_t{layer.input().channels};
+  layer.saved = {{"statistics", {5 * channel, 0}, true}};
+  if (fit_in_any_order(layer, choice).empty() && is_channels_last(layer, choice)) {
+    layer.kernels = Kernels::channels_last;
+    layer.workspace = {{norm_workspace, 0}};
+    return "";
+  }
+  if (is_blocked(layer, choice)) {
+    layer.kernels = Kernels::blocked;
+    layer.workspace = {norm_sums(layer)};
+    return "";
+  }
+  layer.kernels = Kernels::portable;
+  layer.workspace.clear();
+  layer.saved = {{"statistics", {3 * channel, 0}, true}};
+  if (norm.adds || norm.rectifies) return "it is fused with others";
+  return fit_portable(layer);
+}
+
+/// Batch norm with what follows it.
+void extend(std::span<const LayerSpec> run, LayerSpec& fused) {
+  fused.attributes = op::BatchNorm{.adds = run.size() == 3, .rectifies = true};
+}
+
+std::string describe(const LayerSpec& layer) {
+  const auto& norm = layer.as<op::BatchNorm>();
+  return fmt::format("batch_norm{}{}", norm.adds ? "+add" : "", norm.rectifies ? "+relu" : "");
+}
+
+}  // namespace
+
+/// torch.nn.BatchNorm2d
+Op batch_norm() {
+  return {.name = "batch_norm",
+          .infer = infer,
+          .fit = fit,
+          .fusions = {{.ops = {"batch_norm", "add", "relu"}, .complete = extend},
+                      {.ops = {"batch_norm", "relu"}, .complete = extend}},
+          .describe = describe};
+}
+
+}  // namespace carousel::ops

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/convolution/op.hpp"
+
+#include <fmt/core.h>
+
+#include "core/base/align.hpp"
+#include "core/model/op.hpp"
+#include "core/model/workspace.hpp"
+
+namespace carousel {
+
+ConvolutionMemory convolution_memory(const LayerSpec& layer, int n) {
+  constexpr std::int64_t vector_bytes = 16;
+  const auto& convolution = layer.as<op::Convolution>();
+  const DataType type = layer.output_format.type;
+  const SampleShape& input = layer.input();
+  const bool reads_images = layer.inputs.front().format.block == 1;
+  ConvolutionMemory memory = {};
+  memory.channels =
+      static_cast<int>(align_up(input.channels, reads_images ? vector_bytes / size_of(type) : 1));
+  const std::int64_t taps = std::int64_t{convolution.window.kernel} * convolution.window.kernel;
+  const std::int64_t weights =
+      layer.output.channels * taps * memory.channels * std::int64_t{sizeof(real)};
+  const std::int64_t images =
+      std::int64_t{n} * input.height * input.width * memory.channels * size_of(type);
+  memory.library = graph_workspace;
+  if (type == DataType::full)
+    memory.library += align_up(images + n * layer.output.size() * size_of(type) + weights);
+  memory.sums = memory.library;
+  memory.weights = memory.sums + (convolution.normalises ? norm_workspace : 0);
+  memory.images = memory.weights + align_up(weights);
+  memory.end = memory.images + align_up(images);
+  return memory;
+}
+
+namespace ops {
+namespace {
+
+/// He et al. 2015: the variance of the weights keeps that of the gradients, hence the fan of the
+/// output.
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
+  const Window window = window_of(arguments);
+  const int channels = arguments.whole("channels");
+  layer.attributes = op::Convolution{window};
+  const std::int64_t in = layer.input().channels;
+  const std::int64_t area = std::int64_t{window.kernel} * window.kernel;
+  layer.output = behind_window(layer, channels, window, around);
+  layer.parameters = {{layer.name + ".weight",
+                       {channels, in, window.kernel, window.kernel},
+                       kaiming_normal(channels * area)}};
+  const double product = 2.0 * static_cast<double>(in * area * layer.output.size());
+  layer.forward_flops = product;
+  layer.backward_flops = (around.learns ? 2 : 1) * product;
+  if (arguments.flag("bias")) {
+    layer.parameters.push_back({layer.name + ".bias", {channels}, lecun_uniform(in * area)});
+    layer.forward_flops += static_cast<double>(layer.output.size());
+    layer.backward_flops += static_cast<double>(layer.output.size());
+  }
+  layer.saves_input = true;
+}
+
+/// Whether it reads images as files have them, or others in that order.
+bool reads_plain(const LayerSpec& layer) {
+  return layer.inputs[0].format == TensorFormat{};
+}
+
+/// What fills no blocks; empty where all does.
+std::string odd_channels(const LayerSpec& layer, const KernelChoice& choice) {
+  const int multiple = filled_block(choice);
+  for (const int channels : {layer.output.channels, layer.input().channels}) {
+    const bool is_input = channels == layer.input().channels;
+    if (channels % multiple != 0 && !(is_input && reads_plain(layer)))
+      return fmt::format("{} channels, no multiple of {}", channels, multiple);
+  }
+  return "";
+}
+
+/// Of images whose channels lie side by side, but for those of files.
+bool is_of_vendor(const LayerSpec& layer, const KernelChoice& choice) {
+  const LayerInput& input = layer.inputs.front();
+  return wants_channels_last(choice.vendor) && layer.parameters.back().shape.size() == 4 &&
+         odd_channels(layer, choice).empty() &&
+         lies_in_blocks(layer.output, layer.output_format, layer.output.channels) &&
+         (reads_plain(layer) || (lies_in_blocks(input.shape, input.format, input.shape.channels) &&
+                                 input.format.type == layer.output_format.type));
+}
+
+std::string fit(LayerSpec& layer, const KernelChoice& choice) {
+  auto convolution = layer.as<op::Convolution>();
+  layer.saves_input = true;
+  layer.normalises_samples = convolution.normalises;
+  layer.saved.clear();
+  layer.workspace.clear();
+  layer.slow_because.clear();
+  if (convolution.normalises) {
+    const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
+    layer.saved = {{"statistics", {channel * layer.input().channels, 0}, true}};
+  }
+  convolution.winograd = false;
+  layer.attributes = convolution;
+  if (is_of_vendor(layer, choice)) {
+    layer.kernels = Kernels::vendor;
+    layer.workspace = {
+        per_sample(convolution_memory(layer, 0).end, convolution_memory(layer, 1).end)};
+    return "";
+  }
+  const bool blocked_input =
+      lies_in_blocks(layer.input(), layer.inputs[0].format, std::max(1, choice.block));
+  if (choice.blocks() && has_full_numbers(layer) &&
+      lies_in_blocks(layer.output, layer.output_format, choice.block) &&
+      (blocked_input || (reads_plain(layer) && !convolution.normalises))) {
+    const bool has_bias = layer.parameters.back().shape.size() == 1;
+    convolution.winograd =
+        choice.winograd && convolution.window == Window{3, 1, 1} && blocked_input && !has_bias;
+    layer.attributes = convolution;
+    layer.kernels = Kernels::blocked;
+    layer.workspace = convolution.winograd ? winograd_workspace(layer, choice.block)
+                                           : direct_workspace(layer, choice.block);
+    if (convolution.normalises) layer.workspace.push_back(norm_sums(layer));
+    return "";
+  }
+  layer.kernels = Kernels::portable;
+  if (choice.block != 1) layer.slow_because = odd_channels(layer, choice);
+  if (convolution.normalises) return "it is fused with others";
+  return fit_portable(layer);
+}
+
+/// Batch norm and ReLU in front of it, made on the way.
+void read_normalised(std::span<const LayerSpec> run, LayerSpec& fused) {
+  op::Convolution convolution = run.back().as<op::Convolution>();
+  convolution.normalises = true;
+  fused.attributes = convolution;
+  fused.name = run.back().name;
+}
+
+std::string describe(const LayerSpec& layer) {
+  const auto& convolution = layer.as<op::Convolution>();
+  return fmt::format("{}{}", convolution.normalises ? "norm+relu+" : "",
+                     convolution.winograd ? "winograd" : "convolution");
+}
+
+}  // namespace
+
+/// torch.nn.Conv2d with square windows and one group
+Op convolution() {
+  std::vector<ArgumentSpec> arguments = window_arguments();
+  arguments.push_back({.name = "channels", .least = 1});
+  arguments.push_back({.name = "bias", .otherwise = 0, .most = 1});
+  return {.name = "convolution",
+          .arguments = arguments,
+          .infer = infer,
+          .fit = fit,
+          .fusions = {{.ops = {"batch_norm", "relu", "convolution"},
+                       .complete = read_normalised,
+                       .is_sole_reader = true,
+                       .recomputes = true}},
+          .describe = describe,
+          .of_vendor = "convolution",
+          .by_graph = true};
+}
+
+}  // namespace ops
+}  // namespace carousel

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What dropout was told.
+
+namespace carousel::op {
+
+struct Dropout {
+  double probability = 0;  // of a zero
+};
+
+}  // namespace carousel::op

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/engine/layer.hpp"
+#include "layers/flatten.hpp"
+
+namespace carousel::kernels {
+
+std::unique_ptr<Layer> flatten(const LayerSpec& /*spec*/, int /*samples*/,
+                               const Engine& /*engine*/) {
+  return std::make_unique<Flatten>();
+}
+
+}  // namespace carousel::kernels

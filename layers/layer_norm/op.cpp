@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/layer_norm/op.hpp"
+
+#include "core/model/op.hpp"
+#include "core/model/workspace.hpp"
+
+namespace carousel::ops {
+namespace {
+
+void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
+  const SampleShape& shape = layer.input();
+  layer.parameters = {{layer.name + ".weight", {shape.channels}, ones()},
+                      {layer.name + ".bias", {shape.channels}, zeros()}};
+  // Per number; forward: mean 1, variance 3, result 4; backward: four sums 6, result 6.
+  infer_by_number(layer, 8, 12);
+  layer.saves_input = true;
+  layer.saved = {
+      {"statistics", {0, 2 * std::int64_t{shape.height} * std::int64_t{sizeof(real)}}, true}};
+  layer.output_recomputable = true;
+}
+
+std::string fit(LayerSpec& layer, const KernelChoice& choice) {
+  const bool one_type = layer.inputs[0].format.type == layer.output_format.type;
+  if (one_type && is_channels_last(layer, choice)) {
+    layer.kernels = Kernels::channels_last;
+    layer.workspace = {{norm_workspace, 0}};
+    return "";
+  }
+  layer.kernels = Kernels::portable;
+  layer.workspace.clear();
+  return is_blocked(layer, choice) ? "" : fit_portable(layer);
+}
+
+}  // namespace
+
+/// torch.nn.LayerNorm of each token, with the epsilon of torchvision's vision transformers
+Op layer_norm() {
+  return {.name = "layer_norm", .infer = infer, .fit = fit};
+}
+
+}  // namespace carousel::ops

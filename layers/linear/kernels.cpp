@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/engine/layer.hpp"
+#include "layers/blocked/convolution.hpp"
+#include "layers/convolution.hpp"
+#include "layers/linear.hpp"
+#include "layers/vendor/vendor.hpp"
+
+namespace carousel::kernels {
+
+std::unique_ptr<Layer> linear(const LayerSpec& spec, int samples, const Engine& engine) {
+  if (spec.kernels == Kernels::vendor) return vendor::linear(spec, samples, engine);
+  if constexpr (runs_on_host) {
+    if (spec.kernels == Kernels::blocked)
+      return std::make_unique<blocked::Convolution>(spec, engine);
+  }
+  // Of tokens it is a convolution of pixels.
+  if (spec.input().height * spec.input().width > 1) return std::make_unique<Convolution>(spec);
+  return std::make_unique<Linear>(spec);
+}
+
+}  // namespace carousel::kernels

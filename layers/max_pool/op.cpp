@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/max_pool/op.hpp"
+
+#include "core/model/op.hpp"
+#include "core/model/workspace.hpp"
+
+namespace carousel::ops {
+namespace {
+
+constexpr int largest_index = 11;  // of a window, whose places fill a byte
+
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
+  const Window window = window_of(arguments);
+  layer.attributes = op::MaxPool{window};
+  layer.output = behind_window(layer, layer.input().channels, window, around);
+  const double comparisons = 1.0 * window.kernel * window.kernel;
+  layer.forward_flops = layer.backward_flops =
+      comparisons * static_cast<double>(layer.output.size());
+  layer.saves_input = true;
+}
+
+std::string fit(LayerSpec& layer, const KernelChoice& choice) {
+  const auto& pool = layer.as<op::MaxPool>();
+  layer.saves_input = layer.saves_output = layer.normalises_samples = pool.normalises;
+  layer.saved.clear();
+  layer.workspace.clear();
+  if (pool.normalises) {
+    const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
+    layer.saved.push_back({"statistics", {channel * layer.input().channels, 0}, true});
+  }
+  layer.saved.push_back({"indices", {0, layer.output.size()}, true});
+  if (pool.window.kernel <= largest_index) {
+    if (!pool.normalises && fit_in_any_order(layer, choice).empty() &&
+        is_channels_last(layer, choice)) {
+      layer.kernels = Kernels::channels_last;
+      return "";
+    }
+    if (is_blocked(layer, choice)) {
+      layer.kernels = Kernels::blocked;
+      if (pool.normalises) layer.workspace = {norm_sums(layer)};
+      return "";
+    }
+  }
+  layer.kernels = Kernels::portable;
+  layer.saves_input = true;
+  layer.saved.clear();
+  if (pool.normalises) return "it is fused with others";
+  return fit_portable(layer);
+}
+
+/// Batch norm and ReLU in front of it, made on the way.
+void read_normalised(std::span<const LayerSpec> run, LayerSpec& fused) {
+  op::MaxPool pool = run.back().as<op::MaxPool>();
+  pool.normalises = true;
+  fused.attributes = pool;
+  fused.name = run.back().name;
+}
+
+std::string describe(const LayerSpec& layer) {
+  return layer.as<op::MaxPool>().normalises ? "norm+relu+max_pool" : "max_pool";
+}
+
+}  // namespace
+
+/// torch.nn.MaxPool2d
+Op max_pool() {
+  return {.name = "max_pool",
+          .arguments = window_arguments(),
+          .infer = infer,
+          .fit = fit,
+          .fusions = {{.ops = {"batch_norm", "relu", "max_pool"},
+                       .complete = read_normalised,
+                       .is_sole_reader = true,
+                       .recomputes = true}},
+          .describe = describe};
+}
+
+}  // namespace carousel::ops

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a max pooling was told, and whether others were fused with it.
+
+#include "core/model/layer_spec.hpp"
+
+namespace carousel::op {
+
+struct MaxPool {
+  Window window;
+  bool normalises = false;  // batch norm and ReLU of its input, which are never kept
+};
+
+}  // namespace carousel::op
