@@ -6,6 +6,7 @@
 
 #include "core/base/check.hpp"
 #include "layers/attention/op.hpp"
+#include "layers/blocked/blocked.hpp"
 #include "layers/blocked/register_tile.hpp"
 #include "layers/blocked/tasks.hpp"
 #include "layers/exponential.hpp"
@@ -238,6 +239,10 @@ void Attention::backward(const ExecutionSpace& exec, const BackwardArguments& ar
                     spread(d, q, tile, adds_all, heads.rows(d_x, 3, 1, head));
                   }
                 });
+}
+
+std::unique_ptr<Layer> attention(const LayerSpec& spec) {
+  return std::make_unique<Attention>(spec);
 }
 
 }  // namespace carousel::blocked

@@ -3,6 +3,7 @@
 #include "layers/blocked/convolution.hpp"
 
 #include "core/base/check.hpp"
+#include "layers/blocked/blocked.hpp"
 #include "layers/blocked/direct_weights.hpp"
 #include "layers/blocked/norm_kernels.hpp"
 #include "layers/blocked/winograd.hpp"
@@ -220,6 +221,10 @@ void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& 
   norm_gradient(
       exec, Mask::input, {.x = Planes<const real>(arguments.input), .d_y = d_x, .d_x = d_x}, saved,
       reinterpret_cast<double*>(workspace_.data()), arguments.d_parameters, arguments.statistics);
+}
+
+std::unique_ptr<Layer> convolution(const LayerSpec& spec, const Engine& engine, int before) {
+  return std::make_unique<Convolution>(spec, engine, before);
 }
 
 }  // namespace carousel::blocked

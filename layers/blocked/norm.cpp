@@ -5,6 +5,7 @@
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
 #include "layers/batch_norm/op.hpp"
+#include "layers/blocked/blocked.hpp"
 #include "layers/blocked/norm_kernels.hpp"
 #include "layers/blocked/tasks.hpp"
 
@@ -84,6 +85,10 @@ void BatchNorm::backward(const ExecutionSpace& exec, const BackwardArguments& ar
                 saved, reinterpret_cast<double*>(workspace_.data()), arguments.d_parameters,
                 arguments.statistics);
   if (kind_.adds) hand_on(exec, arguments.d_output, arguments.d_second, arguments.adds_second);
+}
+
+std::unique_ptr<Layer> batch_norm(const LayerSpec& spec, const Engine& engine) {
+  return std::make_unique<BatchNorm>(spec, engine);
 }
 
 }  // namespace carousel::blocked

@@ -6,6 +6,7 @@
 
 #include "core/base/check.hpp"
 #include "layers/average_pool/op.hpp"
+#include "layers/blocked/blocked.hpp"
 #include "layers/blocked/norm_kernels.hpp"
 #include "layers/blocked/tasks.hpp"
 #include "layers/max_pool/op.hpp"
@@ -178,6 +179,14 @@ void AveragePool::backward(const ExecutionSpace& exec, const BackwardArguments& 
     for (std::int64_t p = 0; p < d_x.plane_size(); p += lanes)
       store(plane + p, adds ? load(plane + p) + d : d);
   });
+}
+
+std::unique_ptr<Layer> max_pool(const LayerSpec& spec, int samples, const Engine& engine) {
+  return std::make_unique<MaxPool>(spec, samples, engine);
+}
+
+std::unique_ptr<Layer> average_pool(const LayerSpec& spec) {
+  return std::make_unique<AveragePool>(spec);
 }
 
 }  // namespace carousel::blocked

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/blocked/convolution.hpp"
+#include "layers/blocked/blocked.hpp"
 #include "layers/convolution.hpp"
 #include "layers/linear.hpp"
 #include "layers/vendor/vendor.hpp"
@@ -12,8 +12,7 @@ namespace carousel::kernels {
 std::unique_ptr<Layer> linear(const LayerSpec& spec, int samples, const Engine& engine) {
   if (spec.kernels == Kernels::vendor) return vendor::linear(spec, samples, engine);
   if constexpr (runs_on_host) {
-    if (spec.kernels == Kernels::blocked)
-      return std::make_unique<blocked::Convolution>(spec, engine);
+    if (spec.kernels == Kernels::blocked) return blocked::convolution(spec, engine);
   }
   // Of tokens it is a convolution of pixels.
   if (spec.input().height * spec.input().width > 1) return std::make_unique<Convolution>(spec);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/blocked/pool.hpp"
+#include "layers/blocked/blocked.hpp"
 #include "layers/channels_last/pool.hpp"
 #include "layers/pool.hpp"
 
@@ -13,8 +13,7 @@ std::unique_ptr<Layer> max_pool(const LayerSpec& spec, [[maybe_unused]] int samp
   if (spec.kernels == Kernels::channels_last)
     return std::make_unique<channels_last::MaxPool>(spec, samples);
   if constexpr (runs_on_host) {
-    if (spec.kernels == Kernels::blocked)
-      return std::make_unique<blocked::MaxPool>(spec, samples, engine);
+    if (spec.kernels == Kernels::blocked) return blocked::max_pool(spec, samples, engine);
   }
   return std::make_unique<MaxPool>(spec);
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/blocked/convolution.hpp"
+#include "layers/blocked/blocked.hpp"
 #include "layers/convolution.hpp"
 #include "layers/patch_embedding.hpp"
 #include "layers/patch_embedding/op.hpp"
@@ -15,8 +15,7 @@ std::unique_ptr<Layer> patch_embedding(const LayerSpec& spec, int samples, const
   const LayerSpec convolution = convolution_of_patches(spec);
   if constexpr (runs_on_host) {
     if (spec.kernels == Kernels::blocked)
-      return std::make_unique<PatchEmbedding>(
-          spec, std::make_unique<blocked::Convolution>(convolution, engine, 1));
+      return std::make_unique<PatchEmbedding>(spec, blocked::convolution(convolution, engine, 1));
   }
   return std::make_unique<PatchEmbedding>(spec, std::make_unique<Convolution>(convolution, 1));
 }
