@@ -37,6 +37,17 @@ void reorder(const ExecutionSpace& exec, const From* from, const Order& of_from,
       });
 }
 
+template <class Stored>
+void move(const ExecutionSpace& exec, const Stored* from, Stored* to, std::int64_t size) {
+  copy<MemorySpace, MemorySpace>(exec, to, from, static_cast<std::size_t>(size) * sizeof(Stored));
+}
+void move(const ExecutionSpace& exec, const Bfloat16* from, real* to, std::int64_t size) {
+  expand(exec, from, to, size);
+}
+void move(const ExecutionSpace& exec, const real* from, Bfloat16* to, std::int64_t size) {
+  shorten(exec, from, to, size);
+}
+
 }  // namespace
 
 void convert(const ExecutionSpace& exec, const StoredTensor& from, const StoredTensor& to,
@@ -50,16 +61,9 @@ void convert(const ExecutionSpace& exec, const StoredTensor& from, const StoredT
     with_stored(to.format.type, [&]<class To>() {
       const auto* x = static_cast<const From*>(from.data);
       auto* y = static_cast<To*>(to.data);
-      if (reorders)
-        reorder(exec, x, Order{pixels, from.format.block}, y, Order{pixels, to.format.block},
-                std::int64_t{n} * shape.channels);
-      else if constexpr (std::is_same_v<From, To>)
-        copy<MemorySpace, MemorySpace>(exec, y, x,
-                                       static_cast<std::size_t>(n * shape.size()) * sizeof(To));
-      else if constexpr (std::is_same_v<To, real>)
-        expand(exec, x, y, n * shape.size());
-      else
-        shorten(exec, x, y, n * shape.size());
+      if (!reorders) return move(exec, x, y, n * shape.size());
+      reorder(exec, x, Order{pixels, from.format.block}, y, Order{pixels, to.format.block},
+              std::int64_t{n} * shape.channels);
     });
   });
 }

@@ -182,5 +182,26 @@ INSTANTIATE_TEST_SUITE_P(Blocks, Tokens, testing::ValuesIn(std::set{0, 1, vector
 INSTANTIATE_TEST_SUITE_P(Blocks, TokenProducts, testing::ValuesIn(std::set{1, vector_block}),
                          testing::PrintToStringParamName());
 
+// Heads that fill no blocks, between layers that do.
+TEST(ConvertedLayer, ComputesAsInPlainOrder) {
+  if constexpr (vector_block == 1) GTEST_SKIP() << "tensors lie in plain order in any case";
+  constexpr int channels = 2 * vector_block;
+  ModelBuilder builder("tokens", {3 * channels, 7}, 2);
+  const LayerSpec plain = builder.add("attention", "attention", {{"heads", 4}});
+  LayerSpec blocked = plain;
+  blocked.inputs[0].format.block = vector_block;
+  choose_kernels(blocked, {.block = vector_block});
+  EXPECT_EQ(blocked.converted, Converted::orders);
+  EXPECT_EQ(blocked.output_format.block, vector_block);
+  const Numbers x = test::random_numbers(n * plain.input().size(), "x");
+  const Numbers d_y = test::random_numbers(n * plain.output.size(), "d_y");
+  const Numbers others = test::random_numbers(n * plain.input().size(), "others");
+  SingleLayer expected(plain, n);
+  SingleLayer layer(blocked, n);
+  EXPECT_EQ(layer.forward(x), expected.forward(x));
+  EXPECT_EQ(layer.backward(d_y), expected.backward(d_y));
+  EXPECT_EQ(layer.backward(d_y, others), expected.backward(d_y, others));
+}
+
 }  // namespace
 }  // namespace carousel
