@@ -44,7 +44,7 @@ LayerSpec& ModelBuilder::append(const Op& op, const std::string& name,
   const std::string subject = name.empty() ? op.name : fmt::format("{} {}", op.name, name);
   op.infer(layer, GivenArguments(subject, op.arguments, arguments),
            {.network = model_.name, .images = model_.input, .learns = model_.parameter_size() > 0});
-  const std::string reason = op.fit(layer, {});
+  const std::string reason = fit_kernels(layer, {});
   CAROUSEL_CHECK(reason.empty(), "{}: no portable kernels: {}", subject, reason);
   model_.layers.push_back(std::move(layer));
   from_ = last();

@@ -21,7 +21,7 @@ namespace {
 std::string fit(LayerSpec& layer, Converted converted, const KernelChoice& choice) {
   layer.converted = converted;
   LayerSpec computed = layer.as_computed();
-  std::string reason = layer.kind->fit(computed, choice);
+  std::string reason = fit_kernels(computed, choice);
   if (!reason.empty()) return reason;
   // All but how tensors are stored.
   for (std::size_t k = 0; k < layer.inputs.size(); ++k)

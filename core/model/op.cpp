@@ -34,6 +34,14 @@ const Op& op_named(std::string_view name) {
   fail(ExitCode::usage, "there is no kind of layer '{}'; known: {}", name, fmt::join(names, ", "));
 }
 
+std::string fit_kernels(LayerSpec& layer, const KernelChoice& choice) {
+  layer.kernels = Kernels::portable;
+  layer.saved.clear();
+  layer.workspace.clear();
+  layer.slow_because.clear();
+  return layer.kind->fit(layer, choice);
+}
+
 bool has_full_numbers(const LayerSpec& layer) {
   return all_tensors(layer, [](const SampleShape&,
                                const TensorFormat& format) { return is_full(format.type); }) &&

@@ -41,9 +41,9 @@ struct Op {
   /// From inputs and arguments: attributes, output, parameters and buffers with PyTorch's names,
   /// costs, and what backward reads. Error(usage) where they do not fit together.
   void (*infer)(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around);
-  /// Whether there are kernels for a layer in the formats and types of its tensors, and what they
-  /// save and work with, which it writes down. Otherwise why there are none, for people; in plain
-  /// order and full numbers each op has some.
+  /// Whether there are kernels for a layer in the formats and types of its tensors: whose they are,
+  /// what they save and work with, which it writes down. Otherwise why there are none, for people;
+  /// in plain order and full numbers each op has some. Called by fit_kernels().
   std::string (*fit)(LayerSpec& layer, const KernelChoice& choice);
   /// Runs that it computes as one, where fit() says so.
   std::vector<Fusion> fusions = {};
@@ -59,6 +59,10 @@ struct Op {
 [[nodiscard]] std::span<const Op> all_ops();
 /// Error(usage) for a name that none has.
 [[nodiscard]] const Op& op_named(std::string_view name);
+
+/// Lets the kind of a layer find kernels for it, from none: portable ones that save nothing and
+/// work with nothing, unless it says otherwise. Returns why there are none.
+[[nodiscard]] std::string fit_kernels(LayerSpec& layer, const KernelChoice& choice);
 
 /// Whether all tensors and parameters of a layer are full numbers.
 [[nodiscard]] bool has_full_numbers(const LayerSpec& layer);

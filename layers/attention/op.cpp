@@ -45,9 +45,7 @@ std::string odd_heads(const LayerSpec& layer, const KernelChoice& choice) {
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
-  layer.saved.clear();
   layer.saves_output = false;
-  layer.slow_because.clear();
   const std::int64_t heads = layer.as<op::Attention>().heads;
   const std::int64_t tokens = layer.output.height;
   const std::string odd = choice.block == 1 ? "" : odd_heads(layer, choice);
@@ -68,10 +66,8 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   }
   if (odd.empty() && is_blocked(layer, choice)) {
     layer.kernels = Kernels::blocked;
-    layer.workspace.clear();
     return "";
   }
-  layer.kernels = Kernels::portable;
   layer.slow_because = odd;
   layer.workspace = {{0, 2 * heads * tokens * std::int64_t{sizeof(real)}}};
   if (has_full_numbers(layer) && is_channels_last(layer, choice)) return "";

@@ -14,7 +14,6 @@ void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surround
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
-  layer.kernels = Kernels::portable;
   if (is_channels_last(layer, choice))
     layer.kernels = Kernels::channels_last;
   else if (is_blocked(layer, choice))

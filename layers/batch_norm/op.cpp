@@ -4,10 +4,15 @@
 
 #include <fmt/core.h>
 
-#include "core/model/op.hpp"
 #include "core/model/workspace.hpp"
 
-namespace carousel::ops {
+namespace carousel {
+
+SavedTensor norm_statistics(const LayerSpec& layer) {
+  return {"statistics", {5 * std::int64_t{sizeof(real)} * layer.input().channels, 0}, true};
+}
+
+namespace ops {
 namespace {
 
 void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
@@ -30,8 +35,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   layer.saves_input = layer.output_recomputable = layer.normalises_samples = true;
   layer.saves_output = norm.adds && norm.rectifies;
   layer.aliases_second_gradient = norm.adds;
-  const std::int64_t channel = sizeof(real) * std::int64_t{layer.input().channels};
-  layer.saved = {{"statistics", {5 * channel, 0}, true}};
+  layer.saved = {norm_statistics(layer)};
   if (fit_in_any_order(layer, choice).empty() && is_channels_last(layer, choice)) {
     layer.kernels = Kernels::channels_last;
     layer.workspace = {{norm_workspace, 0}};
@@ -42,9 +46,8 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     layer.workspace = {norm_sums(layer)};
     return "";
   }
-  layer.kernels = Kernels::portable;
-  layer.workspace.clear();
-  layer.saved = {{"statistics", {3 * channel, 0}, true}};
+  const std::int64_t channel = 3 * std::int64_t{sizeof(real)};
+  layer.saved = {{"statistics", {channel * layer.input().channels, 0}, true}};
   if (norm.adds || norm.rectifies) return "it is fused with others";
   return fit_portable(layer);
 }
@@ -71,4 +74,5 @@ Op batch_norm() {
           .describe = describe};
 }
 
-}  // namespace carousel::ops
+}  // namespace ops
+}  // namespace carousel

@@ -7,6 +7,7 @@
 #include "core/base/align.hpp"
 #include "core/model/op.hpp"
 #include "core/model/workspace.hpp"
+#include "layers/batch_norm/op.hpp"
 
 namespace carousel {
 
@@ -90,13 +91,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   auto convolution = layer.as<op::Convolution>();
   layer.saves_input = true;
   layer.normalises_samples = convolution.normalises;
-  layer.saved.clear();
-  layer.workspace.clear();
-  layer.slow_because.clear();
-  if (convolution.normalises) {
-    const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
-    layer.saved = {{"statistics", {channel * layer.input().channels, 0}, true}};
-  }
+  if (convolution.normalises) layer.saved = {norm_statistics(layer)};
   convolution.winograd = false;
   layer.attributes = convolution;
   if (is_of_vendor(layer, choice)) {
@@ -120,18 +115,9 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     if (convolution.normalises) layer.workspace.push_back(norm_sums(layer));
     return "";
   }
-  layer.kernels = Kernels::portable;
   if (choice.block != 1) layer.slow_because = odd_channels(layer, choice);
   if (convolution.normalises) return "it is fused with others";
   return fit_portable(layer);
-}
-
-/// Batch norm and ReLU in front of it, made on the way.
-void read_normalised(std::span<const LayerSpec> run, LayerSpec& fused) {
-  op::Convolution convolution = run.back().as<op::Convolution>();
-  convolution.normalises = true;
-  fused.attributes = convolution;
-  fused.name = run.back().name;
 }
 
 std::string describe(const LayerSpec& layer) {
@@ -151,10 +137,7 @@ Op convolution() {
           .arguments = arguments,
           .infer = infer,
           .fit = fit,
-          .fusions = {{.ops = {"batch_norm", "relu", "convolution"},
-                       .complete = read_normalised,
-                       .is_sole_reader = true,
-                       .recomputes = true}},
+          .fusions = {norm_in_front_of<op::Convolution>("convolution")},
           .describe = describe,
           .of_vendor = "convolution",
           .by_graph = true};

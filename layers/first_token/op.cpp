@@ -18,7 +18,6 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     layer.kernels = Kernels::channels_last;
     return "";
   }
-  layer.kernels = Kernels::portable;
   return is_blocked(layer, choice) ? "" : fit_portable(layer);
 }
 

@@ -15,20 +15,18 @@ void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surround
   // Per number; forward: mean 1, variance 3, result 4; backward: four sums 6, result 6.
   infer_by_number(layer, 8, 12);
   layer.saves_input = true;
-  layer.saved = {
-      {"statistics", {0, 2 * std::int64_t{shape.height} * std::int64_t{sizeof(real)}}, true}};
   layer.output_recomputable = true;
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
+  const std::int64_t token = 2 * std::int64_t{sizeof(real)};
+  layer.saved = {{"statistics", {0, layer.input().height * token}, true}};
   const bool one_type = layer.inputs[0].format.type == layer.output_format.type;
   if (one_type && is_channels_last(layer, choice)) {
     layer.kernels = Kernels::channels_last;
     layer.workspace = {{norm_workspace, 0}};
     return "";
   }
-  layer.kernels = Kernels::portable;
-  layer.workspace.clear();
   return is_blocked(layer, choice) ? "" : fit_portable(layer);
 }
 

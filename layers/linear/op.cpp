@@ -39,8 +39,6 @@ bool is_of_vendor(const LayerSpec& layer, const KernelChoice& choice) {
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
-  layer.workspace.clear();
-  layer.slow_because.clear();
   if (is_of_vendor(layer, choice)) {
     layer.kernels = Kernels::vendor;
     layer.workspace = {{product_workspace + bias_bytes(layer), 0}};
@@ -52,7 +50,6 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     layer.workspace = direct_workspace(layer, choice.block);
     return "";
   }
-  layer.kernels = Kernels::portable;
   if (has_tokens && choice.block != 1) layer.slow_because = odd_features(layer, choice);
   return fit_portable(layer);
 }

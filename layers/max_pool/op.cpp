@@ -4,6 +4,7 @@
 
 #include "core/model/op.hpp"
 #include "core/model/workspace.hpp"
+#include "layers/batch_norm/op.hpp"
 
 namespace carousel::ops {
 namespace {
@@ -23,12 +24,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   const auto& pool = layer.as<op::MaxPool>();
   layer.saves_input = layer.saves_output = layer.normalises_samples = pool.normalises;
-  layer.saved.clear();
-  layer.workspace.clear();
-  if (pool.normalises) {
-    const std::int64_t channel = 5 * std::int64_t{sizeof(real)};
-    layer.saved.push_back({"statistics", {channel * layer.input().channels, 0}, true});
-  }
+  if (pool.normalises) layer.saved.push_back(norm_statistics(layer));
   layer.saved.push_back({"indices", {0, layer.output.size()}, true});
   if (pool.window.kernel <= largest_index) {
     if (!pool.normalises && fit_in_any_order(layer, choice).empty() &&
@@ -42,19 +38,10 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
       return "";
     }
   }
-  layer.kernels = Kernels::portable;
   layer.saves_input = true;
   layer.saved.clear();
   if (pool.normalises) return "it is fused with others";
   return fit_portable(layer);
-}
-
-/// Batch norm and ReLU in front of it, made on the way.
-void read_normalised(std::span<const LayerSpec> run, LayerSpec& fused) {
-  op::MaxPool pool = run.back().as<op::MaxPool>();
-  pool.normalises = true;
-  fused.attributes = pool;
-  fused.name = run.back().name;
 }
 
 std::string describe(const LayerSpec& layer) {
@@ -69,10 +56,7 @@ Op max_pool() {
           .arguments = window_arguments(),
           .infer = infer,
           .fit = fit,
-          .fusions = {{.ops = {"batch_norm", "relu", "max_pool"},
-                       .complete = read_normalised,
-                       .is_sole_reader = true,
-                       .recomputes = true}},
+          .fusions = {norm_in_front_of<op::MaxPool>("max_pool")},
           .describe = describe};
 }
 

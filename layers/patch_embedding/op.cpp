@@ -64,8 +64,6 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
-  layer.workspace.clear();
-  layer.slow_because.clear();
   const bool reads_plain = layer.inputs[0].format == TensorFormat{};
   // A bias has an order of its own behind the weights.
   if (choice.vendor != VendorKernels::none && reads_plain && choice.channels_last() &&
@@ -81,7 +79,6 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     layer.workspace = direct_workspace(layer, choice.block);
     return "";
   }
-  layer.kernels = Kernels::portable;
   if (choice.block != 1) layer.slow_because = odd_features(layer, choice);
   return fit_portable(layer);
 }

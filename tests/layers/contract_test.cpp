@@ -167,7 +167,7 @@ TEST(Contract, RefusesAFormatWithoutKernels) {
   EXPECT_NO_THROW((void)make_layer(spec, n, {}));
   LayerSpec other = spec;
   other.output_format = {DataType::bfloat16, 16};
-  EXPECT_NE(other.kind->fit(other, {.block = 16, .type = DataType::bfloat16}), "");
+  EXPECT_NE(fit_kernels(other, {.block = 16, .type = DataType::bfloat16}), "");
   spec.workspace = {{64, 0}};
   EXPECT_THROW((void)make_layer(spec, n, {}), Error);  // the engine has none
 }
