@@ -77,8 +77,7 @@ int filled_block(const KernelChoice& choice) {
   return choice.channels_last() ? vector : choice.block;
 }
 
-std::string odd_features(const LayerSpec& layer, const KernelChoice& choice) {
-  const int channels = layer.output.channels;
+std::string odd_channels(int channels, const KernelChoice& choice) {
   if (channels % filled_block(choice) == 0) return "";
   return fmt::format("{} channels, no multiple of {}", channels, filled_block(choice));
 }

@@ -78,8 +78,8 @@ struct Op {
 
 /// Of how many numbers, at least, the channels of a block are made that all kernels can take.
 [[nodiscard]] int filled_block(const KernelChoice& choice);
-/// Why the channels of what a layer leaves fill no blocks, for people; empty where they do.
-[[nodiscard]] std::string odd_features(const LayerSpec& layer, const KernelChoice& choice);
+/// Why so many channels fill no blocks, for people; empty where they do.
+[[nodiscard]] std::string odd_channels(int channels, const KernelChoice& choice);
 
 /// fit() of kernels that work number by number, in any order that all tensors have, and any type.
 [[nodiscard]] std::string fit_in_any_order(LayerSpec& layer, const KernelChoice& choice);

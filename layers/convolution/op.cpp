@@ -66,22 +66,18 @@ bool reads_plain(const LayerSpec& layer) {
   return layer.inputs[0].format == TensorFormat{};
 }
 
-/// What fills no blocks; empty where all does.
-std::string odd_channels(const LayerSpec& layer, const KernelChoice& choice) {
-  const int multiple = filled_block(choice);
-  for (const int channels : {layer.output.channels, layer.input().channels}) {
-    const bool is_input = channels == layer.input().channels;
-    if (channels % multiple != 0 && !(is_input && reads_plain(layer)))
-      return fmt::format("{} channels, no multiple of {}", channels, multiple);
-  }
-  return "";
+/// What fills no blocks; empty where all does. What is read in plain order need not.
+std::string odd_tensors(const LayerSpec& layer, const KernelChoice& choice) {
+  std::string odd = odd_channels(layer.output.channels, choice);
+  if (odd.empty() && !reads_plain(layer)) odd = odd_channels(layer.input().channels, choice);
+  return odd;
 }
 
 /// Of images whose channels lie side by side, but for those of files.
 bool is_of_vendor(const LayerSpec& layer, const KernelChoice& choice) {
   const LayerInput& input = layer.inputs.front();
   return wants_channels_last(choice.vendor) && layer.parameters.back().shape.size() == 4 &&
-         odd_channels(layer, choice).empty() &&
+         odd_tensors(layer, choice).empty() &&
          lies_in_blocks(layer.output, layer.output_format, layer.output.channels) &&
          (reads_plain(layer) || (lies_in_blocks(input.shape, input.format, input.shape.channels) &&
                                  input.format.type == layer.output_format.type));
@@ -115,7 +111,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     if (convolution.normalises) layer.workspace.push_back(norm_sums(layer));
     return "";
   }
-  if (choice.block != 1) layer.slow_because = odd_channels(layer, choice);
+  if (choice.block != 1) layer.slow_because = odd_tensors(layer, choice);
   if (convolution.normalises) return "it is fused with others";
   return fit_portable(layer);
 }

@@ -50,7 +50,8 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     layer.workspace = direct_workspace(layer, choice.block);
     return "";
   }
-  if (has_tokens && choice.block != 1) layer.slow_because = odd_features(layer, choice);
+  if (has_tokens && choice.block != 1)
+    layer.slow_because = odd_channels(layer.output.channels, choice);
   return fit_portable(layer);
 }
 

@@ -67,7 +67,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   const bool reads_plain = layer.inputs[0].format == TensorFormat{};
   // A bias has an order of its own behind the weights.
   if (choice.vendor != VendorKernels::none && reads_plain && choice.channels_last() &&
-      odd_features(layer, choice).empty() &&
+      odd_channels(layer.output.channels, choice).empty() &&
       lies_in_blocks(layer.output, layer.output_format, layer.output.channels)) {
     layer.kernels = Kernels::vendor;
     layer.workspace = {per_sample(patch_memory(layer, 0).end, patch_memory(layer, 1).end)};
@@ -79,7 +79,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     layer.workspace = direct_workspace(layer, choice.block);
     return "";
   }
-  if (choice.block != 1) layer.slow_because = odd_features(layer, choice);
+  if (choice.block != 1) layer.slow_because = odd_channels(layer.output.channels, choice);
   return fit_portable(layer);
 }
 

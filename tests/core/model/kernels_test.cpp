@@ -12,6 +12,8 @@
 
 #include <numeric>
 
+#include "core/model/builder.hpp"
+
 namespace carousel {
 namespace {
 
@@ -73,6 +75,18 @@ TEST(Kernels, ArePortableWhereFeaturesFillNoBlocks) {
     EXPECT_EQ(layer.output_format.block, layer.output.height > 1 ? block : 1) << layer.label();
   }
   check_tensors(odd);
+}
+
+// Also where as many come in, in plain order, as go out.
+TEST(Kernels, TellOddConvolutions) {
+  ModelBuilder builder("odd", {3, 8, 8}, 10);
+  for (const double channels : {16, 10, 10, 16, 16})
+    builder.add("convolution", "conv", {{"channels", channels}, {"kernel", 3}, {"padding", 1}});
+  const Model model = choose_kernels(builder.model(), {.block = block});
+  std::vector<std::string> reasons;
+  for (const LayerSpec& layer : model.layers) reasons.push_back(layer.slow_because);
+  EXPECT_THAT(reasons, ::testing::ElementsAre("", "10 channels, no multiple of 16",
+                                              "10 channels, no multiple of 16", "", ""));
 }
 
 TEST(Kernels, TellLayersOfEachLibrary) {
