@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/descriptor.hpp"
+#include "core/base/hdf5.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/state/checkpoint_link.hpp"
 
@@ -33,12 +34,11 @@ const ReadFile* find_same(const std::string& path, std::span<const ReadFile> rea
 
 /// Whether a file is not empty and does not begin as those of HDF5 do.
 bool holds_something_else(const std::string& path) {
-  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
-  std::array<char, signature.size()> begin = {};
+  std::array<char, hdf5::signature.size()> begin = {};
   std::ifstream file(path, std::ios::binary);
   file.read(begin.data(), begin.size());
   const std::string_view found(begin.data(), static_cast<std::size_t>(file.gcount()));
-  return !found.empty() && found != signature;
+  return !found.empty() && found != hdf5::signature;
 }
 
 }  // namespace

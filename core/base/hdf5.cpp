@@ -113,7 +113,6 @@ std::string other_format(const std::string& path) {
   const Descriptor file = Descriptor::open(path);
   const std::int64_t size = file.size();
   if (size == 0) return "it is empty; the file is damaged or incomplete";
-  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   std::array<char, signature.size()> bytes = {};
   const auto begins = [&](std::int64_t offset, std::string_view text) {
     if (offset + std::ssize(text) > size) return false;

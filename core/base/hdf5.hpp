@@ -47,6 +47,9 @@ void quiet_library();
 
 using Shape = std::vector<hsize_t>;
 
+/// What a file begins with, unless a block of the user's comes first.
+inline constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+
 /// What a dataset is, before anything of it is read.
 struct DatasetInfo {
   std::string type;  // "uint8", "float32", "string", "bool" as h5py has it, "enum"; others in words

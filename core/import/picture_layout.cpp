@@ -248,9 +248,8 @@ class Reader {
       fail(ExitCode::bad_data, "{}: {} is of a class that {} does not have", where_,
            paths_[place.file], options_.classes.empty() ? "train" : "the list of classes");
     layout_.halves[index_of(half)].push_back({place.file, label->second});
-    const std::string& path = paths_[place.file];
-    class_folders_.insert(
-        path.substr(0, path.size() - path_of(place).size() + class_of(place).size()));
+    const std::string_view name = class_of(place);  // a part of the path
+    class_folders_.emplace(paths_[place.file].data(), name.data() + name.size());
   }
 
   /// Folders beside those of classes that hold no picture, though some would be classes if their

@@ -113,10 +113,11 @@ Weights read_weights(const std::string& path, const Model& model,
   check_names(path, model, datasets, left_out);
   Weights weights{.tensors = {}, .inputs = {}};
   if (file.has("/", "format")) weights.inputs = read_inputs(file, "/");
+  const std::set<std::string> head = head_of(model);
   for (ParameterSpec& tensor : tensors_of(model)) {
     if (left_out.contains(tensor.name)) continue;
     std::vector<real> values =
-        read_tensor(file, datasets.at(tensor.name), tensor, head_of(model).contains(tensor.name));
+        read_tensor(file, datasets.at(tensor.name), tensor, head.contains(tensor.name));
     weights.tensors.push_back({std::move(tensor), std::move(values)});
   }
   return weights;
