@@ -43,16 +43,6 @@ std::string joined(const std::string& table, std::string_view key) {
   return table.empty() ? part : table + "." + part;
 }
 
-/// `"` and `\` and control characters as TOML escapes.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return printable(result);
-}
-
 toml::table parse(std::string_view text, const std::string& path) {
   // Editors may begin a file with a mark of its encoding.
   if (text.starts_with(utf8_mark)) text.remove_prefix(utf8_mark.size());
@@ -145,32 +135,6 @@ void apply_overrides(Deck& deck, const std::vector<std::string>& overrides) {
 std::string to_string(const Location& location) {
   if (location.line == 0) return location.file;
   return fmt::format("{}:{}:{}", location.file, location.line, location.column);
-}
-
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 60;
-  std::string shown = escaped(text.substr(0, longest));
-  for (char& c : shown)  // a cut UTF-8 character would spoil the terminal
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  return fmt::format("\"{}{}\"", shown, text.size() > longest ? "..." : "");
-}
-
-std::string to_toml(const DeckValue& value) {
-  if (const bool* boolean = std::get_if<bool>(&value.data)) return *boolean ? "true" : "false";
-  if (const auto* integer = std::get_if<std::int64_t>(&value.data)) return fmt::to_string(*integer);
-  if (const double* real = std::get_if<double>(&value.data)) {
-    std::string text = fmt::format("{}", *real);
-    if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
-    return text;
-  }
-  if (const auto* string = std::get_if<std::string>(&value.data))
-    return fmt::format("\"{}\"", escaped(*string));
-  if (const auto* list = std::get_if<DeckValue::List>(&value.data)) {
-    std::vector<std::string> elements;
-    for (const DeckValue& element : *list) elements.push_back(to_toml(element));
-    return fmt::format("[{}]", fmt::join(elements, ", "));
-  }
-  return "?";
 }
 
 std::optional<DeckValue> parse_value(std::string_view text) {

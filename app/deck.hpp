@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/deck/value.hpp"
 
 namespace carousel {
 
@@ -28,19 +28,6 @@ inline constexpr const char* command_line = "command line";
 
 /// "inputs/digits.toml:7:3", as compilers write it.
 [[nodiscard]] std::string to_string(const Location& location);
-
-/// One value of a deck. Empty stands for what no key takes: dates, times, tables inside lists.
-struct DeckValue {
-  using List = std::vector<DeckValue>;
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, List> data;
-
-  bool operator==(const DeckValue&) const = default;
-};
-
-/// The value as TOML text, which reads back as the same value.
-[[nodiscard]] std::string to_toml(const DeckValue& value);
-/// Text of a user for messages: in quotes, shortened and printable.
-[[nodiscard]] std::string in_quotes(std::string_view text);
 
 struct DeckEntry {
   std::string key;  // "train.optimizer.momentum"

@@ -41,13 +41,13 @@ class ValueCheck {
   ValueCheck(const KeySpec& spec, const DeckEntry& entry) : spec_(spec), entry_(entry) {}
 
   [[nodiscard]] DeckValue run() const {
-    switch (spec_.member.type) {
+    switch (spec_.type) {
       case KeyType::boolean:
         if (!std::holds_alternative<bool>(entry_.value.data)) mistyped();
         return entry_.value;
       case KeyType::integer:
       case KeyType::number:
-        return number(entry_.value, spec_.member.type == KeyType::integer);
+        return number(entry_.value, spec_.type == KeyType::integer);
       case KeyType::string:
         return string();
       case KeyType::integers:
@@ -59,7 +59,7 @@ class ValueCheck {
     if (list->empty()) refuse("is empty");
     DeckValue::List numbers;
     for (const DeckValue& element : *list)
-      numbers.push_back(number(element, spec_.member.type == KeyType::integers));
+      numbers.push_back(number(element, spec_.type == KeyType::integers));
     return {std::move(numbers)};
   }
 
@@ -165,10 +165,13 @@ class Reader {
   void take_values() {
     for (const KeySpec* spec : rows_)
       if (spec->traits.missing == Missing::standard) keys().add(spec->key());
-    for (const DeckEntry& entry : deck_.entries) {
-      const KeySpec& spec = *find_key(entry.key);
-      spec.member.write(config_, ValueCheck(spec, entry).run());
-      keys().add(entry.key, entry.location);
+    for (const bool choosing : {true, false}) {
+      for (const DeckEntry& entry : deck_.entries) {
+        const KeySpec& spec = *find_key(entry.key);
+        if (spec.traits.chooses != choosing) continue;
+        spec.write(config_, ValueCheck(spec, entry).run());
+        keys().add(entry.key, entry.location);
+      }
     }
   }
 
@@ -242,7 +245,7 @@ class Reader {
   }
 
   void drop(const KeySpec& spec) {
-    spec.member.write(config_, standard_value(spec));
+    spec.write(config_, spec.standard(config_));
     keys().remove(spec.key());
   }
 
@@ -266,10 +269,10 @@ class Reader {
     return setting_of(key) + origin;
   }
   [[nodiscard]] std::string setting_of(std::string_view key) const {
-    return fmt::format("{} = {}", key, to_toml(find_key(key)->member.read(config_)));
+    return fmt::format("{} = {}", key, to_toml(find_key(key)->read(config_)));
   }
   [[nodiscard]] bool holds(const Condition& condition) const {
-    const DeckValue value = find_key(condition.key)->member.read(config_);
+    const DeckValue value = find_key(condition.key)->read(config_);
     return contains(condition.values, std::get<std::string>(value.data));
   }
 

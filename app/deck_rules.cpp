@@ -3,7 +3,6 @@
 #include "app/deck_rules.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "core/plan/placements/traits.hpp"
 #include "core/train/slices.hpp"
@@ -45,29 +44,6 @@ void add_reduction(const ParallelConfig& parallel, std::vector<NoEffect>& found)
                      "gradients travel from device to device one by one, so use \"ordered\""});
 }
 
-void add_optimizer(const OptimizerConfig& optimizer, std::vector<NoEffect>& found) {
-  const std::string momentum = "train.optimizer.momentum";
-  if (optimizer.dampening > 0 && optimizer.momentum == 0)
-    found.push_back({"train.optimizer.dampening", {momentum}, "it needs momentum"});
-  if (optimizer.nesterov && optimizer.momentum == 0)
-    found.push_back({"train.optimizer.nesterov", {momentum}, "it needs momentum"});
-  if (!optimizer.decay_norm_and_bias && optimizer.weight_decay == 0)
-    found.push_back({"train.optimizer.decay_norm_and_bias",
-                     {"train.optimizer.weight_decay"},
-                     "it needs weight decay"});
-}
-
-void add_schedule(const LearningRateConfig& schedule, std::vector<NoEffect>& found) {
-  const std::string warmup = "train.schedule.warmup_epochs";
-  if (schedule.warmup_epochs > 0 || schedule.warmup_steps > 0) return;
-  if (schedule.warmup_factor > 0)
-    found.push_back({"train.schedule.warmup_factor", {warmup}, "it needs a warm-up"});
-  if (schedule.per_epoch && schedule.kind == ScheduleKind::constant)
-    found.push_back({"train.schedule.per_epoch",
-                     {"train.schedule.name", warmup},
-                     "it needs a learning rate that changes"});
-}
-
 void add_start(const RunConfig& config, std::vector<NoEffect>& found) {
   if (config.train.new_head && config.train.start.empty())
     found.push_back({"train.new_head", {"train.start"}, "it needs weights to start with"});
@@ -85,8 +61,9 @@ std::vector<NoEffect> values_without_effect(const RunConfig& config) {
   add_augment(config.data.augment, found);
   add_start(config, found);
   add_reduction(config.parallel, found);
-  add_optimizer(config.train.optimizer, found);
-  add_schedule(config.train.schedule, found);
+  for (const std::vector<NoEffect>& more :
+       {config.train.optimizer.without_effect(), config.train.schedule.without_effect()})
+    found.insert(found.end(), more.begin(), more.end());
   return found;
 }
 
@@ -137,21 +114,10 @@ void check_deck_rules(const RunConfig& config) {
            parallel.micro_batches, parallel.stages, to_string(parallel.placement),
            to_string(parallel.rule));
 
-  if (config.train.optimizer.clip_norm > 0 && config.train.optimizer.clip_stage_norm > 0)
-    refuse("train.optimizer.clip_stage_norm",
-           "and train.optimizer.clip_norm are both given; remove one");
-  if (config.train.optimizer.nesterov && config.train.optimizer.dampening != 0)
-    refuse("train.optimizer.nesterov", "= true needs train.optimizer.dampening = 0");
-  const LearningRateConfig& schedule = config.train.schedule;
-  const auto check_rising = [&](const char* key, const auto& milestones) {
-    if (std::ranges::adjacent_find(milestones, std::greater_equal<>()) != milestones.end())
-      refuse(key, "must be in rising order");
-  };
-  check_rising("train.schedule.milestones", schedule.milestones);
-  check_rising("train.schedule.milestone_steps", schedule.milestone_steps);
-  if (schedule.kind == ScheduleKind::multistep && schedule.milestones.empty() &&
-      schedule.milestone_steps.empty())
-    refuse("train.schedule.milestones", "or train.schedule.milestone_steps is missing");
+  with_locations(config, [&] {
+    config.train.optimizer.check();
+    config.train.schedule.check();
+  });
   with_locations(config, [&] { return Slices(config.profile.steps); });
 }
 

@@ -2,22 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Rules between keys of a deck that the rows of the schema cannot express. Whether the model fits
+// Rules between keys of several tables of a deck. Whether the model fits
 // the data or the plan fits the machine is not decided here.
 
-#include <string>
 #include <vector>
 
 #include "app/run_config.hpp"
+#include "core/deck/row.hpp"
 
 namespace carousel {
-
-/// A value that those of other keys make meaningless.
-struct NoEffect {
-  std::string key;
-  std::vector<std::string> causes;  // the other keys
-  std::string hint;                 // what has an effect
-};
 
 /// Values without effect beyond the conditions of the schema.
 [[nodiscard]] std::vector<NoEffect> values_without_effect(const RunConfig& config);

@@ -174,8 +174,8 @@ void print_advice(const RunConfig& config) {
   const PreparedRun own = prepare_run(config, open_data(config), config.transport);
   check_batch_norm(config, own);
   // The devices of an advised plan are ranks, whatever runs this deck.
-  const PlanRequest request = request_of(config, TransportKind::mpi);
-  const AdviceQuestion question = advice_question(request, own);
+  const PlannedDeck deck = planned_deck(config, TransportKind::mpi);
+  const AdviceQuestion question = advice_question(deck, own);
   const Advice advice = advise(own.model, question);
   fmt::print("{}", to_string(advice, question));
   CAROUSEL_CHECK(!advice.best.empty(), "no plan for {} samples", question.samples);
@@ -233,7 +233,7 @@ void print_value(const RunConfig& config, const std::string& key) {
     fail(ExitCode::usage, "--get: unknown key {}{}; `carousel help deck` lists all keys",
          in_quotes(key), did_you_mean(key, key_names()));
   if (!config.deck.has(key)) return fmt::print("\n");
-  const DeckValue value = spec->member.read(config);
+  const DeckValue value = spec->read(config);
   const auto* text = std::get_if<std::string>(&value.data);
   fmt::print("{}\n", text != nullptr ? *text : to_toml(value));
 }

@@ -50,22 +50,16 @@ Dataset open_data(const RunConfig& config) {
   return Dataset(path);
 }
 
-PlanRequest request_of(const RunConfig& config, TransportKind transport) {
+PlannedDeck planned_deck(const RunConfig& config, TransportKind transport) {
   return {.model = config.model,
+          .data = config.data,
           .parallel = config.parallel,
-          .micro_batch_size = config.train.micro_batch_size,
-          .workers = config.data.workers,
-          .label_smoothing = config.train.label_smoothing,
-          .optimizer_states = static_cast<int>(optimizer_states(config.train.optimizer).size()),
-          .clipping = clipping_of(config.train.optimizer),
-          .winograd = config.engine.winograd,
-          .recompute = config.engine.recompute,
-          .precision = config.engine.precision,
-          .queues = config.engine.queues,
+          .train = config.train,
+          .engine = config.engine,
+          .machine = config.machine,
           .rounds =
               config.transport == TransportKind::rounds || config.transport == TransportKind::nccl,
-          .largest_message = uses_mpi(transport) ? INT_MAX : 0,  // counts of MPI
-          .machine = config.machine};
+          .largest_message = uses_mpi(transport) ? INT_MAX : 0};  // counts of MPI
 }
 
 PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
@@ -82,7 +76,7 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
         .vendor = config.engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels(),
         .token_bytes = transport == TransportKind::nccl ? token_bytes : 0,
         .copies_input = accelerated};
-    PreparedRun run = prepare_run(request_of(config, transport), basis);
+    PreparedRun run = prepare_run(planned_deck(config, transport), basis);
     check_learning_rate(config, basis.train_samples);
     return run;
   });
@@ -91,15 +85,16 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
 PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {
   // Whether messages are too large for MPI matters to who sends them.
   return with_locations(
-      config, [&] { return prepare_run(request_of(config, TransportKind::local), basis); });
+      config, [&] { return prepare_run(planned_deck(config, TransportKind::local), basis); });
 }
 
 CheckpointLayout checkpoint_layout(const RunConfig& config, const PreparedRun& run) {
-  return {run.model, run.schedule.rule().cyclic(), optimizer_states(config.train.optimizer)};
+  return {run.model, run.schedule.rule().cyclic(), config.train.optimizer.states()};
 }
 
 void check_batch_norm(const RunConfig& config, const PreparedRun& run) {
-  with_locations(config, [&] { check_batch_norm(request_of(config, TransportKind::local), run); });
+  with_locations(config,
+                 [&] { check_batch_norm(planned_deck(config, TransportKind::local), run); });
 }
 
 }  // namespace carousel

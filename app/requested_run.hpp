@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From a deck to core/prepare and back: the request that a deck makes, and where in the deck a
+// From a deck to core/prepare and back: what plans need of it, and where in the deck a
 // mistake was made. It decides nothing.
 
 #include "app/run_config.hpp"
@@ -12,9 +12,9 @@
 
 namespace carousel {
 
-/// What the deck asks core/prepare for; messages go by `transport`, where `automatic` is taken for
+/// What core/prepare reads of the deck; messages go by `transport`, where `automatic` is taken for
 /// MPI.
-[[nodiscard]] PlanRequest request_of(const RunConfig& config, TransportKind transport);
+[[nodiscard]] PlannedDeck planned_deck(const RunConfig& config, TransportKind transport);
 
 /// The data set of the deck. Where it is not there, the error says how to come by it.
 [[nodiscard]] Dataset open_data(const RunConfig& config);

@@ -10,6 +10,7 @@
 #include "app/deck_reader.hpp"
 #include "app/schema.hpp"
 #include "app/toml_text.hpp"
+#include "core/deck/row.hpp"
 #include "core/record/run_reader.hpp"
 
 namespace carousel {
@@ -31,7 +32,7 @@ void check_is_text(const RunConfig& config) {
   const RunConfig moved = from_anywhere(config);
   for (const std::string& key : key_names()) {
     if (!config.deck.has(key)) continue;
-    const DeckValue value = find_key(key)->member.read(moved);
+    const DeckValue value = find_key(key)->read(moved);
     const auto* text = std::get_if<std::string>(&value.data);
     if (text == nullptr || is_utf8(*text)) continue;
     fail(ExitCode::usage,
@@ -75,10 +76,6 @@ const char* to_string(TransportKind transport) {
   return "?";
 }
 
-const char* to_string(VendorUse use) {
-  return use == VendorUse::automatic ? "auto" : "none";
-}
-
 std::optional<double> wall_clock_seconds(const std::string& text) {
   static const std::regex form(R"((?:(\d{1,4})-)?(\d{1,5}):([0-5]\d):([0-5]\d))");
   std::smatch parts;
@@ -113,7 +110,7 @@ std::string resolved_deck(const RunConfig& config, bool origins) {
     for (const KeySpec& spec : table.keys) {
       const std::string key = spec.key();
       if (!config.deck.has(key)) continue;
-      const std::string line = fmt::format("{} = {}", spec.name, to_toml(spec.member.read(moved)));
+      const std::string line = fmt::format("{} = {}", spec.name, to_toml(spec.read(moved)));
       std::string origin = config.deck.given(key) ? printable(config.deck.where(key)) : "default";
       if (!is_utf8(origin)) origin = "a deck whose path is not UTF-8";
       toml += origins ? fmt::format("{:<40}  # {}\n", line, origin) : line + "\n";
@@ -130,6 +127,47 @@ std::string located(const RunConfig& config, const std::string& message) {
   const auto key = std::string_view(message).substr(0, message.find_first_of(" :,=;"));
   if (find_key(key) == nullptr) return message;
   return fmt::format("{}: {}", where(config, key), message);
+}
+
+std::vector<Row<RunTable>> RunTable::rows() {
+  return {
+      key("name", &RunTable::name, anything, "Name of the run, stored in its files.", required_key),
+      key("seed", &RunTable::seed, at_least(0),
+          "Seeds the initial parameters and the order of the samples.", bound(Bond::fixed)),
+      key("output", &RunTable::output, anything,
+          "Run folder, relative to the folder where the command runs.", required_key),
+      key("resume", &RunTable::resume, anything,
+          "off: a run folder that holds a run is refused. auto: a run there goes on from its "
+          "newest "
+          "checkpoint, and one begins where there is none; exit code 0 if it is done. The path of "
+          "a "
+          "checkpoint: a run begins with it in a folder of its own, or goes on from it in its own "
+          "run folder. Model, data, rule and seed must be the same; `carousel help restart` says "
+          "more."),
+      key("wall_clock", &RunTable::wall_clock, anything,
+          "Time after which the run writes a checkpoint and ends with exit code 75, such as "
+          "\"23:30:00\" or \"2-12:00:00\", from its start. Leave time for a few steps, the "
+          "checkpoint and an evaluation.",
+          optional_key),
+      key("watchdog_seconds", &RunTable::watchdog_seconds, within(0, 1e6, "s"),
+          "Ends all ranks when one makes no progress for this long, or for ten times as long while "
+          "it reads or writes files. 0 never ends them, not even when a rank dies."),
+  };
+}
+
+std::vector<Row<RunConfig>> RunConfig::transport_rows() {
+  return {
+      key("transport", &RunConfig::transport,
+          one_of({TransportKind::automatic, TransportKind::local, TransportKind::mpi,
+                  TransportKind::nccl, TransportKind::rounds}),
+          "How devices exchange messages. auto is mpi under a launcher and local without one. nccl "
+          "needs a GPU for each rank. rounds is auto with messages in groups that wait for each "
+          "other, as NCCL's do: for tests."),
+      key("gpu_aware", &RunConfig::gpu_aware, anything,
+          "Whether MPI is given memory of GPUs, where the library takes it, instead of copies in "
+          "host memory.",
+          only_with("parallel.transport", {"auto", "mpi", "rounds"})),
+  };
 }
 
 }  // namespace carousel

@@ -13,9 +13,9 @@
 
 #include "app/deck_keys.hpp"
 #include "core/base/check.hpp"
-#include "core/data/augment.hpp"
-#include "core/model/kernels.hpp"
+#include "core/data/config.hpp"
 #include "core/model/model.hpp"
+#include "core/plan/engine_config.hpp"
 #include "core/plan/machine.hpp"
 #include "core/plan/rule.hpp"
 #include "core/train/config.hpp"
@@ -37,31 +37,11 @@ struct RunTable {
   std::string resume = resume_off;  // or "auto", or the path of a checkpoint or of a run folder
   std::string wall_clock;           // "23:30:00"; empty: for ever
 
+  [[nodiscard]] static std::vector<Row<RunTable>> rows();
+
   [[nodiscard]] bool resumes_from_path() const {
     return resume != resume_off && resume != resume_auto;
   }
-};
-
-/// Whose kernels compute layers that a vendor's libraries have, too.
-enum class VendorUse : std::uint8_t { automatic, none };
-[[nodiscard]] const char* to_string(VendorUse use);
-
-/// `[engine]`.
-struct EngineConfig {
-  int threads = 0;       // 0: what the environment gives
-  bool winograd = true;  // where it is faster
-  Recompute recompute = Recompute::cheap;
-  DataType precision = DataType::full;
-  VendorUse vendor = VendorUse::automatic;
-  int queues = 1;   // of a device
-  int device = -1;  // GPU of a process without a launcher; -1: whatever fits
-};
-
-/// `[data]`.
-struct DataConfig {
-  std::string file;  // can be opened from where the command runs
-  int workers = 1;   // threads of a device
-  AugmentConfig augment;
 };
 
 struct RunConfig {
@@ -78,6 +58,9 @@ struct RunConfig {
   std::optional<Machine> machine;  // to predict step times for
   DeckKeys deck;                   // where all this comes from
   std::vector<std::string> notes;  // keys of the deck that the command line made void, a line each
+
+  /// Of [parallel]: how messages travel.
+  [[nodiscard]] static std::vector<Row<RunConfig>> transport_rows();
 };
 
 /// Reads and checks a deck with overrides `table.key=value` and `table.key=`. A key of the deck

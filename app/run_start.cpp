@@ -64,15 +64,8 @@ bool is_in(const fs::path& file, const fs::path& folder) {
   return fs::equivalent(fs::absolute(file).parent_path(), folder, unknown);
 }
 
-/// Whether a run that changes a key would be another one.
-bool must_stay(const KeySpec& spec) {
-  return spec.table == "model" || spec.table == "data.augment" || spec.key() == "parallel.rule" ||
-         spec.key() == "parallel.slack" || spec.key() == "train.optimizer.name" ||
-         spec.key() == "run.seed";
-}
-
 std::string value_of(const RunConfig& config, const KeySpec& spec) {
-  return config.deck.has(spec.key()) ? to_toml(spec.member.read(config)) : "none";
+  return config.deck.has(spec.key()) ? to_toml(spec.read(config)) : "none";
 }
 
 /// What a run learns from.
@@ -105,7 +98,7 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
       [&] { return parse_run_config(checkpoint.info().deck, checkpoint.path() + ", deck", {}); });
   for (const TableSpec& table : deck_tables()) {
     for (const KeySpec& spec : table.keys) {
-      if (!must_stay(spec) || is_compared_as_input(spec, checkpoint)) continue;
+      if (spec.traits.bond != Bond::fixed || is_compared_as_input(spec, checkpoint)) continue;
       if (value_of(config, spec) == value_of(before, spec)) continue;
       fail(ExitCode::usage,
            "{}: {} is {}, and {} was made with {}; a run goes on with the model, data, rule, "
@@ -114,14 +107,13 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
            value_of(before, spec));
     }
   }
-  const std::vector<std::string> kept = optimizer_states(before.train.optimizer);
-  for (const std::string& state : optimizer_states(config.train.optimizer)) {
+  const std::vector<std::string> kept = before.train.optimizer.states();
+  for (const std::string& state : config.train.optimizer.states()) {
     if (std::ranges::find(kept, state) == kept.end())
       fail(ExitCode::usage,
-           "{}: train.optimizer.{} = {} needs what {} does not hold, which was made without; a run "
-           "goes on without it",
-           where(config, "train.optimizer." + state), state, config.train.optimizer.momentum,
-           checkpoint.path());
+           "{}: the optimizer keeps {} beside each parameter, which {} does not hold; a run goes "
+           "on with what the optimizer kept",
+           where(config, "train.optimizer." + state), state, checkpoint.path());
   }
   check_same_inputs(config, checkpoint, data.dataset);
   if (checkpoint.place().data != 0 && checkpoint.place().data != data.fingerprint)
@@ -129,14 +121,6 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
          "{}: data.file = {} holds other data than {} was trained with; a run goes on with the "
          "same, and train.start takes weights to other data",
          where(config, "data.file"), in_quotes(config.data.file), checkpoint.path());
-}
-
-/// Whether a key is of the numbers that a training computes, not of where and for how long.
-bool is_of_numbers(const KeySpec& spec) {
-  const std::string key = spec.key();
-  return spec.table == "train.optimizer" || spec.table == "train.schedule" ||
-         key == "train.micro_batch_size" || key == "train.label_smoothing" ||
-         key == "parallel.micro_batches" || key == "engine.precision" || key == "engine.winograd";
 }
 
 /// Whether a run that diverged would do so again: the same deck computes the same numbers, wherever
@@ -150,7 +134,8 @@ bool diverges_again(const RunConfig& config) {
       as_bad_data([&] { return parse_run_config(read_deck_of(folder), place, {}); });
   for (const TableSpec& table : deck_tables()) {
     for (const KeySpec& spec : table.keys)
-      if (is_of_numbers(spec) && value_of(config, spec) != value_of(before, spec)) return false;
+      if (spec.traits.bond != Bond::free && value_of(config, spec) != value_of(before, spec))
+        return false;
   }
   return true;
 }

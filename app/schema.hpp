@@ -2,57 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which keys a deck may have: a row for each, from which reading, checks, defaults, help and the
-// resolved deck follow. Rules between keys that a row cannot express are deck_rules.cpp's business.
+// Which keys a deck may have: the rows of all structs that it fills, from which reading, checks,
+// defaults, help and the resolved deck follow. Rules between keys that a row cannot express are the
+// structs' and deck_rules.cpp's business.
 
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "app/member.hpp"
+#include "app/run_config.hpp"
+#include "core/deck/row.hpp"
 
 namespace carousel {
 
-/// What a key may be: numbers (or the elements of a list) from min to max, less the bound itself
-/// where it is open; for strings, one of the choices, or anything where there are none.
-struct Allowed {
-  double min = -std::numeric_limits<double>::infinity();
-  double max = std::numeric_limits<double>::infinity();
-  bool open_min = false;
-  bool open_max = false;
-  std::string unit = {};
-  std::vector<std::string> choices = {};
-
-  [[nodiscard]] bool contains(double value) const;
-};
-
-/// Holds when `key`, which takes strings, has one of `values`.
-struct Condition {
-  std::string key;
-  std::vector<std::string> values;
-};
-
-/// What a deck without the key means.
-enum class Missing : std::uint8_t {
-  standard,  // the value that the default of the struct has
-  refused,   // the key must be given where it has an effect
-  nothing,   // the value is said nowhere
-};
-
-/// What few keys have.
-struct KeyTraits {
-  Missing missing = Missing::standard;
-  std::vector<Condition> only_with = {};  // otherwise the key has no effect
-  std::string instead_of = {};            // a key that says the same in other units
-};
-
-struct KeySpec {
-  std::string name;
-  Member member;
-  Allowed allowed;
-  std::string doc;
-  KeyTraits traits = {};
+/// A row of the deck.
+struct KeySpec : Row<RunConfig> {
   std::string table = {};
 
   [[nodiscard]] std::string key() const { return table + "." + name; }
@@ -61,7 +25,7 @@ struct KeySpec {
 struct TableSpec {
   std::string name;
   std::string doc;
-  std::vector<KeySpec> keys;
+  std::vector<KeySpec> keys = {};
   bool optional = false;  // its keys have no effect, and none is required, unless one is given
 };
 
@@ -72,7 +36,7 @@ struct TableSpec {
 /// The row of "table.name"; null when there is none.
 [[nodiscard]] const KeySpec* find_key(std::string_view key);
 
-/// The value in a default-constructed struct.
+/// The value in a default-constructed struct, of the standard kind where there are several.
 [[nodiscard]] DeckValue standard_value(const KeySpec& spec);
 
 /// What a key takes, in words: "an integer from 1 to 4096".

@@ -82,7 +82,7 @@ std::string key_help(const KeySpec& spec) {
 std::string allowed_words(const KeySpec& spec) {
   const std::string range = range_words(spec.allowed);
   const std::string unit = spec.allowed.unit.empty() ? "" : " (" + spec.allowed.unit + ")";
-  switch (spec.member.type) {
+  switch (spec.type) {
     case KeyType::boolean:
       return "true or false";
     case KeyType::integer:

@@ -35,7 +35,7 @@ std::string group_of(StatePart part, int state, const OptimizerConfig& optimizer
     case StatePart::previous:
       return "/previous/";
     case StatePart::optimizer:
-      return optimizer_group(optimizer_states(optimizer).at(static_cast<std::size_t>(state)));
+      return optimizer_group(optimizer.states().at(static_cast<std::size_t>(state)));
     case StatePart::buffers:
       return "/buffers/";
   }

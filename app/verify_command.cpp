@@ -94,7 +94,7 @@ struct PlannedPart {
             .plan = plan_record(prepared),
             .seed = config.run.seed,
             .micro_batch_size = config.train.micro_batch_size,
-            .optimizer_states = optimizer_states(config.train.optimizer),
+            .optimizer_states = config.train.optimizer.states(),
             .order = order,
             .agenda = agenda,
             .profiled =

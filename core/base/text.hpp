@@ -49,6 +49,25 @@ inline constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
   return result;
 }
 
+/// `"` and `\` and control characters as TOML escapes.
+[[nodiscard]] inline std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return printable(result);
+}
+
+/// Text of a user for messages: in quotes, shortened and printable.
+[[nodiscard]] inline std::string in_quotes(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  std::string shown = escaped(text.substr(0, longest));
+  for (char& c : shown)  // a cut UTF-8 character would spoil the terminal
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  return fmt::format("\"{}{}\"", shown, text.size() > longest ? "..." : "");
+}
+
 /// A NaN has a sign bit, too, which would print as "-nan" and means nothing.
 [[nodiscard]] inline double unsigned_nan(double value) {
   return std::isnan(value) ? std::abs(value) : value;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/random.hpp"
+#include "core/deck/row.hpp"
 
 namespace carousel {
 namespace {
@@ -123,6 +124,37 @@ View augmented_view(const AugmentConfig& config, PictureSize picture, const Augm
     view.crop.top = view.crop.left = 0;
   }
   return view;
+}
+
+std::vector<Row<AugmentConfig>> AugmentConfig::rows() {
+  const KeyTraits random = only_with("data.augment.crop", {"random"});
+  const KeyTraits resized = only_with("data.augment.crop", {"resized"});
+  return {
+      key("size", &AugmentConfig::size, within(0, 1 << 14, "pixels"),
+          "Side of the square images that the model sees. 0: pictures as they are, which then must "
+          "have one size."),
+      key("resize", &AugmentConfig::resize, within(0, 1 << 14, "pixels"),
+          "Shorter side that pictures are resized to before size is cut out of their centre, or by "
+          "crop = random. 0: size. With crop = resized it is of evaluations only."),
+      key("crop", &AugmentConfig::crop,
+          one_of({CropKind::centre, CropKind::random, CropKind::resized}),
+          "What training sees of a picture; evaluations see its centre. random: any place, after "
+          "padding. resized: a box of random area, aspect ratio and place, resized to size."),
+      key("padding", &AugmentConfig::padding, within(0, 1 << 14, "pixels"),
+          "Zeros around a picture on every side before a random crop.", random),
+      key("scale", &AugmentConfig::scale, Allowed{.min = 0, .max = 1, .open_min = true},
+          "Least and greatest share of a picture's area.", resized),
+      key("ratio", &AugmentConfig::ratio, above(0),
+          "Least and greatest aspect ratio, width / height.", resized),
+      key("flip", &AugmentConfig::flip, zero_to_one,
+          "Probability that training mirrors a picture."),
+      key("mean", &AugmentConfig::mean, anything,
+          "Of each channel, of values from 0 to 1, which is taken off all pixels. Instead of the "
+          "data set's, such as for imported weights that were trained on other images.",
+          optional_key),
+      key("std", &AugmentConfig::std, above(0),
+          "Of each channel, by which all pixels are divided. Likewise.", optional_key),
+  };
 }
 
 }  // namespace carousel

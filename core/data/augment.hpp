@@ -22,6 +22,9 @@
 
 namespace carousel {
 
+template <class Struct>
+struct Row;
+
 /// Training reads /train in the order of an epoch's permutation, evaluation /test in file order.
 enum class Pass : std::uint8_t { training, evaluation };
 
@@ -41,6 +44,8 @@ struct AugmentConfig {
   double flip = 0;                // probability that training mirrors a picture
   std::vector<double> mean = {};  // per channel, of values in [0, 1]; empty: the data set's
   std::vector<double> std = {};   // likewise
+
+  [[nodiscard]] static std::vector<Row<AugmentConfig>> rows();
 };
 
 /// A part of a picture, in pixels, not all of them whole.

@@ -79,7 +79,7 @@ class Search {
 
   Advice run() {
     for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
-      if (rule != RuleKind::dp && question_.clipping == Clipping::model) break;
+      if (rule != RuleKind::dp && question_.optimizer.clipping() == Clipping::model) break;
       for (const Placement placement : all_placements) {
         if (const std::optional<Candidate> best = best_of(rule, placement))
           advice_.best.push_back(*best);
@@ -117,8 +117,8 @@ class Search {
 
   [[nodiscard]] Cut cut_of(const Partition& partition, int batch) const {
     const Machine& machine = question_.machine;
-    const std::vector<StageCosts> costs =
-        stage_costs(model_, partition, batch, question_.optimizer_states);
+    const std::vector<StageCosts> costs = stage_costs(
+        model_, partition, batch, static_cast<int>(question_.optimizer.states().size()));
     Cut cut{.stages = plan_stages(model_, partition, batch),
             .seconds = action_seconds(stage_seconds(costs, machine))};
     const ScheduleSpec spec = schedule_spec({}, cut.stages);
@@ -184,7 +184,8 @@ class Search {
   }
 
   Candidate judge(const Option& option) {
-    const Schedule schedule(schedule_spec(option.parallel, option.cut->stages, question_.clipping));
+    const Schedule schedule(
+        schedule_spec(option.parallel, option.cut->stages, question_.optimizer.clipping()));
     const MemoryPlan memory =
         plan_memory(question_.memory(option.micro_batch_size), option.cut->stages, schedule);
     Candidate result{.parallel = option.parallel,
@@ -237,7 +238,7 @@ std::string to_string(const Advice& advice, const AdviceQuestion& question) {
       "cdp-v2+1: with slack 1; batch: samples of a micro-batch; sums: the reduction;\n"
       "accumulate: one micro-batch after the other; dev.: devices; MiB: on the fullest\n"
       "of them; seconds: of a training step, simulated.\n";
-  if (question.clipping == Clipping::model)
+  if (question.optimizer.clipping() == Clipping::model)
     text += "Only dp can shorten gradients by the norm of the whole model.\n";
   return text;
 }

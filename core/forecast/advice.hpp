@@ -18,12 +18,11 @@
 namespace carousel {
 
 struct AdviceQuestion {
-  std::int64_t samples = 1;            // of a training step, N times a micro-batch; stays as it is
-  std::vector<int> micro_batches;      // sizes to try, each of which divides `samples`
-  int optimizer_states = 0;            // per parameter
-  Clipping clipping = Clipping::none;  // Clipping::model leaves dp alone
-  std::int64_t largest_message = 0;    // bytes that one message may have
-  Machine machine;                     // memory 0: no limit; devices: at most
+  std::int64_t samples = 1;          // of a training step, N times a micro-batch; stays as it is
+  std::vector<int> micro_batches;    // sizes to try, each of which divides `samples`
+  OptimizerConfig optimizer = {};    // Clipping::model leaves dp alone
+  std::int64_t largest_message = 0;  // bytes that one message may have
+  Machine machine;                   // memory 0: no limit; devices: at most
   std::function<MemorySpec(int)> memory = {};  // for micro-batches of this size
 };
 

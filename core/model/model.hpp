@@ -13,6 +13,9 @@
 
 namespace carousel {
 
+template <class Struct>
+struct Row;
+
 /// A network for classification: layers in order, the last one is the loss.
 struct Model {
   std::string name;
@@ -65,6 +68,8 @@ struct ModelConfig {
   int heads = 12;                // vit
   int mlp = 0;                   // vit: hidden features of a block; 0: four times the width
   double label_smoothing = 0;    // part of the loss's target that all classes have alike
+
+  [[nodiscard]] static std::vector<Row<ModelConfig>> rows();
 };
 
 /// What can be said without the data: throws Error(usage) when there is no such model.

@@ -8,8 +8,12 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 namespace carousel {
+
+template <class Struct>
+struct Row;
 
 /// The `[machine]` table of a deck. Device d is on node d / devices_per_node; every device has a
 /// link of its own, which sends and receives at the same time.
@@ -26,6 +30,8 @@ struct Machine {
   double jitter = 0;  // of every action, see SimulationInput
   double slow_factor = 1;
   int slow_device = 0;
+
+  [[nodiscard]] static std::vector<Row<Machine>> rows();
 
   bool operator==(const Machine&) const = default;
 

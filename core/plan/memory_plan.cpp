@@ -79,15 +79,16 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     for (int j : held) largest = std::max(largest, message_bytes(stages[j]));
     plan.gradients.push_back(offsets.take(Category::gradients, largest));
   }
-  if (spec.clipping != Clipping::none)
+  const bool clips = spec.optimizer.clipping() != Clipping::none;
+  const auto states = std::ssize(spec.optimizer.states());
+  if (clips)
     plan.norms = offsets.take(Category::gradients, (count + 1) * std::int64_t{sizeof(real)});
   std::int64_t scratch = 0;
   plan.frame_bytes = frame_bytes(schedule, stages, device);
   for (int j = 0; j < count; ++j) {
     const std::int64_t full_bytes = stages[j].parameter_size * std::int64_t{sizeof(real)};
-    const bool state = counts.optimizer[j] && spec.optimizer_states > 0;
-    plan.optimizer.push_back(
-        state ? offsets.take(Category::optimizer, spec.optimizer_states * full_bytes) : -1);
+    const bool state = counts.optimizer[j] && states > 0;
+    plan.optimizer.push_back(state ? offsets.take(Category::optimizer, states * full_bytes) : -1);
     const bool full = counts.optimizer[j] && stages[j].keeps_full;
     plan.full.push_back(full ? offsets.take(Category::optimizer, full_bytes) : -1);
     plan.frames.emplace_back();
@@ -102,9 +103,13 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     if (j < counts.first_stage || j > counts.last_stage) continue;
     scratch = std::max(scratch, stages[j].scratch_bytes);
     plan.workspace_bytes = std::max(plan.workspace_bytes, stages[j].workspace_bytes);
-    if (spec.clipping != Clipping::none && plan.parameters.front()[j] >= 0)
+    if (clips && plan.parameters.front()[j] >= 0)
       plan.workspace_bytes =
           std::max(plan.workspace_bytes, align_up(clip_bytes(stages[j].parameter_size)));
+    if (counts.optimizer[j])
+      plan.workspace_bytes =
+          std::max(plan.workspace_bytes,
+                   align_up(spec.optimizer.workspace_bytes(stages[j].largest_tensor())));
   }
   for (int k = 0; counts.lands() && k < counts.frames[counts.first_stage]; ++k)
     plan.landings.push_back(
@@ -174,7 +179,7 @@ MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
   MemoryPlan plan;
   plan.evaluation_batches = spec.evaluation_batches;
   plan.largest_message = largest_message(spec, schedule);
-  plan.optimizer_states = spec.optimizer_states;
+  plan.optimizer_states = static_cast<int>(spec.optimizer.states().size());
   std::vector<std::int64_t> communication(schedule.devices(), spec.token_bytes);
   if (spec.staged_messages && schedule.devices() > 1)
     communication = staging_bytes(schedule, spec.evaluation_batches, metrics_bytes);

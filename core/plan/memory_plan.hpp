@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/category.hpp"
+#include "core/optim/optimizer.hpp"
 #include "core/plan/schedule.hpp"
 #include "core/plan/stage_memory.hpp"
 
@@ -54,7 +55,7 @@ struct MemoryPlan {
   std::vector<DeviceMemoryPlan> devices;
   std::int64_t evaluation_batches = 0;
   std::int64_t largest_message = 0;  // bytes
-  int optimizer_states = 0;          // as in the MemorySpec
+  int optimizer_states = 0;          // numbers beside each parameter
 };
 
 /// What the plan needs to know beside the schedule.
@@ -62,8 +63,7 @@ struct MemorySpec {
   SampleShape input;
   SampleShape read_input = {};  // uint8 images that are copied to the device first; none on hosts
   int micro_batch_size = 1;
-  int optimizer_states = 0;  // numbers beside each parameter
-  Clipping clipping = Clipping::none;
+  OptimizerConfig optimizer = {};        // what it keeps and works with
   std::int64_t evaluation_batches = 0;   // micro-batches of the test set
   std::int64_t staging_bytes = 0;        // host buffers of the prefetcher
   std::int64_t label_staging_bytes = 0;  // the same where no images are loaded

@@ -7,17 +7,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace carousel {
+
+template <class Struct>
+struct Row;
 
 enum class RuleKind : std::uint8_t { dp, cdp_v1, cdp_v2 };
 enum class Placement : std::uint8_t { single, replicated, model, pipeline, sharded };
 enum class Order : std::uint8_t { together, accumulate };
 enum class Reduction : std::uint8_t { ordered, fast, overlapped, owner, local };
 enum class Balance : std::uint8_t { flops, activations, parameters, layers, time };
-/// By whose norm updates shorten gradients: nobody's, that of the stage, that of the whole model.
-enum class Clipping : std::uint8_t { none, stage, model };
-
 /// Whether the library's collectives add up gradients.
 [[nodiscard]] inline bool by_collectives(Reduction reduction) {
   return reduction == Reduction::fast || reduction == Reduction::overlapped ||
@@ -48,6 +49,8 @@ struct ParallelConfig {
   int micro_batches = 1;  // N, per training step
   int stages = 1;         // S
   int slack = 0;          // cdp-v2 only; 0 .. S
+
+  [[nodiscard]] static std::vector<Row<ParallelConfig>> rows();
 };
 
 /// One time step is one forward or one backward of one stage. Micro-batches are i = 0 .. N-1,

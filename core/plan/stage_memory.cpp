@@ -232,6 +232,8 @@ void place_parameters(StageMemory& stage, const Model& model) {
       stage.parameter_size += parameter.size();
       stored += parameter.stored_bytes();
       ranges.back().end = stage.parameter_size;
+      stage.tensors.push_back({begin, stage.parameter_size, parameter.is_per_feature(),
+                               parameter.type, stored - parameter.stored_bytes()});
       stage.keeps_full = stage.keeps_full || parameter.type != DataType::full;
     }
   }

@@ -5,6 +5,7 @@
 // Where the tensors of one stage lie: fixed offsets in its activation frame, in the scratch memory
 // that all stages share, in the boundary gradients and in its flat vector. Nothing is allocated.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -85,6 +86,7 @@ struct StageMemory {
   std::vector<std::int64_t> parameter_offset;  // [layers]
   std::vector<std::int64_t> buffer_offset;     // [layers]
   std::vector<ParameterRange> parameter_ranges;
+  std::vector<ParameterRange> tensors;  // each parameter by itself
   std::int64_t parameter_size = 0;
   std::int64_t buffer_size = 0;
   std::int64_t message_size = 0;  // of all, padded to the alignment
@@ -103,6 +105,13 @@ struct StageMemory {
   std::int64_t output_bytes = 0;     // of all gradients that cross the cut behind the stage
   bool recomputes = false;           // backward makes again what is not kept in the frame
 
+  /// Numbers of the parameter that has most.
+  [[nodiscard]] std::int64_t largest_tensor() const {
+    std::int64_t largest = 0;
+    for (const ParameterRange& tensor : tensors)
+      largest = std::max(largest, tensor.end - tensor.begin);
+    return largest;
+  }
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
   [[nodiscard]] std::int64_t stored_buffers() const {
     return stored_rider_offset - buffer_size * std::int64_t{sizeof(real)};

@@ -34,22 +34,21 @@ const LayerSpec* single_values(const Model& model, int batch) {
   return nullptr;
 }
 
-MemorySpec memory_spec(const PlanRequest& request, const PlanBasis& basis, int batch) {
+MemorySpec memory_spec(const PlannedDeck& deck, const PlanBasis& basis, int batch) {
   const auto staging = [&](const InputSpec& input) {
     return Prefetcher::planned_bytes(input, basis.train_samples, batch, staged_batches,
-                                     request.workers);
+                                     deck.data.workers);
   };
   return {.input = basis.input.shown,
           .read_input = basis.copies_input ? basis.input.read : SampleShape(),
           .micro_batch_size = batch,
-          .optimizer_states = request.optimizer_states,
-          .clipping = request.clipping,
+          .optimizer = deck.train.optimizer,
           .evaluation_batches = (basis.test_samples + batch - 1) / batch,
           .staging_bytes = staging(basis.input),
           .label_staging_bytes = staging({}),
           .staged_messages = basis.staged_messages,
           .token_bytes = basis.token_bytes,
-          .compute_queues = std::min(request.queues, request.parallel.micro_batches)};
+          .compute_queues = std::min(deck.engine.queues, deck.parallel.micro_batches)};
 }
 
 void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
@@ -71,59 +70,57 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 }  // namespace
 
-PreparedRun prepare_run(const PlanRequest& request, const PlanBasis& basis) {
-  const int batch = request.micro_batch_size;
-  ModelConfig network = request.model;
-  network.label_smoothing = request.label_smoothing;
-  Model model = choose_kernels(
-      build_model(network, basis.input.shown, basis.classes),
-      {basis.block, request.winograd, request.recompute, request.precision, basis.vendor});
+PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {
+  const int batch = deck.train.micro_batch_size;
+  ModelConfig network = deck.model;
+  network.label_smoothing = deck.train.label_smoothing;
+  Model model = choose_kernels(build_model(network, basis.input.shown, basis.classes),
+                               {basis.block, deck.engine.winograd, deck.engine.recompute,
+                                deck.engine.precision, basis.vendor});
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,
          "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "
          "micro-batches",
          batch, layer->label(), INT_MAX);
-  Partition partition = cut_model(model, request.parallel, batch, request.machine);
+  Partition partition = cut_model(model, deck.parallel, batch, deck.machine);
   std::vector<StageMemory> stages = plan_stages(model, partition, batch);
 
-  ScheduleSpec spec = schedule_spec(request.parallel, stages, request.clipping);
-  spec.rounds = request.rounds;
+  ScheduleSpec spec = schedule_spec(deck.parallel, stages, deck.train.optimizer.clipping());
+  spec.rounds = deck.rounds;
   Schedule schedule(spec);
   check_schedule(schedule);
 
   // Throws when there is not a single training step in the data.
-  const TrainingOrder order{basis.train_samples, request.parallel.micro_batches, batch};
+  const TrainingOrder order{basis.train_samples, deck.parallel.micro_batches, batch};
   static_cast<void>(order.steps_per_epoch());
-  MemoryPlan plan = plan_memory(memory_spec(request, basis, batch), std::move(stages), schedule);
+  MemoryPlan plan = plan_memory(memory_spec(deck, basis, batch), std::move(stages), schedule);
   PreparedRun run{basis, std::move(model), std::move(partition), std::move(schedule),
                   std::move(plan)};
-  check_message_sizes(run, request.largest_message);
+  check_message_sizes(run, deck.largest_message);
   return run;
 }
 
-void check_batch_norm(const PlanRequest& request, const PreparedRun& run) {
-  if (const LayerSpec* layer = single_values(run.model, request.micro_batch_size))
+void check_batch_norm(const PlannedDeck& deck, const PreparedRun& run) {
+  if (const LayerSpec* layer = single_values(run.model, deck.train.micro_batch_size))
     fail(ExitCode::usage,
          "train.micro_batch_size = 1 leaves {} a single value per channel of images of {}; use at "
          "least 2",
          layer->label(), to_string(run.model.input));
 }
 
-AdviceQuestion advice_question(const PlanRequest& request, const PreparedRun& run) {
+AdviceQuestion advice_question(const PlannedDeck& deck, const PreparedRun& run) {
   constexpr int most_tried = 256;  // micro-batches, unless deck or machine have more
   AdviceQuestion question{
-      .samples = std::int64_t{request.parallel.micro_batches} * request.micro_batch_size,
+      .samples = std::int64_t{deck.parallel.micro_batches} * deck.train.micro_batch_size,
       .micro_batches = {},
-      .optimizer_states = request.optimizer_states,
-      .clipping = request.clipping,
-      .largest_message = request.largest_message == 0 ? INT64_MAX : request.largest_message,
-      .machine = *request.machine,
-      .memory = [&request, &run](int batch) { return memory_spec(request, run.basis, batch); }};
+      .optimizer = deck.train.optimizer,
+      .largest_message = deck.largest_message == 0 ? INT64_MAX : deck.largest_message,
+      .machine = *deck.machine,
+      .memory = [deck, &run](int batch) { return memory_spec(deck, run.basis, batch); }};
   question.machine.jitter = 0;  // which of two plans is faster should not be luck
   if (question.machine.devices == 0) question.machine.devices = run.schedule.devices();
-  const std::int64_t most =
-      std::min(most_parallel,
-               std::max({most_tried, question.machine.devices, request.parallel.micro_batches}));
+  const std::int64_t most = std::min(
+      most_parallel, std::max({most_tried, question.machine.devices, deck.parallel.micro_batches}));
   for (std::int64_t n = 1; n <= std::min(most, question.samples); ++n) {
     if (question.samples % n != 0 || question.samples / n > most_micro_batch_size) continue;
     const auto batch = static_cast<int>(question.samples / n);

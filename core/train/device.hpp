@@ -30,7 +30,7 @@ enum class StatePart : std::uint8_t {
 /// borrowed.
 struct StatePiece {
   StatePart part = StatePart::parameters;
-  int state = 0;  // of the optimizer, in the order of optimizer_states()
+  int state = 0;  // of the optimizer, in the order of its states()
   int stage = 0;
   const ParameterSpec& spec;
   std::int64_t first = 0;

@@ -10,9 +10,9 @@
 #include "core/base/copy.hpp"
 #include "core/train/clipping.hpp"
 #include "core/train/kernels.hpp"
-#include "core/train/optimizer.hpp"
 #include "core/train/rider.hpp"
 #include "core/train/shown_images.hpp"
+#include "core/train/update.hpp"
 
 namespace carousel {
 
@@ -235,7 +235,7 @@ const real* Executor::clip_factor(int stage, const real* gradient_sum) {
   real* const norms = parts_.memory.norms();
   if (norms == nullptr) return nullptr;
   real* const factor = parts_.memory.clip_factor();
-  switch (clipping_of(optimizer)) {
+  switch (optimizer.clipping()) {
     case Clipping::none:
       break;
     case Clipping::stage:
@@ -264,15 +264,15 @@ void Executor::update(const Action& action) {
   const real scale = gradient_scale();
   constexpr int vectors = 6;  // that a rule reads and writes, about
   carousel::update(for_numbers(vectors * stage.parameter_size),
-                   {parts_.optimizer, parts_.learning_rate(action.step), action.step},
-                   stage.parameter_ranges,
+                   {parts_.optimizer, parts_.learning_rate(action.step), action.step}, stage,
                    {.theta = memory.full_parameters(j, action.step),
                     .gradient_sum = gradient,
                     .scale = scale,
                     .clip = clip_factor(j, gradient),
                     .states = memory.optimizer(j),
                     .next = next_full,
-                    .digest = digest});
+                    .digest = digest,
+                    .workspace = memory.workspace(0)});
   if (stage.keeps_full)
     store_parameters(for_numbers(2 * stage.parameter_size), stage.parameter_ranges, next_full,
                      next);

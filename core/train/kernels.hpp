@@ -3,7 +3,7 @@
 #pragma once
 
 // The small kernels of the executor itself, on borrowed memory. The update is in
-// core/train/optimizer.hpp, the sum of gradients in core/base/add.hpp.
+// core/train/update.hpp, the sum of gradients in core/base/add.hpp.
 
 #include <span>
 

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Learning-rate schedules with PyTorch's formulas, as a pure function of the update index. It holds
-// no state, so that a resumed run, any rank and any placement get the same numbers.
+// The learning rate of a step of a training.
 
 #include <cstdint>
 
@@ -11,18 +10,12 @@
 
 namespace carousel {
 
-/// The rate of update `t` of `total_steps`; `base` is the rate of the deck, the peak of one_cycle.
-/// Milestones and steps count from the start of the run, in whole updates; cosine anneals over what
-/// is left after the warm-up. Keys in steps count t - ahead, where `ahead` is negative if steps
-/// were smaller before, and know nothing of epochs. Throws Error(usage) for a warm-up with
-/// one_cycle, which has its own, and for drops in less than an update.
-[[nodiscard]] double learning_rate(const LearningRateConfig& config, double base, std::int64_t t,
-                                   std::int64_t steps_per_epoch, std::int64_t total_steps,
-                                   std::int64_t ahead = 0);
-/// The same for a step of a training; where steps had another size before, it is the rate that a
-/// run which always had this one has in that place, but for keys in steps, which count the steps
-/// that were made.
-[[nodiscard]] double learning_rate(const TrainConfig& train, const Agenda& agenda,
-                                   std::int64_t step);
+/// Where steps had another size before, it is the rate that a run which always had this one has in
+/// that place, but for keys in steps, which count the steps that were made.
+[[nodiscard]] inline double learning_rate(const TrainConfig& train, const Agenda& agenda,
+                                          std::int64_t step) {
+  return learning_rate(train.schedule, train.optimizer.learning_rate, step + agenda.ahead,
+                       agenda.steps_per_epoch, agenda.total_steps + agenda.ahead, agenda.ahead);
+}
 
 }  // namespace carousel

@@ -107,9 +107,9 @@ TEST(RunConfig, HoldsWhatTheDeckSays) {
   EXPECT_EQ(config.train.evaluate_every, 5);
   EXPECT_EQ(config.train.optimizer.learning_rate, 0.05);
   EXPECT_EQ(config.train.optimizer.weight_decay, 5e-4);
-  EXPECT_TRUE(config.train.optimizer.nesterov);
-  EXPECT_EQ(config.train.schedule.kind, ScheduleKind::multistep);
-  EXPECT_EQ(config.train.schedule.milestones, (std::vector<double>{3, 4.5}));
+  EXPECT_TRUE(std::get<Sgd>(config.train.optimizer.kind).nesterov);
+  EXPECT_EQ(std::get<MultistepRate>(config.train.schedule.kind).milestones,
+            (std::vector<double>{3, 4.5}));
   EXPECT_EQ(config.train.schedule.warmup_epochs, 2);
   EXPECT_EQ(config.engine.threads, 3);
   EXPECT_EQ(config.profile.steps, "0:3");
@@ -124,7 +124,7 @@ TEST(RunConfig, DefaultsAreThoseOfTheStructs) {
   for (const TableSpec& table : deck_tables()) {
     for (const KeySpec& spec : table.keys) {
       if (spec.traits.missing != Missing::standard || table.optional) continue;
-      EXPECT_EQ(spec.member.read(config), standard_value(spec)) << spec.key();
+      EXPECT_EQ(spec.read(config), standard_value(spec)) << spec.key();
     }
   }
   EXPECT_EQ(config.run.watchdog_seconds, RunTable{}.watchdog_seconds);
@@ -222,8 +222,9 @@ TEST(RunConfig, TakesScheduleInStepsOrEpochs) {
   const LearningRateConfig schedule =
       load({"train.schedule.milestone_steps=[5, 6]", "train.schedule.warmup_steps=7"})
           .train.schedule;
-  EXPECT_EQ(schedule.milestone_steps, (std::vector<std::int64_t>{5, 6}));
-  EXPECT_TRUE(schedule.milestones.empty());
+  const auto& multistep = std::get<MultistepRate>(schedule.kind);
+  EXPECT_EQ(multistep.milestone_steps, (std::vector<std::int64_t>{5, 6}));
+  EXPECT_TRUE(multistep.milestones.empty());
   EXPECT_EQ(schedule.warmup_steps, 7);
   EXPECT_EQ(schedule.warmup_epochs, 0);
   EXPECT_THAT(refusal({"train.schedule.milestone_steps=[6, 6]"}), HasSubstr("rising order"));
@@ -279,7 +280,7 @@ TEST(RunConfig, DropsKeysThatTheCommandLineDeprivesOfEffect) {
   EXPECT_THAT(notes({"train.optimizer.momentum="}),
               ElementsAre(HasSubstr("nesterov = true is dropped: it has no effect with "
                                     "train.optimizer.momentum = 0.0 by default")));
-  EXPECT_FALSE(load({"train.optimizer.momentum="}).train.optimizer.nesterov);
+  EXPECT_FALSE(std::get<Sgd>(load({"train.optimizer.momentum="}).train.optimizer.kind).nesterov);
   EXPECT_EQ(load({"parallel.rule=dp"}).parallel.slack, 0);
 }
 

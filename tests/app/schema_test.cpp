@@ -57,14 +57,14 @@ TEST(Schema, DefaultsAreAllowed) {
 }
 
 /// A value that the key has not by default.
-DeckValue other_value(const KeySpec& spec) {
-  switch (spec.member.type) {
+DeckValue other_value(const KeySpec& spec, const DeckValue& standard) {
+  switch (spec.type) {
     case KeyType::boolean:
-      return {!std::get<bool>(standard_value(spec).data)};
+      return {!std::get<bool>(standard.data)};
     case KeyType::integer:
-      return {std::get<std::int64_t>(standard_value(spec).data) + 1};
+      return {std::get<std::int64_t>(standard.data) + 1};
     case KeyType::number:
-      return {std::get<double>(standard_value(spec).data) + 0.5};
+      return {std::get<double>(standard.data) + 0.5};
     case KeyType::string:
       break;
     case KeyType::integers:
@@ -75,19 +75,47 @@ DeckValue other_value(const KeySpec& spec) {
   return {spec.allowed.choices.empty() ? "else" : spec.allowed.choices.back()};
 }
 
+/// The key that says which others a table has, if there is one.
+const KeySpec* chooser_of(const TableSpec& table) {
+  const auto found =
+      std::ranges::find_if(table.keys, [](const KeySpec& spec) { return spec.traits.chooses; });
+  return found == table.keys.end() ? nullptr : &*found;
+}
+
+/// Whether a table whose chooser has that word has the key.
+bool has_key(const KeySpec* chooser, const std::string& word, const KeySpec& spec) {
+  return std::ranges::all_of(spec.traits.only_with, [&](const Condition& condition) {
+    return chooser == nullptr || condition.key != chooser->key() ||
+           std::ranges::find(condition.values, word) != condition.values.end();
+  });
+}
+
 // What a row binds is no other row's, and what is written is read: also every word of a choice.
 TEST(Schema, EveryKeyHasAMemberOfItsOwn) {
-  RunConfig config;
-  config.machine.emplace();
   for (const TableSpec& table : deck_tables()) {
-    for (const KeySpec& spec : table.keys) {
-      SCOPED_TRACE(spec.key());
-      EXPECT_EQ(spec.member.read(config), standard_value(spec)) << "another key has written it";
-      spec.member.write(config, other_value(spec));
-      EXPECT_EQ(spec.member.read(config), other_value(spec));
-      for (const std::string& word : spec.allowed.choices) {
-        spec.member.write(config, {word});
-        EXPECT_EQ(spec.member.read(config), DeckValue{word});
+    const KeySpec* const chooser = chooser_of(table);
+    const std::vector<std::string> words =
+        chooser != nullptr ? chooser->allowed.choices : std::vector<std::string>{""};
+    for (const std::string& kind : words) {
+      RunConfig config;
+      config.machine.emplace();
+      if (chooser != nullptr) chooser->write(config, {kind});
+      for (const KeySpec& spec : table.keys) {
+        if (&spec == chooser || !has_key(chooser, kind, spec)) continue;
+        SCOPED_TRACE(kind + " " + spec.key());
+        const DeckValue standard = spec.standard(config);
+        EXPECT_EQ(spec.read(config), standard) << "another key has written it";
+        const DeckValue other = other_value(spec, standard);
+        spec.write(config, other);
+        EXPECT_EQ(spec.read(config), other);
+        EXPECT_EQ(spec.standard(config), standard);
+        for (const std::string& word : spec.allowed.choices) {
+          spec.write(config, {word});
+          EXPECT_EQ(spec.read(config), DeckValue{word});
+        }
+      }
+      if (chooser != nullptr) {
+        EXPECT_EQ(chooser->read(config), DeckValue{kind});
       }
     }
   }
@@ -101,7 +129,7 @@ TEST(Schema, HelpTellsTheDefaultOfTheStruct) {
   EXPECT_THAT(help_on("watchdog_seconds"),
               ::testing::HasSubstr(fmt::format("default {:.1f}", RunTable{}.watchdog_seconds)));
   EXPECT_THAT(help_on("momentum"),
-              ::testing::HasSubstr(fmt::format("default {:.1f}", OptimizerConfig{}.momentum)));
+              ::testing::HasSubstr(fmt::format("default {:.1f}", Sgd{}.momentum)));
   EXPECT_THAT(help_on("balance"), ::testing::Not(::testing::HasSubstr("required")));
   EXPECT_THAT(help_on("depth"), ::testing::HasSubstr("required"));
 }

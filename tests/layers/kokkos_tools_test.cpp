@@ -6,7 +6,7 @@
 
 #include "core/base/add.hpp"
 #include "core/train/kernels.hpp"
-#include "core/train/optimizer.hpp"
+#include "core/train/update.hpp"
 #include "tests/layers/every_layer.hpp"
 #include "tests/layers/heap_counter.hpp"
 #include "tests/layers/kokkos_watch.hpp"
@@ -40,7 +40,7 @@ class KokkosTools : public testing::Test {
     network_.backward(exec);
     add(exec, sum_, network_.gradient());
     add(exec, metrics_.data(), metrics_.data() + 1);
-    update(exec, {{.momentum = 0.9}, 0.1, 1}, network_.memory().parameter_ranges,
+    update(exec, {{.kind = Sgd{.momentum = 0.9}}, 0.1, 1}, network_.memory(),
            {.theta = network_.parameters().data(),
             .gradient_sum = sum_.data(),
             .states = momentum_.data(),

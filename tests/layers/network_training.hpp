@@ -6,7 +6,7 @@
 // PyTorch, from the same weights, images and labels. It compares nothing.
 
 #include "core/model/kernels.hpp"
-#include "core/train/optimizer.hpp"
+#include "core/train/update.hpp"
 #include "layers/vendor/vendor.hpp"
 #include "tests/layers/network.hpp"
 #include "tests/reference/fixtures.hpp"
@@ -28,16 +28,18 @@ void for_each_tensor(const Model& model, std::vector<ParameterSpec> LayerSpec::*
   EXPECT_TRUE(rest.empty());
 }
 
+[[nodiscard]] inline Optimizer optimizer_of(const nlohmann::json& fixture) {
+  if (fixture.value("optimizer", "sgd") == "adamw")
+    return AdamW{.epsilon = fixture.value("eps", AdamW{}.epsilon)};
+  return Sgd{.momentum = fixture.value("momentum", 0.0)};
+}
+
 class NetworkTraining {
  public:
   explicit NetworkTraining(const nlohmann::json& fixture, const KernelChoice& kernels = {})
       : n_(fixture.at("samples")),
         stream_(fixture.at("stream")),
-        step_{.config = {.kind = fixture.value("optimizer", "sgd") == "adamw" ? OptimizerKind::adamw
-                                                                              : OptimizerKind::sgd,
-                         .momentum = fixture.value("momentum", 0.0),
-                         .weight_decay = fixture.at("weight_decay"),
-                         .epsilon = fixture.value("eps", OptimizerConfig{}.epsilon)},
+        step_{.config = {.kind = optimizer_of(fixture), .weight_decay = fixture.at("weight_decay")},
               .learning_rate = fixture.at("lr")},
         model_(model_of(fixture)),
         computed_(choose_kernels(model_, kernels)),
@@ -65,7 +67,7 @@ class NetworkTraining {
     set_batch(network_, t);
     network_.forward(exec_);
     network_.backward(exec_);
-    update(exec_, step_, network_.memory().parameter_ranges,
+    update(exec_, step_, network_.memory(),
            {.theta = network_.parameters().data(),
             .gradient_sum = network_.gradient().data(),
             .states = states_.data(),

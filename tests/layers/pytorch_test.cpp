@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A multi-layer perceptron against the values PyTorch computed (tests/reference/make_fixtures.py).
 
-#include "core/train/optimizer.hpp"
+#include "core/train/update.hpp"
 #include "tests/layers/network.hpp"
 #include "tests/reference/fixtures.hpp"
 #include "tests/reference/initial_state.hpp"
@@ -67,16 +67,16 @@ TEST_F(PyTorch, TenUpdates) {
   const std::size_t size = network_.parameters().size();
   const test::Device<real> momentum("carousel::test::momentum", size);
   const test::Device<std::uint64_t> digest("carousel::test::digest", 1);
-  const OptimizerConfig optimizer = {.momentum = fixture_.at("momentum"),
-                                     .weight_decay = fixture_.at("weight_decay"),
-                                     .nesterov = fixture_.at("nesterov")};
+  const OptimizerConfig optimizer = {
+      .kind = Sgd{.momentum = fixture_.at("momentum"), .nesterov = fixture_.at("nesterov")},
+      .weight_decay = fixture_.at("weight_decay")};
   for (int t = 0; t < fixture_.at("steps"); ++t) {
     set_batch(network_, t);
     network_.forward(exec_);
     EXPECT_NEAR(network_.metrics().loss, fixture_.at("losses").at(t).get<double>(),
                 20 * test::rounding);
     network_.backward(exec_);
-    update(exec_, {optimizer, fixture_.at("lr"), t}, network_.memory().parameter_ranges,
+    update(exec_, {optimizer, fixture_.at("lr"), t}, network_.memory(),
            {.theta = network_.parameters().data(),
             .gradient_sum = network_.gradient().data(),
             .states = momentum.data(),

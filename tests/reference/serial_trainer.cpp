@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/check.hpp"
+#include "tests/reference/optimizers.hpp"
 
 namespace carousel::reference {
 namespace {
@@ -82,47 +83,13 @@ bool CyclicRule::reads_new(int i, int j) const {
   return reads >= complete + 2 * slack;
 }
 
-void sgd(const OptimizerConfig& config, double learning_rate, const Numbers& gradient,
-         Numbers& velocity, Numbers& parameters) {
-  const bool first = velocity.empty();
-  velocity.resize(parameters.size());
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    double d = gradient[k] + config.weight_decay * parameters[k];
-    if (config.momentum != 0) {
-      const double v = first ? d : config.momentum * velocity[k] + (1 - config.dampening) * d;
-      velocity[k] = static_cast<real>(v);
-      d = config.nesterov ? d + config.momentum * v : v;
-    }
-    parameters[k] = static_cast<real>(parameters[k] - learning_rate * d);
-  }
-}
-
-void adamw(const OptimizerConfig& config, double learning_rate, const Numbers& gradient,
-           Moments& moments, Numbers& parameters) {
-  if (moments.of.empty()) moments.of.assign(2, Numbers(parameters.size()));
-  const int t = ++moments.updates;
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    const double g = gradient[k];
-    const double m = config.beta1 * moments.of[0][k] + (1 - config.beta1) * g;
-    const double v = config.beta2 * moments.of[1][k] + (1 - config.beta2) * g * g;
-    moments.of[0][k] = static_cast<real>(m);
-    moments.of[1][k] = static_cast<real>(v);
-    const double corrected_m = m / (1 - std::pow(config.beta1, t));
-    const double corrected_v = v / (1 - std::pow(config.beta2, t));
-    const double decayed = parameters[k] * (1 - learning_rate * config.weight_decay);
-    parameters[k] = static_cast<real>(decayed - learning_rate * corrected_m /
-                                                    (std::sqrt(corrected_v) + config.epsilon));
-  }
-}
-
 SerialResult train_serially(const SerialTraining& training, const State& initial,
                             std::int64_t steps) {
   const CyclicRule& rule = training.rule;
   CAROUSEL_CHECK(static_cast<int>(training.stage_begin.size()) == rule.stages,
                  "{} stage boundaries, S = {}", training.stage_begin.size(), rule.stages);
   const std::vector<Slice> slices = slices_of(training);
-  std::vector<Numbers> velocities(slices.size());
-  std::vector<Moments> moments(slices.size());
+  std::vector<Kept> kept(slices.size());
 
   SerialResult result{{initial}, {}, {}};
   State current = initial;                // theta_t
@@ -154,10 +121,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
       if (!slices[k].decays) optimizer.weight_decay = 0;
       Numbers theta = slices[k].of(previous);
       const Numbers g = slices[k].of(gradient);
-      if (optimizer.kind == OptimizerKind::adamw)
-        adamw(optimizer, training.learning_rate(t), g, moments[k], theta);
-      else
-        sgd(optimizer, training.learning_rate(t), g, velocities[k], theta);
+      update(optimizer, training.learning_rate(t), g, kept[k], theta);
       std::ranges::copy(theta, current.parameters.begin() + slices[k].begin);
     }
     count(statistics, rule.micro_batches, current.buffers);

@@ -54,16 +54,4 @@ struct SerialResult {
 [[nodiscard]] SerialResult train_serially(const SerialTraining& training, const State& initial,
                                           std::int64_t steps);
 
-/// torch.optim.SGD on one vector; `velocity` is empty before the first update.
-void sgd(const OptimizerConfig& config, double learning_rate, const Numbers& gradient,
-         Numbers& velocity, Numbers& parameters);
-
-/// What torch.optim.AdamW keeps of one vector; empty before the first update.
-struct Moments {
-  std::vector<Numbers> of;  // means of the gradient and of its square
-  int updates = 0;
-};
-void adamw(const OptimizerConfig& config, double learning_rate, const Numbers& gradient,
-           Moments& moments, Numbers& parameters);
-
 }  // namespace carousel::reference

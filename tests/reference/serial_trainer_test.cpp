@@ -41,11 +41,10 @@ SerialTraining training_of(const nlohmann::json& fixture) {
   SerialTraining training;
   training.model = build_mlp(widths, {widths.front()}, widths.back());
   training.stage_begin = {0};
-  training.optimizer = {.learning_rate = fixture.at("lr"),
-                        .momentum = fixture.at("momentum"),
-                        .dampening = 0,
-                        .weight_decay = fixture.at("weight_decay"),
-                        .nesterov = fixture.at("nesterov")};
+  training.optimizer = {
+      .kind = Sgd{.momentum = fixture.at("momentum"), .nesterov = fixture.at("nesterov")},
+      .learning_rate = fixture.at("lr"),
+      .weight_decay = fixture.at("weight_decay")};
   training.learning_rate = [rate = training.optimizer.learning_rate](std::int64_t) { return rate; };
   training.micro_batch = [widths, n](std::int64_t t, int i) {
     const std::uint64_t stream = t + 1000 * i;

@@ -30,13 +30,14 @@ const Model& perceptron() {
 }
 
 MemorySpec memory_of(int batch) {
-  return {.input = {64, 1, 1}, .micro_batch_size = batch, .optimizer_states = 1};
+  return {
+      .input = {64, 1, 1}, .micro_batch_size = batch, .optimizer = {.kind = Sgd{.momentum = 0.9}}};
 }
 
 AdviceQuestion question(int devices, double memory) {
   return {.samples = 8,
           .micro_batches = {1, 2, 4, 8},
-          .optimizer_states = 1,
+          .optimizer = {.kind = Sgd{.momentum = 0.9}},
           .largest_message = 1 << 30,
           .machine = {.flops = 1e9,
                       .memory_bandwidth = 1e10,
@@ -149,7 +150,9 @@ TEST(Advice, FitsResnet50IntoLessMemory) {
                    .devices_per_node = 4,
                    .devices = 8};
   asked.memory = [](int batch) {
-    return MemorySpec{.input = {3, 224, 224}, .micro_batch_size = batch, .optimizer_states = 1};
+    return MemorySpec{.input = {3, 224, 224},
+                      .micro_batch_size = batch,
+                      .optimizer = {.kind = Sgd{.momentum = 0.9}}};
   };
   const Advice free = advise(model, asked);
   fmt::print("{}", to_string(free, asked));

@@ -38,7 +38,7 @@ Estimate estimate_of(const ParallelConfig& config, const std::optional<Speeds>& 
   spec.activation_bytes.assign(config.stages, unit);
   spec.d_activation_bytes.assign(config.stages, unit);
   const Schedule schedule(spec);
-  const MemorySpec memory{.input = {1, 1, 1}, .optimizer_states = 1};
+  const MemorySpec memory{.input = {1, 1, 1}, .optimizer = {.kind = Sgd{.momentum = 0.9}}};
   return estimate(schedule, plan_memory(memory, stages, schedule), speeds);
 }
 

@@ -122,7 +122,7 @@ TEST(MemoryPlan, OfTheDigitsModelIsAsWorkedOutByHand) {
   const Model model = build_mlp({64, 64, 64, 64, 10}, {1, 8, 8}, 10);
   const MemorySpec spec{.input = {1, 8, 8},
                         .micro_batch_size = 16,
-                        .optimizer_states = 1,
+                        .optimizer = {.kind = Sgd{.momentum = 0.9}},
                         .evaluation_batches = 23,
                         .staging_bytes = 1000};
   const std::int64_t levels = 256 * r;  // of one channel
@@ -212,7 +212,7 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
     gradients.add(plan.gradients[k], largest);
   }
   for (std::size_t j = 0; j < stages.size(); ++j) {
-    EXPECT_EQ(plan.optimizer[j] >= 0, spec.optimizer_states > 0 && counts.optimizer[j]);
+    EXPECT_EQ(plan.optimizer[j] >= 0, !spec.optimizer.states().empty() && counts.optimizer[j]);
     if (plan.optimizer[j] >= 0) optimizer.add(plan.optimizer[j], stages[j].parameter_size * r);
     ASSERT_EQ(std::ssize(plan.frames[j]), counts.frames[j]);
     for (std::int64_t offset : plan.frames[j]) activations.add(offset, plan.frame_bytes[j]);
@@ -242,6 +242,7 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
 }
 
 TEST(MemoryPlan, KeepsBuffersApartAlignedAndInside) {
+  const std::vector<Optimizer> optimizers = {Sgd{}, Sgd{.momentum = 0.9}, AdamW{}};
   std::mt19937 random(7);
   for (int trial = 0; trial < 60; ++trial) {
     const int n = 1 + static_cast<int>(random() % 6);
@@ -249,7 +250,7 @@ TEST(MemoryPlan, KeepsBuffersApartAlignedAndInside) {
     const Model model = perceptron(stages + static_cast<int>(random() % 3), random);
     const MemorySpec spec{.input = {1, 8, 8},
                           .micro_batch_size = 1 + static_cast<int>(random() % 9),
-                          .optimizer_states = static_cast<int>(random() % 3),
+                          .optimizer = {.kind = optimizers[random() % 3]},
                           .evaluation_batches = static_cast<std::int64_t>(random() % 9),
                           .staging_bytes = static_cast<std::int64_t>(random() % 999),
                           .label_staging_bytes = static_cast<std::int64_t>(random() % 99)};

@@ -4,33 +4,34 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "core/base/check.hpp"
+#include "core/deck/kinds.hpp"
 #include "tests/reference/fixtures.hpp"
 
 namespace carousel {
 namespace {
 
+RateSchedule kind_of(const nlohmann::json& json) {
+  const auto value = [&](const char* name, auto standard) { return json.value(name, standard); };
+  const std::string kind = json.at("kind");
+  if (kind == "step")
+    return StepRate{.epochs = value("step_epochs", 30.0), .gamma = value("gamma", 0.1)};
+  if (kind == "multistep")
+    return MultistepRate{.milestones = json.at("milestones"), .gamma = value("gamma", 0.1)};
+  if (kind == "cosine") return CosineRate{.final_factor = value("final_factor", 0.0)};
+  if (kind == "one_cycle")
+    return OneCycleRate{.peak_fraction = value("peak_fraction", 0.3),
+                        .initial_divisor = value("initial_divisor", 25.0),
+                        .final_divisor = value("final_divisor", 1e4)};
+  EXPECT_EQ(kind, "constant");
+  return ConstantRate{};
+}
+
 LearningRateConfig config_of(const nlohmann::json& json) {
-  const std::map<std::string, ScheduleKind> kinds = {{"constant", ScheduleKind::constant},
-                                                     {"step", ScheduleKind::step},
-                                                     {"multistep", ScheduleKind::multistep},
-                                                     {"cosine", ScheduleKind::cosine},
-                                                     {"one_cycle", ScheduleKind::one_cycle}};
-  LearningRateConfig config;
-  config.kind = kinds.at(json.at("kind"));
-  config.warmup_epochs = json.value("warmup_epochs", config.warmup_epochs);
-  config.warmup_factor = json.value("warmup_factor", config.warmup_factor);
-  config.step_epochs = json.value("step_epochs", config.step_epochs);
-  config.milestones = json.value("milestones", config.milestones);
-  config.gamma = json.value("gamma", config.gamma);
-  config.final_factor = json.value("final_factor", config.final_factor);
-  config.peak_fraction = json.value("peak_fraction", config.peak_fraction);
-  config.initial_divisor = json.value("initial_divisor", config.initial_divisor);
-  config.final_divisor = json.value("final_divisor", config.final_divisor);
-  config.per_epoch = json.value("per_epoch", config.per_epoch);
-  return config;
+  return {.kind = kind_of(json),
+          .warmup_epochs = json.value("warmup_epochs", 0.0),
+          .warmup_factor = json.value("warmup_factor", 0.0),
+          .per_epoch = json.value("per_epoch", false)};
 }
 
 TEST(LearningRate, IsThatOfPyTorch) {
@@ -77,33 +78,35 @@ std::vector<std::int64_t> multiples(std::int64_t first, std::int64_t total) {
 }
 
 TEST(LearningRate, DropsAfterWholeUpdatesWhateverPartOfAnEpochTheyAre) {
-  LearningRateConfig config{.kind = ScheduleKind::step, .gamma = 0.9};
+  LearningRateConfig config{.kind = StepRate{.gamma = 0.9}};
+  auto& step = std::get<StepRate>(config.kind);
   for (const std::int64_t per_epoch : {1, 3, 5, 7, 10, 22, 49, 100, 1000}) {
     for (std::int64_t size = 1; size <= per_epoch; ++size) {
-      config.step_epochs = static_cast<double>(size) / static_cast<double>(per_epoch);
+      step.epochs = static_cast<double>(size) / static_cast<double>(per_epoch);
       ASSERT_EQ(drops(config, per_epoch, 300), multiples(size, 300)) << size << " of " << per_epoch;
     }
   }
-  config.step_epochs = 0.2;  // 4.4 updates
+  step.epochs = 0.2;  // 4.4 updates
   EXPECT_EQ(drops(config, 22, 100), multiples(4, 100));
-  config.step_size = 7;
+  step.updates = 7;
   EXPECT_EQ(drops(config, 22, 100), multiples(7, 100));
 }
 
 TEST(LearningRate, MilestonesAreWholeUpdates) {
-  LearningRateConfig config{.kind = ScheduleKind::multistep, .gamma = 0.5};
+  LearningRateConfig config{.kind = MultistepRate{.gamma = 0.5}};
+  auto& multistep = std::get<MultistepRate>(config.kind);
   for (const std::int64_t per_epoch : {1, 3, 5, 7, 10, 22, 49, 100, 1000}) {
     for (std::int64_t at = 1; at < 300; ++at) {
-      config.milestones = {static_cast<double>(at) / static_cast<double>(per_epoch)};
+      multistep.milestones = {static_cast<double>(at) / static_cast<double>(per_epoch)};
       ASSERT_EQ(drops(config, per_epoch, 301), std::vector{at}) << at << " of " << per_epoch;
     }
   }
-  config.milestones = {0.07};  // times 100 is more than 7
+  multistep.milestones = {0.07};  // times 100 is more than 7
   EXPECT_EQ(drops(config, 100, 100), std::vector<std::int64_t>{7});
-  config.milestones = {2.2};  // 48.4 updates
+  multistep.milestones = {2.2};  // 48.4 updates
   EXPECT_EQ(drops(config, 22, 100), std::vector<std::int64_t>{49});
-  config.milestones.clear();
-  config.milestone_steps = {3, 50};
+  multistep.milestones.clear();
+  multistep.milestone_steps = {3, 50};
   EXPECT_EQ(drops(config, 22, 100), (std::vector<std::int64_t>{3, 50}));
 }
 
@@ -123,15 +126,14 @@ TEST(LearningRate, KeysInStepsKnowNoEpochs) {
     for (std::int64_t t = std::max<std::int64_t>(0, -ahead); t < 80; ++t)
       places.push_back({ahead, t});
   for (const bool per_epoch : {false, true}) {
-    const LearningRateConfig step{
-        .kind = ScheduleKind::step, .step_size = 7, .gamma = 0.9, .per_epoch = per_epoch};
+    const LearningRateConfig step{.kind = StepRate{.updates = 7, .gamma = 0.9},
+                                  .per_epoch = per_epoch};
     EXPECT_EQ(drops(step, 22, 100), multiples(7, 100));
-    LearningRateConfig multistep{.kind = ScheduleKind::multistep, .gamma = 0.5};
-    multistep.milestone_steps = {5, 30};
-    multistep.per_epoch = per_epoch;
+    const LearningRateConfig multistep{
+        .kind = MultistepRate{.milestone_steps = {5, 30}, .gamma = 0.5}, .per_epoch = per_epoch};
     EXPECT_EQ(drops(multistep, 22, 100), (std::vector<std::int64_t>{5, 30}));
-    LearningRateConfig cosine{
-        .kind = ScheduleKind::cosine, .warmup_steps = 30, .per_epoch = per_epoch};
+    const LearningRateConfig cosine{
+        .kind = CosineRate{}, .warmup_steps = 30, .per_epoch = per_epoch};
     for (std::int64_t t = 0; t < 30; ++t)
       EXPECT_DOUBLE_EQ(learning_rate(cosine, 0.3, t, 22, 100), 0.01 * static_cast<double>(t));
     EXPECT_DOUBLE_EQ(learning_rate(cosine, 0.3, 30, 22, 100), 0.3);
@@ -149,16 +151,15 @@ TEST(LearningRate, KeysInStepsKnowNoEpochs) {
 }
 
 TEST(LearningRate, RefusesDropsInLessThanAnUpdate) {
-  LearningRateConfig config{.kind = ScheduleKind::step, .step_epochs = 0.01};
+  const LearningRateConfig config{.kind = StepRate{.epochs = 0.01}};
   EXPECT_THROW(static_cast<void>(learning_rate(config, 1, 0, 22, 80)), Error);
 }
 
 TEST(LearningRate, IsFiniteInRunsOfOneStep) {
-  for (const auto kind : {ScheduleKind::constant, ScheduleKind::step, ScheduleKind::multistep,
-                          ScheduleKind::cosine, ScheduleKind::one_cycle}) {
+  for (const std::string& name : Kinds<RateSchedule>::names()) {
     for (const bool per_epoch : {false, true}) {
       LearningRateConfig config;
-      config.kind = kind;
+      config.kind = Kinds<RateSchedule>::named(name);
       config.per_epoch = per_epoch;
       for (std::int64_t total = 1; total < 5; ++total) {
         for (std::int64_t t = 0; t < total; ++t) {
@@ -172,7 +173,7 @@ TEST(LearningRate, IsFiniteInRunsOfOneStep) {
 
 TEST(LearningRate, RefusesWarmUpWithOneCycle) {
   LearningRateConfig config;
-  config.kind = ScheduleKind::one_cycle;
+  config.kind = OneCycleRate{};
   config.warmup_epochs = 1;
   try {
     static_cast<void>(learning_rate(config, 1, 0, 2, 10));

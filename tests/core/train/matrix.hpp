@@ -31,8 +31,9 @@ namespace carousel::test {
   SmallDeck deck{.parallel = parallel};
   deck.train.steps = full_matrix() ? 100 : 12;
   deck.checkpoint.every_steps = full_matrix() ? 37 : 5;  // segments shorter than epochs
-  deck.train.optimizer = {
-      .learning_rate = 0.05, .momentum = 0.9, .weight_decay = 5e-4, .nesterov = nesterov};
+  deck.train.optimizer = {.kind = Sgd{.momentum = 0.9, .nesterov = nesterov},
+                          .learning_rate = 0.05,
+                          .weight_decay = 5e-4};
   const bool cyclic = parallel.rule != RuleKind::dp;
   if (nesterov)
     (cyclic ? deck.train.optimizer.clip_stage_norm : deck.train.optimizer.clip_norm) = 0.3;
@@ -46,8 +47,8 @@ namespace carousel::test {
   const TrainingOrder order{RandomDataset::train_samples, parallel.micro_batches,
                             deck.train.micro_batch_size};
   const double middle = std::floor(static_cast<double>(deck.train.steps) / 2);
-  deck.train.schedule.kind = ScheduleKind::multistep;
-  deck.train.schedule.milestones = {middle / static_cast<double>(order.steps_per_epoch())};
+  deck.train.schedule.kind =
+      MultistepRate{.milestones = {middle / static_cast<double>(order.steps_per_epoch())}};
   return deck;
 }
 
@@ -104,11 +105,10 @@ namespace carousel::test {
 [[nodiscard]] inline SmallDeck vit_deck(const ParallelConfig& parallel) {
   SmallDeck deck = deck_of(parallel, false, true);
   deck.model = {.name = "vit", .dropout = 0, .depth = 2, .patch = 2, .width = 32, .heads = 2};
-  deck.train.optimizer = {.kind = OptimizerKind::adamw,
+  deck.train.optimizer = {.kind = AdamW{.epsilon = 0.1},
                           .learning_rate = 1e-3,
                           .weight_decay = 0.05,
                           .decay_norm_and_bias = false,
-                          .epsilon = 0.1,
                           .clip_stage_norm = 1};
   return deck;
 }
@@ -225,10 +225,11 @@ namespace carousel::test {
 
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
+  const Sgd* const sgd = std::get_if<Sgd>(&deck.train.optimizer.kind);
   return fmt::format("{} {} {} {} {} N={} S={} slack={} nesterov={}{}", deck.model.name,
                      to_string(deck.kernels.type), to_string(p.rule), to_string(p.placement),
                      to_string(p.placement == Placement::single ? Reduction::ordered : p.reduction),
-                     p.micro_batches, p.stages, p.slack, deck.train.optimizer.nesterov,
+                     p.micro_batches, p.stages, p.slack, sgd != nullptr && sgd->nesterov,
                      deck.rounds ? " rounds" : "");
 }
 

@@ -1,24 +1,41 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "core/train/optimizer.hpp"
+#include "core/train/update.hpp"
 
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "core/base/add.hpp"
 #include "core/base/digest.hpp"
+#include "core/deck/kinds.hpp"
 #include "core/plan/memory_plan.hpp"
 #include "core/train/clipping.hpp"
 #include "core/train/kernels.hpp"
 #include "tests/layers/device.hpp"
 #include "tests/reference/fixtures.hpp"
-#include "tests/reference/serial_trainer.hpp"
+#include "tests/reference/optimizers.hpp"
 
 namespace carousel {
 namespace {
 
 using test::Numbers;
+
+/// A stage of tensors of these ends; the ranges alternate between weights and numbers per feature.
+StageMemory stage_of(const std::vector<std::int64_t>& ends) {
+  StageMemory stage;
+  for (const std::int64_t end : ends) {
+    const bool per_feature = stage.tensors.size() % 2 == 1;
+    stage.tensors.push_back({stage.parameter_size, end, per_feature});
+    stage.parameter_size = end;
+  }
+  stage.parameter_ranges = stage.tensors;
+  return stage;
+}
+StageMemory one_tensor(std::int64_t size) {
+  return stage_of({size});
+}
 
 /// Runs updates on the device; every gradient is a sum over 1 / scale micro-batches.
 class Updates {
@@ -33,19 +50,20 @@ class Updates {
   }
 
   void step(const OptimizerConfig& config, const Numbers& gradient_sum) {
-    const ParameterRange all = {0, static_cast<std::int64_t>(theta_.size()), false};
-    step(config, gradient_sum, {&all, 1});
+    step(config, gradient_sum, one_tensor(static_cast<std::int64_t>(theta_.size())));
   }
-  void step(const OptimizerConfig& config, const Numbers& gradient_sum,
-            std::span<const ParameterRange> ranges) {
+  void step(const OptimizerConfig& config, const Numbers& gradient_sum, const StageMemory& stage) {
     const auto gradient = test::to_device(gradient_sum);
-    update(ExecutionSpace(), {config, config.learning_rate, number_}, ranges,
+    const test::Device<std::byte> workspace("carousel::test::workspace",
+                                            config.workspace_bytes(stage.largest_tensor()));
+    update(ExecutionSpace(), {config, config.learning_rate, number_}, stage,
            {.theta = theta_.data(),
             .gradient_sum = gradient.data(),
             .scale = scale_,
-            .states = optimizer_states(config).empty() ? nullptr : states_.data(),
+            .states = config.states().empty() ? nullptr : states_.data(),
             .next = next_.data(),
-            .digest = digest_.data()});
+            .digest = digest_.data(),
+            .workspace = {workspace.data(), workspace.size()}});
     std::swap(theta_, next_);
     ++number_;
   }
@@ -64,17 +82,18 @@ TEST(Sgd, HasTheBitsOfPyTorch) {
   const auto all = reference::fixture("sgd");
   const std::size_t size = all.at("size");
   for (const auto& fixture : all.at("cases")) {
-    const OptimizerConfig config = {.learning_rate = fixture.at("lr"),
-                                    .momentum = fixture.value("momentum", 0.0),
-                                    .dampening = fixture.value("dampening", 0.0),
-                                    .weight_decay = fixture.value("weight_decay", 0.0),
-                                    .nesterov = fixture.value("nesterov", false)};
+    const Sgd sgd = {.momentum = fixture.value("momentum", 0.0),
+                     .dampening = fixture.value("dampening", 0.0),
+                     .nesterov = fixture.value("nesterov", false)};
+    const OptimizerConfig config = {.kind = sgd,
+                                    .learning_rate = fixture.at("lr"),
+                                    .weight_decay = fixture.value("weight_decay", 0.0)};
     Updates updates(test::random_numbers(size, "theta"), all.at("scale"));
     for (int t = 0; t < all.at("steps"); ++t)
       updates.step(config, test::random_numbers(size, "gradient", t));
     const auto expected =
         fixture.at(sizeof(real) == 8 ? "double" : "float").get<std::vector<real>>();
-    EXPECT_EQ(updates.theta(), expected) << fixture.at("lr") << " " << config.momentum;
+    EXPECT_EQ(updates.theta(), expected) << fixture.at("lr") << " " << sgd.momentum;
   }
 }
 
@@ -83,12 +102,11 @@ TEST(AdamW, IsThatOfPyTorch) {
   const auto all = reference::fixture("adamw");
   const std::size_t size = all.at("size");
   for (const auto& fixture : all.at("cases")) {
-    const OptimizerConfig config = {.kind = OptimizerKind::adamw,
+    const OptimizerConfig config = {.kind = AdamW{.beta1 = fixture.at("betas").at(0),
+                                                  .beta2 = fixture.at("betas").at(1),
+                                                  .epsilon = fixture.at("eps")},
                                     .learning_rate = fixture.at("lr"),
-                                    .weight_decay = fixture.at("weight_decay"),
-                                    .beta1 = fixture.at("betas").at(0),
-                                    .beta2 = fixture.at("betas").at(1),
-                                    .epsilon = fixture.at("eps")};
+                                    .weight_decay = fixture.at("weight_decay")};
     Updates updates(test::random_numbers(size, "theta"), all.at("scale"));
     for (int t = 0; t < all.at("steps"); ++t)
       updates.step(config, test::random_numbers(size, "gradient", t));
@@ -176,51 +194,66 @@ TEST(Clipping, AddsNormsOfStagesInTheirOrder) {
 
 // Without a mean, every step is the sign of its own gradient, as far as epsilon lets it.
 TEST(AdamW, ForgetsAllWithoutShares) {
-  const OptimizerConfig config = {.kind = OptimizerKind::adamw,
-                                  .learning_rate = 1,
-                                  .weight_decay = 0,
-                                  .beta1 = 0,
-                                  .beta2 = 0,
-                                  .epsilon = 1e-30};
+  const OptimizerConfig config = {.kind = AdamW{.beta1 = 0, .beta2 = 0, .epsilon = 1e-30},
+                                  .learning_rate = 1};
   Updates updates({0, 0}, 1);
   updates.step(config, {real(1e6), real(-1e6)});
   updates.step(config, {real(-1e-6), real(1e-6)});
   for (const real theta : updates.theta()) EXPECT_NEAR(theta, 0, 1e-6);
 }
 
-TEST(AdamW, EqualsPlainLoops) {
-  const OptimizerConfig config = {
-      .kind = OptimizerKind::adamw, .learning_rate = 0.01, .weight_decay = 0.02};
-  constexpr std::size_t size = 9001;  // more than a thread takes at once
-  Numbers expected = test::random_numbers(size, "theta");
-  reference::Moments moments;
-  Updates updates(expected, 0.125);
-  for (int t = 0; t < 5; ++t) {
-    Numbers gradient = test::random_numbers(size, "gradient", t);
-    updates.step(config, gradient);
-    for (real& value : gradient) value *= real(0.125);
-    reference::adamw(config, config.learning_rate, gradient, moments, expected);
-  }
-  EXPECT_LE(test::relative_difference(updates.theta(), expected), test::rounding);
+/// Every optimizer as decks have it without further keys, and some with.
+std::vector<OptimizerConfig> every_optimizer() {
+  std::vector<OptimizerConfig> configs;
+  for (const std::string& name : Kinds<Optimizer>::names())
+    for (const double decay : {0.0, 0.02})
+      configs.push_back(
+          {.kind = Kinds<Optimizer>::named(name), .learning_rate = 0.01, .weight_decay = decay});
+  configs.push_back(
+      {.kind = Sgd{.momentum = 0.8, .dampening = 0.1}, .learning_rate = 0.1, .weight_decay = 0.02});
+  configs.push_back({.kind = Sgd{.momentum = 0.9, .nesterov = true}, .learning_rate = 0.1});
+  return configs;
 }
 
-TEST(Sgd, EqualsPlainLoops) {
-  const OptimizerConfig config = {.learning_rate = 0.1,
-                                  .momentum = 0.8,
-                                  .dampening = 0.1,
-                                  .weight_decay = 0.02,
-                                  .nesterov = false};
-  constexpr std::size_t size = 9001;  // more than a thread takes at once
-  Numbers expected = test::random_numbers(size, "theta");
-  Numbers velocity;
-  Updates updates(expected, 0.125);
-  for (int t = 0; t < 5; ++t) {
-    Numbers gradient = test::random_numbers(size, "gradient", t);
-    updates.step(config, gradient);
-    for (real& value : gradient) value *= real(0.125);
-    reference::sgd(config, config.learning_rate, gradient, velocity, expected);
+// Tensors of one number, of less and of more than a thread takes at once.
+TEST(EveryOptimizer, EqualsPlainLoopsFor100Steps) {
+  const StageMemory stage = stage_of({9001, 9002, 9102, 9103, 14000});
+  const auto size = static_cast<std::size_t>(stage.parameter_size);
+  for (OptimizerConfig config : every_optimizer()) {
+    for (const bool decays_all : {true, false}) {
+      config.decay_norm_and_bias = decays_all;
+      Numbers expected = test::random_numbers(size, "theta");
+      std::vector<reference::Kept> kept(stage.tensors.size());
+      Updates updates(expected, 0.125);
+      for (int t = 0; t < 100; ++t) {
+        Numbers gradient = test::random_numbers(size, "gradient", t);
+        updates.step(config, gradient, stage);
+        for (real& value : gradient) value *= real(0.125);
+        for (std::size_t k = 0; k < stage.tensors.size(); ++k) {
+          const ParameterRange& tensor = stage.tensors[k];
+          OptimizerConfig own = config;
+          if (!decays_all && tensor.per_feature) own.weight_decay = 0;
+          Numbers theta(expected.begin() + tensor.begin, expected.begin() + tensor.end);
+          reference::update(own, config.learning_rate,
+                            {gradient.begin() + tensor.begin, gradient.begin() + tensor.end},
+                            kept[k], theta);
+          std::ranges::copy(theta, expected.begin() + tensor.begin);
+        }
+      }
+      EXPECT_LE(test::relative_difference(updates.theta(), expected), 10 * test::rounding)
+          << config.name() << " " << config.weight_decay << " " << decays_all;
+      EXPECT_EQ(updates.digest(), digest(std::span<const real>(updates.theta()))) << config.name();
+    }
   }
-  EXPECT_LE(test::relative_difference(updates.theta(), expected), test::rounding);
+}
+
+// What a run keeps must be all that the next update follows from.
+TEST(EveryOptimizer, NamesWhatItKeeps) {
+  for (const OptimizerConfig& config : every_optimizer()) {
+    const std::vector<std::string> names = config.states();
+    EXPECT_LE(names.size(), 2U) << config.name();
+    EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size()) << config.name();
+  }
 }
 
 TEST(Sgd, WritesInPlaceAndElsewhereTheSame) {
@@ -231,8 +264,7 @@ TEST(Sgd, WritesInPlaceAndElsewhereTheSame) {
   elsewhere.step(config, gradient);
   const auto here = test::to_device(theta);
   const test::Device<std::uint64_t> digest("carousel::test::digest", 1);
-  const ParameterRange all = {0, 100, false};
-  update(ExecutionSpace(), {config, 0.1, 0}, {&all, 1},
+  update(ExecutionSpace(), {config, 0.1, 0}, one_tensor(100),
          {.theta = here.data(),
           .gradient_sum = test::to_device(gradient).data(),
           .next = here.data(),
@@ -242,11 +274,12 @@ TEST(Sgd, WritesInPlaceAndElsewhereTheSame) {
 }
 
 TEST(Sgd, LeavesNormAndBiasOutOfWeightDecay) {
-  const std::vector<ParameterRange> ranges = {{0, 64, false}, {64, 70, true}, {70, 99, false}};
-  OptimizerConfig config = {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.5};
+  const StageMemory stage = stage_of({64, 70, 99});
+  OptimizerConfig config = {
+      .kind = Sgd{.momentum = 0.9}, .learning_rate = 0.1, .weight_decay = 0.5};
   const auto run = [&](const OptimizerConfig& each) {
     Updates updates(test::random_numbers(99, "theta"), 1);
-    for (int t = 0; t < 3; ++t) updates.step(each, test::random_numbers(99, "gradient", t), ranges);
+    for (int t = 0; t < 3; ++t) updates.step(each, test::random_numbers(99, "gradient", t), stage);
     EXPECT_EQ(updates.digest(), digest(std::span<const real>(updates.theta())));
     return updates.theta();
   };

@@ -35,18 +35,17 @@ SmallDeck deck_of(const nlohmann::json& fixture) {
   OptimizerConfig& optimizer = deck.train.optimizer;
   const bool adamw = fixture.contains("adamw");
   const nlohmann::json& options = fixture.at(adamw ? "adamw" : "sgd");
-  optimizer = {.kind = adamw ? OptimizerKind::adamw : OptimizerKind::sgd,
-               .learning_rate = options.at("lr"),
-               .momentum = options.value("momentum", 0.0),
-               .dampening = options.value("dampening", 0.0),
+  optimizer = {.learning_rate = options.at("lr"),
                .weight_decay = options.value("weight_decay", 0.0),
-               .nesterov = options.value("nesterov", false),
-               .epsilon = options.value("eps", 1e-8),
                .clip_stage_norm = fixture.at("clip")};
-  if (adamw) {
-    optimizer.beta1 = options.at("betas").at(0);
-    optimizer.beta2 = options.at("betas").at(1);
-  }
+  if (adamw)
+    optimizer.kind = AdamW{.beta1 = options.at("betas").at(0),
+                           .beta2 = options.at("betas").at(1),
+                           .epsilon = options.value("eps", 1e-8)};
+  else
+    optimizer.kind = Sgd{.momentum = options.value("momentum", 0.0),
+                         .dampening = options.value("dampening", 0.0),
+                         .nesterov = options.value("nesterov", false)};
   if (fixture.at("model") == "mlp")
     deck.model = {.name = "mlp", .widths = training("widths"), .dropout = fixture.at("dropout")};
   else

@@ -113,7 +113,7 @@ TEST_P(Restart, OtherMicroBatchesUseTheRestOfTheEpoch) {
   SmallDeck deck = decks().front();
   deck.train.micro_batch_size = 3;  // a pause lies within the first epoch
   deck.train.schedule = {};
-  deck.train.schedule.kind = ScheduleKind::cosine;
+  deck.train.schedule.kind = CosineRate{};
   deck.train.epochs = 3;
   deck.train.steps = 0;
   SmallRun first(exec_, dataset_, deck);

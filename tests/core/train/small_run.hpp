@@ -207,7 +207,7 @@ class SmallRun final : public TrainingObserver {
   }
 
   static Schedule schedule_of(const SmallDeck& deck, const std::vector<StageMemory>& stages) {
-    ScheduleSpec spec = schedule_spec(deck.parallel, stages, clipping_of(deck.train.optimizer));
+    ScheduleSpec spec = schedule_spec(deck.parallel, stages, deck.train.optimizer.clipping());
     spec.rounds = deck.rounds;
     return Schedule(spec);
   }
@@ -223,8 +223,7 @@ class SmallRun final : public TrainingObserver {
         .input = input.shown,
         .read_input = runs_on_host ? SampleShape() : input.read,
         .micro_batch_size = batch,
-        .optimizer_states = static_cast<int>(optimizer_states(deck_.train.optimizer).size()),
-        .clipping = clipping_of(deck_.train.optimizer),
+        .optimizer = deck_.train.optimizer,
         .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
         .staging_bytes = staging(input),
         .label_staging_bytes = staging({}),

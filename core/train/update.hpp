@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The update of one stage, torch.optim.SGD or torch.optim.AdamW, as one kernel over its flat
-// parameters. It keeps no state: buffers are borrowed, and the learning rate comes with every call.
+// The update of one stage over its flat parameters, by whatever optimizer the deck names. It keeps
+// no state: buffers are borrowed, and the learning rate comes with every call.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -27,17 +28,25 @@ struct UpdateVectors {
   const real* gradient_sum = nullptr;
   real scale = 1;              // the gradient is scale * gradient_sum
   const real* clip = nullptr;  // and shortened by this factor, if there is one
-  real* states = nullptr;      // as optimizer_states() names them, one after the other
+  real* states = nullptr;      // as the optimizer names them, one after the other
   real* next = nullptr;        // may be `theta`
   std::uint64_t* digest = nullptr;
+  std::span<std::byte> workspace = {};  // as many as the optimizer asks for
 };
 
-/// Computes theta_{t+1} of parameters that are `ranges`, one after the other without a gap, and the
-/// digest of theta_{t+1} (core/base/digest.hpp) in the same pass. Rounds as PyTorch does: in
-/// `real`, with fused multiply-add; but the square root in AdamW, which PyTorch does not round
-/// correctly, is.
-void update(const ExecutionSpace& exec, const OptimizerStep& step,
-            std::span<const ParameterRange> ranges, const UpdateVectors& vectors);
+/// What an optimizer is told: computes theta_{t+1} of the parameters of `stage`, and the digest of
+/// theta_{t+1} (core/base/digest.hpp) in the same pass.
+struct StageUpdate {
+  const ExecutionSpace& exec;
+  const OptimizerStep& step;
+  const StageMemory& stage;
+  const UpdateVectors& vectors;
+};
+
+/// Rounds as PyTorch does: in `real`, with fused multiply-add; but square roots, which PyTorch does
+/// not round correctly, are.
+void update(const ExecutionSpace& exec, const OptimizerStep& step, const StageMemory& stage,
+            const UpdateVectors& vectors);
 
 /// The running statistics of one stage, behind its parameters. Borrowed device memory.
 struct StatisticsVectors {

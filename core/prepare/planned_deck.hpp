@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is asked for before a run is planned, as plain data: a model, a way to train it and a
-// machine. It knows neither the deck that said so nor the files behind the data.
+// What a run is planned from: what the deck asks for, borrowed, and what plans follow from besides.
 
 #include <cstdint>
 #include <optional>
 
+#include "core/data/config.hpp"
 #include "core/data/sample_reader.hpp"
 #include "core/model/kernels.hpp"
 #include "core/model/model.hpp"
+#include "core/plan/engine_config.hpp"
 #include "core/plan/machine.hpp"
 #include "core/plan/rule.hpp"
+#include "core/train/config.hpp"
 
 namespace carousel {
 
@@ -33,21 +35,16 @@ struct PlanBasis {
   bool operator==(const PlanBasis&) const = default;
 };
 
-struct PlanRequest {
-  ModelConfig model;
-  ParallelConfig parallel;
-  int micro_batch_size = 1;
-  int workers = 1;  // threads of a device that read samples
-  double label_smoothing = 0;
-  int optimizer_states = 0;  // numbers beside each parameter
-  Clipping clipping = Clipping::none;
-  bool winograd = true;  // where it is faster
-  Recompute recompute = Recompute::cheap;
-  DataType precision = DataType::full;
-  int queues = 1;                    // of a device; more than 1 under cyclic rules on one device
+/// The tables of a deck that plans follow from, and how its messages travel; borrowed.
+struct PlannedDeck {
+  const ModelConfig& model;
+  const DataConfig& data;
+  const ParallelConfig& parallel;
+  const TrainConfig& train;
+  const EngineConfig& engine;
+  const std::optional<Machine>& machine;
   bool rounds = false;               // messages are exchanged in rounds
   std::int64_t largest_message = 0;  // bytes that one message may have; 0: any number
-  std::optional<Machine> machine = {};
 };
 
 }  // namespace carousel

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// `[train.optimizer]`: how gradients change parameters. Each kind is a struct of its own, whose
+// kernels are in core/train/updates.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/optim/optimizers/adamw.hpp"
+#include "core/optim/optimizers/sgd.hpp"
+
+namespace carousel {
+
+/// Every kind; the first one is the standard.
+using Optimizer = std::variant<Sgd, AdamW>;
+
+/// Which norm is clipped: none, that of a stage's gradient, that of the whole model's.
+enum class Clipping : std::uint8_t { none, stage, model };
+
+struct OptimizerConfig {
+  Optimizer kind = {};
+  double learning_rate = 0.1;
+  double weight_decay = 0;
+  bool decay_norm_and_bias = true;  // false: weight decay leaves out what is one number per feature
+  // Most that the norm of a gradient may be, of the whole model or of a stage; 0: anything.
+  double clip_norm = 0;  // dp only, and instead of the other
+  double clip_stage_norm = 0;
+
+  [[nodiscard]] static std::vector<Row<OptimizerConfig>> rows();
+  [[nodiscard]] std::vector<NoEffect> without_effect() const;
+  /// Error(usage) for values that contradict each other.
+  void check() const;
+
+  [[nodiscard]] const char* name() const;
+  /// Names of the numbers that it keeps beside each parameter; PyTorch's where PyTorch has it.
+  [[nodiscard]] std::vector<std::string> states() const;
+  /// Bytes that an update works with, where no tensor of a stage has more numbers than that.
+  [[nodiscard]] std::int64_t workspace_bytes(std::int64_t largest_tensor) const;
+  [[nodiscard]] Clipping clipping() const;
+};
+
+}  // namespace carousel

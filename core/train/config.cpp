@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/config.hpp"
+
+#include "core/deck/row.hpp"
+#include "core/plan/rule.hpp"
+
+namespace carousel {
+
+std::vector<Row<TrainConfig>> TrainConfig::rows() {
+  return {
+      key("micro_batch_size", &TrainConfig::micro_batch_size, within(1, most_micro_batch_size),
+          "Samples in a micro-batch.", bound(Bond::numbers, required_key)),
+      key("epochs", &TrainConfig::epochs, within(1, 1e9),
+          "Length of the training in passes over the training set. Give either this or steps.",
+          optional_key),
+      key("steps", &TrainConfig::steps, within(1, 1e12),
+          "Length of the training in training steps. Give either this or epochs.",
+          instead_of("train.epochs")),
+      key("evaluate_every", &TrainConfig::evaluate_every, within(0, 1e9, "epochs"),
+          "Interval between evaluations on the test set. 0 evaluates only at the end."),
+      key("label_smoothing", &TrainConfig::label_smoothing, zero_to_one,
+          "Share of the target that is spread evenly over all classes. Evaluation does not "
+          "smooth.",
+          bound(Bond::numbers)),
+      key("start", &TrainConfig::start, anything,
+          "Checkpoint, also of `carousel import weights`, whose weights training starts with. "
+          "Optimizer and steps start anew. Mean and std are those that the weights were trained "
+          "with, unless the deck gives its own; other names of classes need new_head. Relative as "
+          "data.file.",
+          optional_key),
+      key("new_head", &TrainConfig::new_head, anything,
+          "Whether the last layer with weights starts anew, so that train.start, or the file of "
+          "`carousel import weights`, may be of other classes."),
+  };
+}
+
+std::vector<Row<CheckpointConfig>> CheckpointConfig::rows() {
+  return {
+      key("every", &CheckpointConfig::every, within(0, 1e9, "epochs"),
+          "Interval between checkpoints. 0 writes none after epochs. The end of a run always has "
+          "one."),
+      key("every_steps", &CheckpointConfig::every_steps, within(0, 1e12, "training steps"),
+          "Interval between further checkpoints. 0 writes none."),
+      key("every_minutes", &CheckpointConfig::every_minutes, within(0, 1e9, "minutes"),
+          "Interval between further checkpoints, which come a few steps later. 0 writes none."),
+      key("keep", &CheckpointConfig::keep, within(0, 1e9),
+          "How many checkpoints stay, the newest ones. 0 keeps all."),
+      key("keep_best", &CheckpointConfig::keep_best, anything,
+          "Whether there is a checkpoint for every evaluation, and the one of the highest accuracy "
+          "stays, as checkpoints/best.h5, the first of several."),
+  };
+}
+
+std::vector<Row<ProfileConfig>> ProfileConfig::rows() {
+  return {
+      key("steps", &ProfileConfig::steps, anything,
+          "Training steps whose actions are recorded, as Python slices. \"\" records none."),
+      key("audit", &ProfileConfig::audit, anything,
+          "Whether to record samples and parameters of every step, so that anybody can replay the "
+          "run."),
+  };
+}
+
+}  // namespace carousel

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/train/update.hpp"
+
+#include "core/base/check.hpp"
+#include "core/base/digest.hpp"
+#include "core/base/range.hpp"
+
+namespace carousel {
+namespace {
+
+struct Statistics {
+  StatisticsVectors vectors;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::uint64_t& sum) const {
+    constexpr auto m = static_cast<real>(batch_norm_momentum);
+    const real result = (1 - m) * vectors.running[i] + m * (vectors.scale * vectors.batch_sums[i]);
+    vectors.next[i] = result;
+    sum += digest_term(static_cast<std::uint64_t>(vectors.parameters + i), result);
+  }
+  KOKKOS_FUNCTION void final(std::uint64_t& sum) const {
+    if (vectors.digest != nullptr) *vectors.digest += sum;
+  }
+};
+
+}  // namespace
+
+void update(const ExecutionSpace& exec, const OptimizerStep& step, const StageMemory& stage,
+            const UpdateVectors& vectors) {
+  CAROUSEL_CHECK(
+      vectors.states != nullptr || stage.parameter_size == 0 || step.config.states().empty(),
+      "no room for the states of {}", step.config.name());
+  CAROUSEL_CHECK(
+      std::ssize(vectors.workspace) >= step.config.workspace_bytes(stage.largest_tensor()),
+      "{} bytes to work with for {}", vectors.workspace.size(), step.config.name());
+  std::visit(
+      [&](const auto& optimizer) {
+        optimizer.update({.exec = exec, .step = step, .stage = stage, .vectors = vectors});
+      },
+      step.config.kind);
+}
+
+void update_statistics(const ExecutionSpace& exec, const StatisticsVectors& vectors) {
+  static const std::string label = "carousel::train::update_statistics";
+  if (vectors.size == 0) return;
+  Kokkos::parallel_reduce(label, range(exec, vectors.size), Statistics{vectors});
+}
+
+}  // namespace carousel
