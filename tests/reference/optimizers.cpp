@@ -40,4 +40,18 @@ void update(const AdamW& adamw, const OptimizerConfig& config, double rate, cons
   }
 }
 
+void update(const Lion& lion, const OptimizerConfig& config, double rate, const Numbers& gradient,
+            Kept& kept, Numbers& parameters) {
+  if (kept.of.empty()) kept.of.assign(1, Numbers(parameters.size()));
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    const double g = gradient[k];
+    const double m = kept.of[0][k];
+    const double c = lion.beta1 * m + (1 - lion.beta1) * g;
+    const double sign = c > 0 ? 1 : c < 0 ? -1 : 0;
+    parameters[k] =
+        static_cast<real>(parameters[k] - rate * (sign + config.weight_decay * parameters[k]));
+    kept.of[0][k] = static_cast<real>(lion.beta2 * m + (1 - lion.beta2) * g);
+  }
+}
+
 }  // namespace carousel::reference

@@ -26,6 +26,8 @@ void update(const Sgd& sgd, const OptimizerConfig& config, double rate, const Nu
             Kept& kept, Numbers& parameters);
 void update(const AdamW& adamw, const OptimizerConfig& config, double rate, const Numbers& gradient,
             Kept& kept, Numbers& parameters);
+void update(const Lion& lion, const OptimizerConfig& config, double rate, const Numbers& gradient,
+            Kept& kept, Numbers& parameters);
 
 /// By whatever optimizer it is.
 inline void update(const OptimizerConfig& config, double rate, const Numbers& gradient, Kept& kept,
