@@ -72,7 +72,8 @@ std::string key_help(const KeySpec& spec) {
   std::string values = allowed_words(spec);
   if (spec.traits.missing == Missing::refused) values += "; required";
   if (spec.traits.missing == Missing::standard)
-    values += fmt::format("; default {}", to_toml(standard_value(spec)));
+    values +=
+        "; default " + (spec.defaults.empty() ? to_toml(standard_value(spec)) : spec.defaults);
   std::string lines = wrapped(values) + wrapped(spec.doc + conditions(spec));
   return lines.replace(2, spec.name.size(), spec.name);
 }

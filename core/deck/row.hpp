@@ -81,7 +81,7 @@ struct RowText {
   Allowed allowed;
   std::string doc;
   KeyTraits traits = {};
-  std::string defaults = {};  // in words, where there are several
+  std::string defaults = {};  // in words, where kinds have others: "0.9 (a), 0.99 (b)"
 };
 
 /// A row of the keys that fill a `Struct`. A value that is written has the key's type and lies in

@@ -121,6 +121,19 @@ TEST(Schema, EveryKeyHasAMemberOfItsOwn) {
   }
 }
 
+// beta2 is 0.999 for one kind and 0.99 for another.
+TEST(Schema, HelpTellsTheDefaultOfEachKind) {
+  const KeySpec& spec = *find_key("train.optimizer.beta2");
+  RunConfig config;
+  for (const std::string& kind : spec.traits.only_with.front().values) {
+    find_key("train.optimizer.name")->write(config, {kind});
+    const std::string standard = to_toml(spec.standard(config));
+    EXPECT_THAT(spec.defaults, ::testing::HasSubstr(standard)) << kind;
+    EXPECT_THAT(deck_help("train.optimizer"),
+                ::testing::HasSubstr("default " + spec.defaults.substr(0, 5)));
+  }
+}
+
 TEST(Schema, HelpTellsTheDefaultOfTheStruct) {
   const auto help_on = [help = deck_help()](const std::string& key) {
     const auto begin = help.find("\n  " + key + " ");
