@@ -23,8 +23,8 @@ std::vector<Row<OptimizerConfig>> OptimizerConfig::rows() {
       key("learning_rate", &OptimizerConfig::learning_rate, at_least(0),
           "Highest learning rate of the schedule."),
       key("weight_decay", &OptimizerConfig::weight_decay, at_least(0),
-          "sgd: multiple of the parameters that is added to their gradient. Others: multiple of "
-          "the learning rate by which they shrink."),
+          "sgd: multiple of the parameters that is added to their gradient. lamb: to their "
+          "direction. Others: multiple of the learning rate by which they shrink."),
       key("decay_norm_and_bias", &OptimizerConfig::decay_norm_and_bias, anything,
           "Whether weight decay applies to biases and norms, too."),
       key("clip_norm", &OptimizerConfig::clip_norm, at_least(0),

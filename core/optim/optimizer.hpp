@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "core/optim/optimizers/adamw.hpp"
+#include "core/optim/optimizers/lamb.hpp"
 #include "core/optim/optimizers/lion.hpp"
 #include "core/optim/optimizers/sgd.hpp"
 
 namespace carousel {
 
 /// Every kind; the first one is the standard.
-using Optimizer = std::variant<Sgd, AdamW, Lion>;
+using Optimizer = std::variant<Sgd, AdamW, Lion, Lamb>;
 
 /// Which norm is clipped: none, that of a stage's gradient, that of the whole model's.
 enum class Clipping : std::uint8_t { none, stage, model };

@@ -54,4 +54,30 @@ void update(const Lion& lion, const OptimizerConfig& config, double rate, const 
   }
 }
 
+void update(const Lamb& lamb, const OptimizerConfig& config, double rate, const Numbers& gradient,
+            Kept& kept, Numbers& parameters) {
+  if (kept.of.empty()) kept.of.assign(2, Numbers(parameters.size()));
+  const int t = ++kept.updates;
+  std::vector<double> direction(parameters.size());
+  double parameter_squares = 0;
+  double direction_squares = 0;
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    const double g = gradient[k];
+    const double m = lamb.beta1 * kept.of[0][k] + (1 - lamb.beta1) * g;
+    const double v = lamb.beta2 * kept.of[1][k] + (1 - lamb.beta2) * g * g;
+    kept.of[0][k] = static_cast<real>(m);
+    kept.of[1][k] = static_cast<real>(v);
+    const double corrected_m = m / (1 - std::pow(lamb.beta1, t));
+    const double corrected_v = v / (1 - std::pow(lamb.beta2, t));
+    direction[k] =
+        corrected_m / (std::sqrt(corrected_v) + lamb.epsilon) + config.weight_decay * parameters[k];
+    parameter_squares += static_cast<double>(parameters[k]) * parameters[k];
+    direction_squares += direction[k] * direction[k];
+  }
+  const bool both = parameter_squares > 0 && direction_squares > 0;
+  const double trust = both ? std::sqrt(parameter_squares / direction_squares) : 1;
+  for (std::size_t k = 0; k < parameters.size(); ++k)
+    parameters[k] = static_cast<real>(parameters[k] - rate * trust * direction[k]);
+}
+
 }  // namespace carousel::reference

@@ -28,6 +28,8 @@ void update(const AdamW& adamw, const OptimizerConfig& config, double rate, cons
             Kept& kept, Numbers& parameters);
 void update(const Lion& lion, const OptimizerConfig& config, double rate, const Numbers& gradient,
             Kept& kept, Numbers& parameters);
+void update(const Lamb& lamb, const OptimizerConfig& config, double rate, const Numbers& gradient,
+            Kept& kept, Numbers& parameters);
 
 /// By whatever optimizer it is.
 inline void update(const OptimizerConfig& config, double rate, const Numbers& gradient, Kept& kept,

@@ -4,6 +4,7 @@
 // One trajectory: every placement in one process gives the bits of one device, step by step.
 
 #include "core/base/digest.hpp"
+#include "core/deck/kinds.hpp"
 #include "core/train/rider.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/device.hpp"
@@ -79,6 +80,28 @@ TEST_P(Placements, DropTheSameFeatures) {
     expect_same(run.story(), single.story());
   }
   EXPECT_NE(single.story().steps.back().loss, without.story().steps.back().loss);
+}
+
+/// Whoever updates a stage, with whatever the optimizer works with.
+TEST_P(Placements, UpdateTheSameByEveryOptimizer) {
+  for (const std::string& name : Kinds<Optimizer>::names()) {
+    SmallDeck deck = decks_for(GetParam()).back();
+    deck.train.optimizer = {.kind = Kinds<Optimizer>::named(name),
+                            .learning_rate = 0.01,
+                            .weight_decay = 0.05,
+                            .decay_norm_and_bias = false,
+                            .clip_stage_norm = 0.3};
+    SmallRun single(exec_, dataset_, deck);
+    single.trainer().run();
+    for (const SmallDeck& other : exact_placements(deck)) {
+      SCOPED_TRACE(name + " " + name_of(other));
+      SmallRun run(exec_, dataset_, other);
+      run.trainer().run();
+      expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
+      expect_same(run.story(), single.story());
+      expect_same_receipts(run, single);
+    }
+  }
 }
 
 TEST_P(Placements, ReceiptsAreDigestsOfParametersAndStatistics) {
