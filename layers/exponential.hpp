@@ -12,31 +12,64 @@
 
 namespace carousel::detail {
 
+/// exp(x) - 1 = power (1 + less) - 1 for x <= 0 in single precision, with a power of two.
+struct Exponential {
+  float less;
+  float power;
+};
+
+/// Cody & Waite's reduction to |r| <= ln 2 / 2, then Taylor's polynomial of degree 7. `clamped` is
+/// not below -87, so that the power is a normal number.
+[[nodiscard]] KOKKOS_INLINE_FUNCTION Exponential reduced(float clamped) {
+  constexpr float log2_e = 1.44269504F;
+  constexpr float ln2_high = 0.693359375F;  // few bits, so that its multiples are exact
+  constexpr float ln2_low = -2.12194440e-4F;
+  constexpr float shifter = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
+  const float whole = (clamped * log2_e + shifter) - shifter;
+  const float r = (clamped - whole * ln2_high) - whole * ln2_low;
+  float p = 1.98412698e-4F;
+  p = p * r + 1.38888889e-3F;
+  p = p * r + 8.33333333e-3F;
+  p = p * r + 4.16666667e-2F;
+  p = p * r + 1.66666667e-1F;
+  p = p * r + 0.5F;
+  const auto exponent = static_cast<std::int32_t>(whole) + 127;
+  return {p * r * r + r, Kokkos::bit_cast<float>(exponent << 23)};
+}
+
 /// exp(x) for x <= 0, to two units in the last place; what would be no normal number is 0.
-/// Cody & Waite's reduction to |r| <= ln 2 / 2, then Taylor's polynomial of degree 7.
 [[nodiscard]] KOKKOS_INLINE_FUNCTION real exponential(real x) {
   if constexpr (std::is_same_v<real, double>) {
     return Kokkos::exp(x);
   } else {
-    constexpr float log2_e = 1.44269504F;
-    constexpr float ln2_high = 0.693359375F;  // few bits, so that its multiples are exact
-    constexpr float ln2_low = -2.12194440e-4F;
-    constexpr float shifter = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
     constexpr float least = -87.0F;
-    const float clamped = x < least ? least : x;
-    const float whole = (clamped * log2_e + shifter) - shifter;
-    const float r = (clamped - whole * ln2_high) - whole * ln2_low;
-    float p = 1.98412698e-4F;
-    p = p * r + 1.38888889e-3F;
-    p = p * r + 8.33333333e-3F;
-    p = p * r + 4.16666667e-2F;
-    p = p * r + 1.66666667e-1F;
-    p = p * r + 0.5F;
-    p = p * r * r + r + 1.0F;
-    const auto exponent = static_cast<std::int32_t>(whole) + 127;
-    const auto power = Kokkos::bit_cast<float>(exponent << 23);
-    return x < least ? 0.0F : p * power;
+    const Exponential at = reduced(x < least ? least : x);
+    return x < least ? 0.0F : (at.less + 1.0F) * at.power;
   }
+}
+
+/// exp(x) - 1 for x <= 0, to a few units in the last place, however small x is.
+[[nodiscard]] KOKKOS_INLINE_FUNCTION real exponential_less_one(real x) {
+  if constexpr (std::is_same_v<real, double>) {
+    return Kokkos::expm1(x);
+  } else {
+    constexpr float least = -87.0F;
+    const Exponential at = reduced(x < least ? least : x);
+    return at.power * at.less + (at.power - 1.0F);
+  }
+}
+
+/// The logistic function 1 / (1 + exp(-x)), and 1 less that, neither of which loses bits where it
+/// is small.
+struct Logistic {
+  real value;
+  real rest;
+};
+[[nodiscard]] KOKKOS_INLINE_FUNCTION Logistic logistic_at(real x) {
+  const real tail = exponential(x < 0 ? x : -x);
+  const real large = 1 / (1 + tail);
+  const real small = tail * large;
+  return x < 0 ? Logistic{small, large} : Logistic{large, small};
 }
 
 /// The normal distribution P(z <= x) and its density at x.

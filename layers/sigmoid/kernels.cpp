@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "layers/by_number.hpp"
+#include "layers/exponential.hpp"
+
+namespace carousel::kernels {
+namespace {
+
+struct Sigmoid {
+  [[nodiscard]] KOKKOS_FUNCTION real value(real x) const { return detail::logistic_at(x).value; }
+  [[nodiscard]] KOKKOS_FUNCTION real gradient(real x, real d) const {
+    const detail::Logistic at = detail::logistic_at(x);
+    return d * at.value * at.rest;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> sigmoid(const LayerSpec& spec, int /*samples*/, const Engine& /*engine*/) {
+  return std::make_unique<ByNumber<Sigmoid>>(spec);
+}
+
+}  // namespace carousel::kernels
