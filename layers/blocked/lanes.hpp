@@ -21,6 +21,10 @@ using Lanes = real __attribute__((vector_size(vector_bytes)));
 /// Numbers of a register, and channels of a block of a tensor.
 inline constexpr int lanes = vector_block;
 
+/// A register's numbers in double. No function returns one: where it takes two registers, its ABI
+/// differs between processors, which compilers warn of.
+using Wide = double __attribute__((vector_size(lanes * sizeof(double)), aligned(alignof(double))));
+
 /// Registers of the processor.
 #if defined(__AVX512F__) || defined(__aarch64__)
 inline constexpr int registers = 32;
@@ -68,6 +72,11 @@ template <class T>
 /// Zero where x is negative; NaN passes, as in PyTorch.
 [[gnu::always_inline]] inline Lanes rectified(const Lanes& x) {
   return x < Lanes{} ? Lanes{} : x;
+}
+
+/// What is 0 in one branch and `d` in the other; both are read, so that nothing branches.
+[[gnu::always_inline]] inline Lanes where_positive(const Lanes& x, const Lanes& d) {
+  return x <= Lanes{} ? Lanes{} : d;
 }
 
 }  // namespace carousel::blocked

@@ -7,10 +7,6 @@
 namespace carousel::blocked {
 namespace {
 
-/// A register's numbers in double. No function returns one: where it takes two registers, its ABI
-/// differs between processors, which compilers warn of.
-using Wide = double __attribute__((vector_size(lanes * sizeof(double)), aligned(alignof(double))));
-
 /// Two sums of one block of channels.
 struct Sums {
   Wide first = {};
@@ -34,11 +30,6 @@ Sums total(double* partial, const Planes<const real>& x, int block) {
 
 double values_of(const Planes<const real>& x) {
   return static_cast<double>(x.images) * x.h * x.w;
-}
-
-/// What is 0 in one branch and `d` in the other; both are read, so that nothing branches.
-[[gnu::always_inline]] inline Lanes where_positive(const Lanes& x, const Lanes& d) {
-  return x <= Lanes{} ? Lanes{} : d;
 }
 
 template <Mask By>
