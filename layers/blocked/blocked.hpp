@@ -17,6 +17,7 @@ namespace carousel::blocked {
                                                  int before = 0);
 [[nodiscard]] std::unique_ptr<Layer> attention(const LayerSpec& spec);
 [[nodiscard]] std::unique_ptr<Layer> batch_norm(const LayerSpec& spec, const Engine& engine);
+[[nodiscard]] std::unique_ptr<Layer> group_norm(const LayerSpec& spec, const Engine& engine);
 [[nodiscard]] std::unique_ptr<Layer> max_pool(const LayerSpec& spec, int samples,
                                               const Engine& engine);
 [[nodiscard]] std::unique_ptr<Layer> average_pool(const LayerSpec& spec);
