@@ -105,9 +105,23 @@ std::vector<std::int64_t> saved_per_sample(const Model& model) {
   return bytes;
 }
 
+namespace {
+
+/// Of group norms; 0: the norms are others.
+int groups_of(const ModelConfig& config) {
+  if (config.norm == Norm::group) return config.groups;
+  if (config.groups != ModelConfig{}.groups)
+    fail(ExitCode::usage,
+         "model.groups = {} has no effect with model.norm = \"{}\"; remove it, or give \"group\"",
+         config.groups, to_string(config.norm));
+  return 0;
+}
+
+}  // namespace
+
 void check_model(const ModelConfig& config) {
   if (config.name == "mlp") return;
-  if (config.name == "resnet") return check_resnet(config.depth, config.stem);
+  if (config.name == "resnet") return check_resnet(config.depth, config.stem, groups_of(config));
   if (config.name == "vit") return check_vit(config);
   fail(ExitCode::usage,
        "model.name = \"{}\" is not a model of this version; known: mlp, resnet, vit", config.name);
@@ -117,13 +131,17 @@ Model build_model(const ModelConfig& config, const SampleShape& input, int class
   check_model(config);
   const double smoothing = config.label_smoothing;
   if (config.name == "resnet")
-    return build_resnet(config.depth, config.stem, input, classes, smoothing);
+    return build_resnet(config.depth, config.stem, input, classes, smoothing, groups_of(config));
   if (config.name == "vit") return build_vit(config, input, classes);
   return build_mlp(config.widths, input, classes, config.dropout, smoothing);
 }
 
 const char* to_string(Stem stem) {
   return stem == Stem::cifar ? "cifar" : "imagenet";
+}
+
+const char* to_string(Norm norm) {
+  return norm == Norm::batch ? "batch" : "group";
 }
 
 std::string to_string(const Model& model) {

@@ -56,6 +56,10 @@ void check_tensors(const Model& model);
 enum class Stem : std::uint8_t { cifar, imagenet };
 [[nodiscard]] const char* to_string(Stem stem);
 
+/// What normalises the images of a residual network.
+enum class Norm : std::uint8_t { batch, group };
+[[nodiscard]] const char* to_string(Norm norm);
+
 /// The `[model]` table of a deck.
 struct ModelConfig {
   std::string name = "mlp";
@@ -63,6 +67,8 @@ struct ModelConfig {
   double dropout = 0;            // mlp, vit: probability of a zero
   int depth = 0;                 // resnet: layers; vit: blocks
   Stem stem = Stem::imagenet;    // resnet
+  Norm norm = Norm::batch;       // resnet
+  int groups = 32;               // resnet: of group norms
   int patch = 16;                // vit: side of a patch, in pixels
   int width = 768;               // vit: features of a token
   int heads = 12;                // vit
@@ -85,15 +91,17 @@ void check_model(const ModelConfig& config);
 [[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
                               double dropout = 0, double label_smoothing = 0);
 
-/// Residual network with batch norm, named and initialised as torchvision.models.resnetDEPTH. Depth
+/// Residual network, named and initialised as torchvision.models.resnetDEPTH. Depth
 /// 18, 34 (basic blocks) and 50 (bottlenecks, v1.5: the stride is on the 3x3) have either stem.
 /// Depth 8, 20, 32 and 56 are the CIFAR family of He et al. 2016: three groups of 16, 32 and 64
 /// channels, with a convolution in the shortcut where the shape changes; layer1 to layer3, CIFAR's
-/// stem only. Throws Error(usage) for others, and for images that are too small.
+/// stem only. With `groups` that are not 0, its norms are group norms, as with torchvision's
+/// norm_layer. Throws Error(usage) for others, for images that are too small, and for groups that
+/// do not divide the channels.
 [[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes,
-                                 double label_smoothing = 0);
+                                 double label_smoothing = 0, int groups = 0);
 /// What build_resnet() refuses whatever the images are.
-void check_resnet(int depth, Stem stem);
+void check_resnet(int depth, Stem stem, int groups = 0);
 
 /// Vision transformer, named and initialised as torchvision.models.VisionTransformer: vit_b_16 is
 /// patch 16, width 768, depth 12, heads 12; vit_b_32 is patch 32; vit_l_16 is width 1024, depth 24,

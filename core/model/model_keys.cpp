@@ -29,6 +29,14 @@ std::vector<Row<ModelConfig>> ModelConfig::rows() {
           "First layers. cifar: a 3x3 convolution. imagenet: a 7x7 convolution and a pooling, "
           "which make images smaller by a factor of 4. The CIFAR family takes cifar only.",
           with({"resnet"})),
+      key("norm", &ModelConfig::norm, one_of({Norm::batch, Norm::group}),
+          "What normalises images. batch: each channel, by the images of a micro-batch. group: "
+          "groups of channels of each image, whatever the micro-batch is.",
+          with({"resnet"}, Missing::standard)),
+      key("groups", &ModelConfig::groups, within(1, most),
+          "Of norm = group: groups of channels. They divide the channels of the first norm, 64, or "
+          "16 in the CIFAR family.",
+          with({"resnet"}, Missing::standard)),
       key("patch", &ModelConfig::patch, within(1, 1024, "pixels"),
           "Side of the square patches that are the tokens.", with({"vit"})),
       key("width", &ModelConfig::width, within(1, most),

@@ -41,7 +41,8 @@ std::optional<Design> design_of(int depth) {
 
 class ResnetBuilder {
  public:
-  ResnetBuilder(ModelBuilder& builder, const Design& design) : builder_(builder), design_(design) {}
+  ResnetBuilder(ModelBuilder& builder, const Design& design, int groups)
+      : builder_(builder), design_(design), groups_(groups) {}
 
   void stem(Stem stem) {
     const bool imagenet = stem == Stem::imagenet;
@@ -102,16 +103,20 @@ class ResnetBuilder {
                   {"kernel", 1.0 * window.kernel},
                   {"stride", 1.0 * window.stride},
                   {"padding", 1.0 * window.padding}});
-    builder_.add("batch_norm", norm);
+    if (groups_ == 0)
+      builder_.add("batch_norm", norm);
+    else
+      builder_.add("group_norm", norm, {{"groups", 1.0 * groups_}});
   }
 
   ModelBuilder& builder_;
   const Design& design_;
+  int groups_;  // of group norms; 0: batch norms
 };
 
 }  // namespace
 
-void check_resnet(int depth, Stem stem) {
+void check_resnet(int depth, Stem stem, int groups) {
   const std::optional<Design> design = design_of(depth);
   if (!design)
     fail(ExitCode::usage,
@@ -123,14 +128,20 @@ void check_resnet(int depth, Stem stem) {
          "model.stem = \"{}\" is not for model.depth = {}, a network for small images; use "
          "\"cifar\"",
          to_string(stem), depth);
+  if (groups > 0 && design->width % groups != 0)
+    fail(
+        ExitCode::usage,
+        "model.groups = {} does not divide the {} channels of the first norm of a residual network "
+        "of depth {}",
+        groups, design->width, depth);
 }
 
 Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes,
-                   double label_smoothing) {
-  check_resnet(depth, stem);
+                   double label_smoothing, int groups) {
+  check_resnet(depth, stem, groups);
   const Design design = design_of(depth).value();
   ModelBuilder builder(fmt::format("resnet{}", depth), input, classes);
-  ResnetBuilder resnet(builder, design);
+  ResnetBuilder resnet(builder, design, groups);
   resnet.stem(stem);
   resnet.groups();
   resnet.head(classes, label_smoothing);

@@ -414,6 +414,21 @@ class CommandLine(unittest.TestCase):
         self.assertIn(f"leaves {norm} bn1 a single value per channel",
                       self.refused("plan", deck, point, "train.micro_batch_size=1"))
 
+    def test_residual_networks_with_group_norms(self):
+        deck = pathlib.Path(INPUTS) / "resnet20_cifar10.toml"
+        point = self.add_dataset("point.h5", 3, 1, 1)
+        group = "model.norm=group"
+        self.assertIn("model.groups = 32 does not divide the 16 channels",
+                      self.refused("plan", deck, point, group))
+        self.assertIn("group_norm bn1: each of 16 groups of 16x1x1 is one number",
+                      self.refused("plan", deck, point, group, "model.groups=16"))
+        # Which do not normalise samples, so that one of them will do.
+        plan = self.run_carousel("plan", deck, point, group, "model.groups=8",
+                                 "train.micro_batch_size=1", "--layers")
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertIn("group_norm+", plan.stdout)
+        self.assertNotIn("batch_norm", plan.stdout)
+
     def test_inspect_and_version(self):
         result = self.run_carousel("inspect", pathlib.Path(INPUTS) / "digits.h5")
         self.assertEqual(result.returncode, 0, result.stderr)

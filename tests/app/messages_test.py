@@ -129,6 +129,8 @@ WRONG_OVERRIDES = [
     ["model.widths=[64]"], ["model.widths=[3,10]"], ["model.widths=[64,3]"],
     ["model.name=resnet", "model.depth=19", "model.stem=cifar"],
     ["model.name=resnet", "model.depth=20", "model.stem=imagenet"],
+    ["model.name=resnet", "model.depth=20", "model.stem=cifar", "model.norm=group"],
+    ["model.name=resnet", "model.depth=18", "model.stem=cifar", "model.norm=layer"],
     ["train.micro_batch_size=65536"], ["data.file=none.h5"],
     [*MACHINE, "machine.slow_factor=2", "machine.slow_device=4"], ["--advise"],
     [*MACHINE, "machine.memory=1000", "engine.vendor=none", "--advise"],

@@ -21,6 +21,7 @@
 #include "core/plan/stage_memory.hpp"
 #include "core/proof/checker.hpp"
 #include "layers/convolution/op.hpp"
+#include "layers/group_norm/op.hpp"
 #include "layers/max_pool/op.hpp"
 #include "tests/core/support.hpp"
 
@@ -64,6 +65,7 @@ std::vector<Model> all_models() {
     models.push_back(build_resnet(depth, Stem::cifar, cifar, 10));
     models.push_back(build_resnet(depth, Stem::imagenet, imagenet, 1000));
   }
+  models.push_back(build_resnet(18, Stem::cifar, cifar, 10, 0, 32));
   return models;
 }
 
@@ -81,6 +83,34 @@ TEST(Resnet, HasTheNamesAndShapesOfTorchvision) {
     EXPECT_EQ(shapes_of(model), expected) << name;
   }
   EXPECT_EQ(compared, 6);
+}
+
+// As resnet18(norm_layer=lambda channels: GroupNorm(32, channels)) names and starts them: a weight
+// and a bias in the place of each batch norm, and no statistics.
+TEST(Resnet, HasGroupNormsInTheirPlace) {
+  for (const int depth : {18, 50}) {
+    Shapes expected = shapes_of(build_resnet(depth, Stem::imagenet, imagenet, 1000));
+    std::erase_if(expected, [](const auto& tensor) {
+      return tensor.first.find(".running_") != std::string::npos;
+    });
+    const Model model = build_resnet(depth, Stem::imagenet, imagenet, 1000, 0, 32);
+    EXPECT_EQ(shapes_of(model), expected);
+    EXPECT_EQ(model.buffer_size(), 0);
+    for (const LayerSpec& layer : model.layers) {
+      EXPECT_FALSE(layer.is("batch_norm") || layer.normalises_samples);
+      if (!layer.is("group_norm")) continue;
+      EXPECT_EQ(layer.as<op::GroupNorm>().groups, 32);
+      EXPECT_EQ(layer.as<op::GroupNorm>().epsilon, 1e-5);
+      EXPECT_EQ(layer.parameters[0].initial, ones());
+      EXPECT_EQ(layer.parameters[1].initial, zeros());
+    }
+  }
+  const ModelConfig config = {
+      .name = "resnet", .depth = 18, .stem = Stem::cifar, .norm = Norm::group, .groups = 8};
+  EXPECT_EQ(layer_of(build_model(config, cifar, 10), "group_norm", "layer4.1.bn2")
+                .as<op::GroupNorm>()
+                .groups,
+            8);
 }
 
 TEST(Resnet, HasTheSizeOfTorchvision) {
@@ -200,6 +230,15 @@ TEST(Resnet, RefusesWhatItIsNot) {
   EXPECT_THAT(refusal(20, Stem::imagenet), HasSubstr("model.stem = \"imagenet\""));
   EXPECT_THAT(testing::failure(ExitCode::usage, [] { check_model({.name = "vgg"}); }),
               HasSubstr("known: mlp, resnet, vit"));
+  ModelConfig config = {
+      .name = "resnet", .depth = 20, .stem = Stem::cifar, .norm = Norm::group, .groups = 32};
+  EXPECT_THAT(testing::failure(ExitCode::usage, [&] { check_model(config); }),
+              HasSubstr("model.groups = 32 does not divide the 16 channels"));
+  config.norm = Norm::batch;  // which has none
+  EXPECT_NO_THROW(check_model(config));
+  config.groups = 16;
+  EXPECT_THAT(testing::failure(ExitCode::usage, [&] { check_model(config); }),
+              HasSubstr("model.groups = 16 has no effect with model.norm = \"batch\""));
 }
 
 TEST(Resnet, RefusesImagesThatAreTooSmall) {
