@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/align.hpp"
+#include "core/model/op.hpp"
 
 namespace carousel {
 namespace {
@@ -81,7 +82,8 @@ std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block) {
 /// Packed weights are as large as one chunk of their gradient.
 std::vector<SampleBytes> direct_workspace(const LayerSpec& spec, int block) {
   const std::int64_t bytes = spec.weights().size() * real_bytes;
-  const bool reads_images = spec.inputs.front().format.block == 1;  // pixel by pixel, as one block
+  // Pixel by pixel, as one block.
+  const bool reads_images = !lies_in_blocks(spec.input(), spec.inputs.front().format, block);
   const int blocks = reads_images ? 1 : spec.input().channels / block;
   return {{0, bytes, ((wanted_tasks + blocks - 1) / blocks) * bytes}};
 }

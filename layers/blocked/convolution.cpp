@@ -3,6 +3,7 @@
 #include "layers/blocked/convolution.hpp"
 
 #include "core/base/check.hpp"
+#include "core/model/op.hpp"
 #include "layers/blocked/blocked.hpp"
 #include "layers/blocked/direct_weights.hpp"
 #include "layers/blocked/norm_kernels.hpp"
@@ -92,7 +93,7 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
     : in_(spec.input()),
       out_(spec.output),
       kind_(spec.is("linear") ? op::Convolution{} : spec.as<op::Convolution>()),
-      reads_images_(spec.inputs.front().format.block == 1),
+      reads_images_(!lies_in_blocks(spec.input(), spec.inputs.front().format, lanes)),
       flat_(is_flat(kind_.window, out_, reads_images_)),
       before_(before),
       norm_size_(kind_.normalises ? 2 * std::int64_t{in_.channels} : 0),

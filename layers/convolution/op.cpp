@@ -61,15 +61,16 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   layer.saves_input = true;
 }
 
-/// Whether it reads images as files have them, or others in that order.
-bool reads_plain(const LayerSpec& layer) {
-  return layer.inputs[0].format == TensorFormat{};
+/// Whether it reads images as files have them, which kernels of other orders take as they are, too,
+/// and find no gradient of.
+bool reads_images(const LayerSpec& layer) {
+  return layer.inputs[0].layer < 0 && layer.inputs[0].format == TensorFormat{};
 }
 
 /// What fills no blocks; empty where all does. What is read in plain order need not.
 std::string odd_tensors(const LayerSpec& layer, const KernelChoice& choice) {
   std::string odd = odd_channels(layer.output.channels, choice);
-  if (odd.empty() && !reads_plain(layer)) odd = odd_channels(layer.input().channels, choice);
+  if (odd.empty() && !reads_images(layer)) odd = odd_channels(layer.input().channels, choice);
   return odd;
 }
 
@@ -79,8 +80,8 @@ bool is_of_vendor(const LayerSpec& layer, const KernelChoice& choice) {
   return wants_channels_last(choice.vendor) && layer.parameters.back().shape.size() == 4 &&
          odd_tensors(layer, choice).empty() &&
          lies_in_blocks(layer.output, layer.output_format, layer.output.channels) &&
-         (reads_plain(layer) || (lies_in_blocks(input.shape, input.format, input.shape.channels) &&
-                                 input.format.type == layer.output_format.type));
+         (reads_images(layer) || (lies_in_blocks(input.shape, input.format, input.shape.channels) &&
+                                  input.format.type == layer.output_format.type));
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
@@ -100,7 +101,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
       lies_in_blocks(layer.input(), layer.inputs[0].format, std::max(1, choice.block));
   if (choice.blocks() && has_full_numbers(layer) &&
       lies_in_blocks(layer.output, layer.output_format, choice.block) &&
-      (blocked_input || (reads_plain(layer) && !convolution.normalises))) {
+      (blocked_input || (reads_images(layer) && !convolution.normalises))) {
     const bool has_bias = layer.parameters.back().shape.size() == 1;
     convolution.winograd =
         choice.winograd && convolution.window == Window{3, 1, 1} && blocked_input && !has_bias;

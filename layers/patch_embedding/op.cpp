@@ -38,7 +38,12 @@ LayerSpec convolution_of_patches(const LayerSpec& layer) {
 namespace ops {
 namespace {
 
-void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
+  if (around.learns)
+    fail(ExitCode::usage,
+         "patch_embedding {}: it is for images; what comes from layers that learn "
+         "would find no gradient",
+         layer.name);
   const int features = arguments.whole("features");
   const int patch = arguments.whole("patch");
   layer.attributes = op::PatchEmbedding{{patch, patch, 0}};

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.hpp"
+#include "core/model/builder.hpp"
 #include "core/model/kernels.hpp"
 #include "core/plan/partition.hpp"
 #include "core/plan/stage_memory.hpp"
@@ -126,6 +127,14 @@ TEST(Vit, RefusesWhatDoesNotFit) {
               HasSubstr("model.width = 50 is not a multiple of model.heads = 3"));
   EXPECT_THAT(refusal(config_of(16, 48, 2, 3), {3, 40, 32}),
               HasSubstr("images of 3x40x32 are not made of whole patches; model.patch = 16"));
+  ModelBuilder builder("patches", {3, 8, 8}, 10);
+  builder.add("convolution", "conv", {{"channels", 8}, {"kernel", 1}});
+  EXPECT_THAT(
+      testing::failure(ExitCode::usage,
+                       [&] {
+                         builder.add("patch_embedding", "patches", {{"features", 8}, {"patch", 4}});
+                       }),
+      HasSubstr("patch_embedding patches: it is for images"));
 }
 
 }  // namespace
