@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Every kind of layer and everything that is fused, in every order and type of tensors.
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/base/check.hpp"
+#include "tests/layers/check_layer.hpp"
+
+namespace carousel::test {
+namespace {
+
+/// Channels that fill several blocks of any layout.
+constexpr int wide = 2 * std::max(vector_block, 8);
+
+/// Of each kind some, of which one at least has channels that fill blocks; the first one is what it
+/// is when it is fused.
+const std::vector<Example> examples = {
+    {"add", {wide, 5, 7}, {}, true},
+    {"add", {3, 4, 5}, {}, true},
+    {"attention", {3 * wide, 19}, {{"heads", 2}}},
+    {"attention", {18, 7}, {{"heads", 3}}},
+    {"average_pool", {wide, 5, 7}},
+    {"average_pool", {3, 4, 5}},
+    {"batch_norm", {wide, 5, 7}},
+    {"batch_norm", {5, 4, 3}},
+    {"batch_norm", {wide}},
+    {"convolution", {wide, 9, 7}, {{"channels", wide}, {"kernel", 3}, {"padding", 1}}},
+    {"convolution", {wide, 9, 7}, {{"channels", 2 * wide}, {"kernel", 1}, {"stride", 2}}},
+    {"convolution", {3, 9, 7}, {{"channels", wide}, {"kernel", 3}, {"stride", 2}, {"padding", 1}}},
+    {"convolution",
+     {3, 9, 7},
+     {{"channels", wide}, {"kernel", 3}, {"stride", 2}, {"padding", 1}},
+     false,
+     true},
+    {"convolution", {wide}, {{"channels", wide}, {"kernel", 3}, {"padding", 1}}},
+    {"convolution", {wide, 1, 1}, {{"channels", wide}, {"kernel", 1}}},
+    {"convolution", {3, 6, 5}, {{"channels", 5}, {"kernel", 2}, {"bias", 1}}},
+    {"convolution", {wide, 6, 5}, {{"channels", wide}, {"kernel", 3}, {"bias", 1}}},
+    {"dropout", {wide, 5, 7}, {{"probability", 0.3}}},
+    {"elu", {wide, 5, 7}, {{"alpha", 1.5}}},
+    {"first_token", {wide, 11}},
+    {"first_token", {5, 4}},
+    {"flatten", {wide, 5, 7}},
+    {"gelu", {wide, 11}},
+    {"group_norm", {wide, 5, 7}, {{"groups", 4}}},
+    {"group_norm", {3 * wide, 16, 8}, {{"groups", 4}}},
+    {"group_norm", {6, 4, 5}, {{"groups", 3}}},
+    {"layer_norm", {wide, 11}},
+    {"layer_norm", {5, 4}},
+    {"leaky_relu", {wide, 5, 7}},
+    {"linear", {wide}, {{"features", 5}}},
+    {"linear", {wide, 11}, {{"features", 2 * wide}}},
+    {"linear", {5, 3}, {{"features", 7}}},
+    {"max_pool", {wide, 9, 7}, {{"kernel", 3}, {"stride", 2}, {"padding", 1}}},
+    {"max_pool", {wide, 9, 7}, {{"kernel", 2}, {"stride", 2}}},
+    {"max_pool", {wide, 9, 7}, {{"kernel", 3}, {"padding", 1}}},
+    {"max_pool", {wide, 9, 7}, {{"kernel", 2}, {"stride", 3}}},
+    {"max_pool", {3, 5, 4}, {{"kernel", 2}, {"stride", 2}}},
+    {"patch_embedding", {3, 8, 12}, {{"features", wide}, {"patch", 4}}, false, true},
+    {"patch_embedding", {1, 4, 6}, {{"features", 5}, {"patch", 2}}, false, true},
+    {"relu", {wide, 5, 7}},
+    {"sigmoid", {wide, 5, 7}},
+    {"silu", {wide, 5, 7}},
+    {"softmax_cross_entropy", {10}},
+    {"tanh", {wide, 5, 7}},
+};
+
+const Example* first_of(std::string_view op) {
+  const auto found = std::ranges::find(examples, op, &Example::op);
+  return found == examples.end() ? nullptr : &*found;
+}
+
+std::string in_name(std::string name) {
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+TEST(EveryOp, HasAnExample) {
+  for (const Op& op : all_ops())
+    EXPECT_NE(first_of(op.name), nullptr)
+        << "the kind of layer '" << op.name
+        << "' is checked by nobody: give it an example in tests/layers/every_op_test.cpp";
+}
+
+class EveryOp : public testing::TestWithParam<Example> {};
+
+TEST_P(EveryOp, KeepsWhatLayersKeep) {
+  const Example& example = GetParam();
+  if (plain_layer(example).is_loss) return;  // labels are in the place of a gradient
+  int checked = 0;
+  for (const Layout& layout : all_layouts()) {
+    for (const bool reads_plain : {false, true}) {
+      SCOPED_TRACE(to_string(layout) + (reads_plain ? ", behind plain order" : ""));
+      if (check_example(example, layout, reads_plain)) ++checked;
+    }
+  }
+  EXPECT_GE(checked, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, EveryOp, testing::ValuesIn(examples), [](const auto& instance) {
+  return fmt::format("{}_{}", in_name(instance.param.op), instance.index);
+});
+
+/// Layers that are computed as one.
+struct FusedRun {
+  const Op* op;
+  const Fusion* fusion;
+};
+// NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
+void PrintTo(const FusedRun& run, std::ostream* out) {
+  *out << run.op->name << " of " << fmt::format("{}", fmt::join(run.fusion->ops, "+"));
+}
+std::vector<FusedRun> all_runs() {
+  std::vector<FusedRun> all;
+  for (const Op& op : all_ops())
+    for (const Fusion& fusion : op.fusions) all.push_back({&op, &fusion});
+  return all;
+}
+
+class EveryFusion : public testing::TestWithParam<FusedRun> {};
+
+TEST_P(EveryFusion, ComputesWhatItsLayersCompute) {
+  const Fusion& fusion = *GetParam().fusion;
+  const Example& first = *first_of(fusion.ops.front());
+  // Behind a layer that learns, and beside what another left.
+  ModelBuilder builder("fused", first.input, 2);
+  builder.add("convolution", "shortcut", {{"channels", 1.0 * first.input.channels}, {"kernel", 1}});
+  const int shortcut = builder.last();
+  builder.from(-1);
+  builder.add("convolution", "before", {{"channels", 1.0 * first.input.channels}, {"kernel", 1}});
+  std::vector<LayerSpec> plain;
+  for (const std::string_view op : fusion.ops) {
+    const Example& example = *first_of(op);
+    const std::string name = fmt::format("{}{}", op, plain.size());
+    if (example.joins) {
+      builder.add_joining(op, name, shortcut);
+      plain.push_back(builder.model().layers.back());
+    } else {
+      plain.push_back(builder.add(op, name, example.arguments));
+    }
+  }
+  int checked = 0;
+  for (const Layout& layout : all_layouts()) {
+    SCOPED_TRACE(to_string(layout));
+    const Model model = choose_kernels(builder.model(), layout.choice());
+    if (model.layers.size() != 3 || model.layers[2].converted != Converted::nothing) continue;
+    EXPECT_EQ(model.layers[2].kind, GetParam().op);
+    check_layer({.layer = model.layers[2],
+                 .plain = plain,
+                 .is_sole_reader = GetParam().fusion->is_sole_reader});
+    ++checked;
+  }
+  EXPECT_GE(checked, 1) << "fused nowhere";
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, EveryFusion, testing::ValuesIn(all_runs()),
+                         [](const auto& instance) {
+                           return fmt::format("{}",
+                                              fmt::join(instance.param.fusion->ops, "_then_"));
+                         });
+
+}  // namespace
+}  // namespace carousel::test
