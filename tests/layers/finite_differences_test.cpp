@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of all layers against central differences of the loss. Needs the double preset: in
+// Gradients of whole networks against central differences of the loss. Needs the double preset: in
 // single precision the differences drown in rounding.
 
 #include "tests/layers/central_differences.hpp"
-#include "tests/layers/every_layer.hpp"
+#include "tests/layers/residual_blocks.hpp"
 
 namespace carousel {
 namespace {
@@ -16,8 +16,8 @@ TEST(FiniteDifferences, AgreeInAPerceptron) {
   EXPECT_LE(test::difference(build_mlp({6, 9, 7, 4}, {6}, 4), n, step), 1e-8);
 }
 
-TEST(FiniteDifferences, AgreeInANetworkOfEveryLayer) {
-  EXPECT_LE(test::difference(test::every_layer(), n, step), 1e-8);
+TEST(FiniteDifferences, AgreeInResidualBlocks) {
+  EXPECT_LE(test::difference(test::residual_blocks(), n, step), 1e-8);
 }
 
 TEST(FiniteDifferences, AgreeInAVisionTransformer) {

@@ -7,10 +7,10 @@
 #include "core/base/add.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/update.hpp"
-#include "tests/layers/every_layer.hpp"
 #include "tests/layers/heap_counter.hpp"
 #include "tests/layers/kokkos_watch.hpp"
 #include "tests/layers/network.hpp"
+#include "tests/layers/residual_blocks.hpp"
 
 namespace carousel {
 namespace {
@@ -23,7 +23,7 @@ class KokkosTools : public testing::Test {
   static constexpr int n = 16;
 
   KokkosTools()
-      : model_(test::every_layer()),
+      : model_(test::residual_blocks()),
         network_(model_, n),
         sum_("carousel::test::sum", model_.parameter_size()),
         momentum_("carousel::test::momentum", model_.parameter_size()),

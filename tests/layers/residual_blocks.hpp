@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A small network in which every kind of layer has its place, for tests that must see them all. It
-// is of no use for anything else.
+// A small network of images that is put together as large ones are, for tests of how its layers
+// work together. That each kind of layer is right by itself, every_op_test shows.
 
 #include "core/model/builder.hpp"
 
 namespace carousel::test {
 
 /// Two residual blocks, one with a convolution in its shortcut. All sizes are odd ones.
-[[nodiscard]] inline Model every_layer() {
+[[nodiscard]] inline Model residual_blocks() {
   constexpr int classes = 5;
-  ModelBuilder builder("every layer", {2, 11, 9}, classes);
+  ModelBuilder builder("residual blocks", {2, 11, 9}, classes);
   const auto convolution = [&](const char* name, int channels, int kernel, int stride,
                                bool bias = false) {
     builder.add("convolution", name,
