@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/add.hpp"
+#include "layers/add/add.hpp"
 
 namespace carousel::kernels {
 

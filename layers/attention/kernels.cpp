@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/attention.hpp"
+#include "layers/attention/attention.hpp"
 #include "layers/blocked/blocked.hpp"
 #include "layers/vendor/vendor.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/batch_norm.hpp"
+#include "layers/batch_norm/batch_norm.hpp"
 #include "layers/blocked/blocked.hpp"
 #include "layers/channels_last/norm.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "core/engine/layer.hpp"
 #include "layers/blocked/blocked.hpp"
-#include "layers/convolution.hpp"
+#include "layers/convolution/convolution.hpp"
 #include "layers/vendor/vendor.hpp"
 
 namespace carousel::kernels {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/dropout.hpp"
+#include "layers/dropout/dropout.hpp"
 
 namespace carousel::kernels {
 

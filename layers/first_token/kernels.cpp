@@ -3,7 +3,7 @@
 
 #include "core/engine/layer.hpp"
 #include "layers/channels_last/first_token.hpp"
-#include "layers/first_token.hpp"
+#include "layers/first_token/first_token.hpp"
 
 namespace carousel::kernels {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/flatten.hpp"
+#include "layers/flatten/flatten.hpp"
 
 namespace carousel::kernels {
 

@@ -3,7 +3,7 @@
 
 #include "core/engine/layer.hpp"
 #include "layers/channels_last/layer_norm.hpp"
-#include "layers/layer_norm.hpp"
+#include "layers/layer_norm/layer_norm.hpp"
 
 namespace carousel::kernels {
 

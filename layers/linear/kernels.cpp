@@ -3,8 +3,8 @@
 
 #include "core/engine/layer.hpp"
 #include "layers/blocked/blocked.hpp"
-#include "layers/convolution.hpp"
-#include "layers/linear.hpp"
+#include "layers/convolution/convolution.hpp"
+#include "layers/linear/linear.hpp"
 #include "layers/vendor/vendor.hpp"
 
 namespace carousel::kernels {

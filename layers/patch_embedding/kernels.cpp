@@ -3,9 +3,9 @@
 
 #include "core/engine/layer.hpp"
 #include "layers/blocked/blocked.hpp"
-#include "layers/convolution.hpp"
-#include "layers/patch_embedding.hpp"
+#include "layers/convolution/convolution.hpp"
 #include "layers/patch_embedding/op.hpp"
+#include "layers/patch_embedding/patch_embedding.hpp"
 #include "layers/vendor/vendor.hpp"
 
 namespace carousel::kernels {

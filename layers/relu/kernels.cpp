@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/relu.hpp"
+#include "layers/relu/relu.hpp"
 
 namespace carousel::kernels {
 

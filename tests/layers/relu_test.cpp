@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/relu.hpp"
+#include "layers/relu/relu.hpp"
 
 #include <limits>
 
-#include "layers/flatten.hpp"
+#include "layers/flatten/flatten.hpp"
 #include "tests/layers/device.hpp"
 #include "tests/reference/layers.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/dropout.hpp"
+#include "layers/dropout/dropout.hpp"
 
 #include "core/base/check.hpp"
 #include "core/base/random.hpp"

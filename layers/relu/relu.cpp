@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/relu.hpp"
+#include "layers/relu/relu.hpp"
 
 #include "core/base/range.hpp"
 #include "layers/stored.hpp"

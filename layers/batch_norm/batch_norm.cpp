@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/batch_norm.hpp"
+#include "layers/batch_norm/batch_norm.hpp"
 
 #include "core/base/align.hpp"
 #include "core/base/check.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/convolution.hpp"
+#include "layers/convolution/convolution.hpp"
 
 #include "layers/channel_sums.hpp"
 #include "layers/convolution/op.hpp"

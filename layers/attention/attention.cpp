@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/attention.hpp"
+#include "layers/attention/attention.hpp"
 
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/linear.hpp"
+#include "layers/linear/linear.hpp"
 
 #include "layers/gemm.hpp"
 #include "layers/row_sums.hpp"

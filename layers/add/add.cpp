@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/add.hpp"
+#include "layers/add/add.hpp"
 
 #include "core/base/check.hpp"
 #include "layers/add_numbers.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/patch_embedding.hpp"
+#include "layers/patch_embedding/patch_embedding.hpp"
 
 #include "core/base/range.hpp"
 #include "layers/convolution/op.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/layer_norm.hpp"
+#include "layers/layer_norm/layer_norm.hpp"
 
 #include "core/base/range.hpp"
 #include "layers/layer_norm/op.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/first_token.hpp"
+#include "layers/first_token/first_token.hpp"
 
 #include "core/base/range.hpp"
 #include "layers/tokens.hpp"
