@@ -123,8 +123,12 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   if (!std::isfinite(result.loss))
     fail(ExitCode::diverged, "{}: its loss on {} is not a finite number; its training diverged",
          checkpoint_path, dataset_path);
-  fmt::print("{}: step {}, {} samples, loss {:.6f}, accuracy {:.4f}\n", checkpoint_path, step,
-             dataset.test().samples(), result.loss, result.accuracy);
+  std::string results;
+  const std::vector<std::string> metrics = names_of(run.model.metrics());
+  for (std::size_t k = 0; k < metrics.size(); ++k)
+    results += fmt::format(", {} {:.4f}", metrics[k], result.metrics[k]);
+  fmt::print("{}: step {}, {} samples, loss {:.6f}{}\n", checkpoint_path, step,
+             dataset.test().samples(), result.loss, results);
   print_classes(dataset, trainer.chosen());
   return ExitCode::done;
 }

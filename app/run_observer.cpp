@@ -31,7 +31,7 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       missing_classes_(missing_classes(dataset.class_names(), dataset.train().labels())),
       black_images_(first_ ? black_images(dataset) : ""),
       digests_(run.schedule.rule().stages()) {
-  best_accuracy_ = start.best_accuracy;
+  best_score_ = start.best_score;
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
     owners_.push_back({run.schedule.owner(j), {}});
     const StageMemory& stage = run.memory.stages[j];
@@ -62,7 +62,8 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, cons
   if (first_) {
     open_run_file(folder, part);
     terminal_.emplace(STDERR_FILENO, TerminalStyle::of(STDERR_FILENO),
-                      RunLength{trainer.agenda(), run_.basis.test_samples, trainer.steps()});
+                      RunLength{trainer.agenda(), run_.basis.test_samples, trainer.steps(),
+                                names_of(run_.model.metrics())});
     steps_.reserve(static_cast<std::size_t>(longest));
   }
   publish();
@@ -87,15 +88,15 @@ void RunObserver::open_run_file(const std::filesystem::path& folder, const PartI
                            .position = place.first,
                            .devices = run_.schedule.devices(),
                            .seconds = start_.seconds});
-  run_file_.emplace(folder, part, history);
   const PlanRecord plan = plan_record(run_);
+  run_file_.emplace(folder, part, plan.metrics, history);
   run_file_->write_plan(plan);
   rank_files_.at(0).write_plan(plan);
   run_file_->link(run_.schedule.devices(), owners_);
   if (start_.part == 0)
-    metrics_.emplace(folder);
+    metrics_.emplace(folder, plan.metrics);
   else
-    metrics_.emplace(folder, trainer_->steps(), start_.evaluates);
+    metrics_.emplace(folder, plan.metrics, trainer_->steps(), start_.evaluates);
 }
 
 void RunObserver::introduce(const NodeUse& node, int processes) {
@@ -251,8 +252,10 @@ void RunObserver::publish_evaluation() {
   if (failed_) throw *failed_;
   if (!run_file_) return;
   run_file_->publish();
-  is_best_ = last_evaluation_->accuracy > best_accuracy_;
-  best_accuracy_ = std::max(best_accuracy_, last_evaluation_->accuracy);
+  const double score =
+      score_of(names_of(run_.model.metrics()), last_evaluation_->loss, last_evaluation_->metrics);
+  is_best_ = score > best_score_;
+  if (is_best_) best_score_ = score;
   if (!std::isfinite(last_evaluation_->loss))
     fail(ExitCode::diverged,
          "the test loss after step {} is not a finite number, though all parameters are; lower "

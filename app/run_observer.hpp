@@ -7,6 +7,7 @@
 // nothing.
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -108,7 +109,7 @@ class RunObserver final : public TrainingObserver {
   std::optional<Terminal> terminal_;
   std::vector<StepRecord> steps_;
   std::optional<EvaluationRecord> last_evaluation_;
-  double best_accuracy_ = -1;
+  double best_score_ = -std::numeric_limits<double>::infinity();
   bool is_best_ = false;
   std::optional<Error> failed_;
 };

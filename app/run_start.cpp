@@ -110,10 +110,11 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
   const std::vector<std::string> kept = before.train.optimizer.states();
   for (const std::string& state : config.train.optimizer.states()) {
     if (std::ranges::find(kept, state) == kept.end())
-      fail(ExitCode::usage,
-           "{}: the optimizer keeps {} beside each parameter, which {} does not hold; a run goes "
-           "on with what the optimizer kept",
-           where(config, "train.optimizer." + state), state, checkpoint.path());
+      fail(
+          ExitCode::usage,
+          "{}: train.optimizer keeps {} beside each parameter, and {} was made without; a run goes "
+          "on with what its optimizer kept before",
+          where(config, "train.optimizer." + state), state, checkpoint.path());
   }
   check_same_inputs(config, checkpoint, data.dataset);
   if (checkpoint.place().data != 0 && checkpoint.place().data != data.fingerprint)
@@ -160,11 +161,12 @@ void go_on(RunStart& start, const RunConfig& config, const TrainedData& data,
   const fs::path checkpoints = fs::path(config.run.output) / "checkpoints";
   for (const EvaluationRecord& evaluation : start.history.evaluations) {
     std::error_code unknown;
-    if (evaluation.accuracy <= start.best_accuracy ||
+    const double score = score_of(start.history.metrics, evaluation.loss, evaluation.metrics);
+    if (!(score > start.best_score) ||
         !fs::exists(checkpoints / checkpoint_file_name(evaluation.step), unknown))
       continue;
     start.best_step = evaluation.step;
-    start.best_accuracy = evaluation.accuracy;
+    start.best_score = score;
   }
   const std::int64_t first = start.history.parts.front().first_step;
   start.evaluates = start.step > first && agenda.evaluates_after(start.step) && !evaluated;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "app/ranks.hpp"
@@ -29,7 +30,7 @@ struct RunStart {
   RunHistory history = {};      // on rank 0
   // Of the evaluations whose checkpoints are there, the best one; on rank 0.
   std::int64_t best_step = -1;
-  double best_accuracy = -1;
+  double best_score = -std::numeric_limits<double>::infinity();
 };
 
 /// Looks at the run folder and at `run.resume`, on rank 0. Error(usage) where a run is in the way,

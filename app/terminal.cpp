@@ -131,8 +131,10 @@ void Terminal::evaluation(const EvaluationRecord& record) noexcept {
   // The last epoch may have been left before its end.
   const Agenda& agenda = length_.agenda;
   const std::int64_t epoch = record.step == agenda.total_steps ? agenda.epochs() : record.epoch;
-  line.add("epoch {}/{}  step {}  test loss {:#.4g}  test accuracy {:.4f}", epoch, agenda.epochs(),
-           record.step, unsigned_nan(record.loss), record.accuracy);
+  line.add("epoch {}/{}  step {}  test loss {:#.4g}", epoch, agenda.epochs(), record.step,
+           unsigned_nan(record.loss));
+  for (std::size_t k = 0; k < length_.metrics.size(); ++k)
+    line.add("  test {} {:.4f}", length_.metrics[k], record.metrics[k]);
   message(line.text());
 }
 

@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/plan/agenda.hpp"
 #include "core/train/records.hpp"
@@ -19,6 +21,7 @@ struct RunLength {
   Agenda agenda;
   std::int64_t test_samples = 0;
   std::int64_t first_step = 0;  // of this process; more than 0 after a restart
+  std::vector<std::string> metrics = {};
 };
 
 /// What the output can show.

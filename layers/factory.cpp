@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "core/base/check.hpp"
 #include "core/model/op.hpp"
 #include "layers/converted.hpp"
+#include "layers/scored_loss.hpp"
 
 namespace carousel {
 
@@ -21,7 +23,8 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engi
   const auto found = std::ranges::find(
       all, name, [](const OpKernels& each) -> std::string_view { return each.name; });
   CAROUSEL_CHECK(found != all.end(), "{} has no kernels", name);
-  return found->make(spec, samples, engine);
+  std::unique_ptr<Layer> layer = found->make(spec, samples, engine);
+  return spec.is_loss ? with_metrics(std::move(layer), spec) : std::move(layer);
 }
 
 }  // namespace carousel

@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "layers/report.hpp"
 #include "layers/stored.hpp"
 
 namespace carousel {
@@ -13,12 +14,6 @@ namespace {
 // lanes are added in order: the sum depends on n alone, whoever computes the lanes.
 constexpr int lanes = 16;
 constexpr int vector_length = runs_on_host ? 1 : 32;
-
-/// What one lane has added up.
-struct LaneSum {
-  double loss;
-  double correct;
-};
 
 /// Where the largest logit of a sample is; the first one of equals, as torch.argmax.
 struct Largest {
@@ -65,8 +60,7 @@ struct Forward {
   int classes;
   const Stored* logits;  // [n, classes]
   const int* labels;     // [n]
-  Metrics* metrics;      // one
-  int* chosen;           // [n], or null
+  double* report;        // [report_head]
   double smoothing;
 
   /// How far the logits of a sample are below the largest one in the mean.
@@ -81,34 +75,28 @@ struct Forward {
   }
 
   /// Adds one sample to its lane.
-  KOKKOS_FUNCTION void sample(const Team& team, int i, LaneSum& sum) const {
+  KOKKOS_FUNCTION void sample(const Team& team, int i, double& sum) const {
     const Row<Stored> row = {logits + static_cast<std::int64_t>(i) * classes, classes};
     const Largest top = row.largest(team);
     const double at_label = full(row.logits[labels[i]]);
     // -sum of target_c log p_c, with log p_c = x_c - top - log(total)
-    sum.loss += Kokkos::log(row.total(team, top.value)) - (1 - smoothing) * (at_label - top.value) +
-                smoothing * mean_below(team, row, top.value);
-    sum.correct += top.index == labels[i] ? 1 : 0;
-    if (chosen != nullptr) Kokkos::single(Kokkos::PerThread(team), [&] { chosen[i] = top.index; });
+    sum += Kokkos::log(row.total(team, top.value)) - (1 - smoothing) * (at_label - top.value) +
+           smoothing * mean_below(team, row, top.value);
   }
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    auto* sums = static_cast<LaneSum*>(
-        team.team_scratch(0).get_shmem_aligned(lanes * sizeof(LaneSum), alignof(LaneSum)));
+    auto* sums = static_cast<double*>(
+        team.team_scratch(0).get_shmem_aligned(lanes * sizeof(double), alignof(double)));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, lanes), [&](int lane) {
-      LaneSum sum = {0, 0};
+      double sum = 0;
       for (int i = lane; i < n; i += lanes) sample(team, i, sum);
       Kokkos::single(Kokkos::PerThread(team), [&] { sums[lane] = sum; });
     });
     team.team_barrier();
     Kokkos::single(Kokkos::PerTeam(team), [&] {
-      LaneSum all = {0, 0};
-      for (int lane = 0; lane < lanes; ++lane) {
-        all.loss += sums[lane].loss;
-        all.correct += sums[lane].correct;
-      }
-      const double loss = all.loss / n;
-      *metrics = {loss, all.correct, Kokkos::isfinite(loss) ? 0.0 : 1.0, static_cast<double>(n)};
+      double all = 0;
+      for (int lane = 0; lane < lanes; ++lane) all += sums[lane];
+      put_report(report, all / n, n);
     });
   }
 };
@@ -165,13 +153,12 @@ void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArgum
   static const std::string label = "carousel::layers::softmax_cross_entropy_forward";
   // One team computes all samples: the scores of a classifier are few beside its layers.
   TeamPolicy policy(exec, 1, runs_on_host ? 1 : lanes, vector_length);
-  policy.set_scratch_size(0, Kokkos::PerTeam(lanes * sizeof(LaneSum) + alignof(LaneSum)));
+  policy.set_scratch_size(0, Kokkos::PerTeam(lanes * sizeof(double) + alignof(double)));
   with_stored(type_, [&]<class Stored>() {
     const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
-    Kokkos::parallel_for(
-        label, policy,
-        Forward<Stored>{arguments.input.n, classes_, logits, arguments.labels, arguments.metrics,
-                        arguments.chosen, arguments.training ? smoothing_ : 0});
+    Kokkos::parallel_for(label, policy,
+                         Forward<Stored>{arguments.input.n, classes_, logits, arguments.labels,
+                                         arguments.report, arguments.training ? smoothing_ : 0});
   });
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 // The loss of a classifier, torch.nn.CrossEntropyLoss (mean): reads logits in the type that they
-// are stored in, computes in full numbers and fills the metrics of the micro-batch. It knows class
+// are stored in, computes in full numbers and reports the loss of the micro-batch. It knows class
 // indices, not class weights.
 
 #include "core/engine/layer.hpp"
@@ -18,7 +18,7 @@ class SoftmaxCrossEntropy final : public Layer {
         smoothing_(spec.as<op::SoftmaxCrossEntropy>().smoothing),
         type_(spec.inputs.front().format.type) {}
 
-  /// Leaves the logits as they are; loss and counts go to `arguments.metrics`. In training, all
+  /// Leaves the logits as they are; the loss goes to `arguments.report`. In training, all
   /// classes share the smoothing of the target (Szegedy et al. 2016); evaluation reports the plain
   /// loss.
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;

@@ -74,8 +74,21 @@ std::string rule_of(const PlanRecord& plan) {
   return plan.rule == "dp" && plan.devices == 1 ? plan.rule + " " + plan.order : plan.rule;
 }
 
-std::string accuracy_of(const RunSummary& run) {
-  return run.evaluations.empty() ? "-" : fmt::format("{:.4f}", run.evaluations.back().accuracy);
+/// What a run is told by: its first metric, or the loss.
+std::string main_result(const RunSummary& run) {
+  if (run.evaluations.empty()) return "-";
+  const EvaluationRecord& last = run.evaluations.back();
+  return fmt::format("{:.4f}", run.metrics.empty() ? last.loss : last.metrics.front());
+}
+
+/// What all runs are told by; of different metrics each says its own.
+std::string main_title(std::span<const RunSummary> runs) {
+  const auto name = [](const RunSummary& run) {
+    return run.metrics.empty() ? std::string("loss") : run.metrics.front();
+  };
+  const bool alike =
+      std::ranges::all_of(runs, [&](const RunSummary& run) { return name(run) == name(runs[0]); });
+  return "test " + (alike ? name(runs[0]) : std::string("result"));
 }
 
 /// A cell from what all ranks measured; "?" if a file is missing, "-" if a rank measured nothing.
@@ -151,13 +164,13 @@ std::string list_runs(const std::vector<RunSummary>& runs, std::vector<Differing
   std::vector<std::string> omitted;
   while (true) {
     Table table;
-    std::vector<std::string> titles = {"state", "steps", "test accuracy"};
+    std::vector<std::string> titles = {"state", "steps", main_title(runs)};
     for (const DifferingKey& key : differing)
       titles.push_back(key.key.substr(key.key.rfind('.') + 1));
     table.row("", titles);
     for (std::size_t k = 0; k < runs.size(); ++k) {
       std::vector<std::string> row = {state_of(runs[k]), fmt::format("{}", runs[k].steps),
-                                      accuracy_of(runs[k])};
+                                      main_result(runs[k])};
       for (const DifferingKey& key : differing) row.push_back(key.values[k]);
       table.row(short_name(runs[k].folder), std::move(row));
     }
@@ -187,7 +200,7 @@ std::string compare_runs(std::span<const std::string> paths, const KeysOfRun& ke
   table.row("placement", plan_cells(runs, [](const PlanRecord& p) { return p.placement; }));
   table.row("devices",
             plan_cells(runs, [](const PlanRecord& p) { return fmt::format("{}", p.devices); }));
-  table.row("test accuracy", cells(runs, accuracy_of));
+  table.row(main_title(runs), cells(runs, main_result));
   table.row("peak activations, all devices", {});
   table.row("  measured", measured_cells(runs, [&](const RunSummary& run) {
               return human_bytes(measured_bytes(run, category));

@@ -103,8 +103,11 @@ void tell_results(std::string& text, const RunSummary& run) {
          unsigned_nan(run.rows.back().loss), run.images_per_second);
   if (!run.evaluations.empty()) {
     const EvaluationRecord& last = run.evaluations.back();
-    line(text, "evaluations", "{}; the last, after {} steps: accuracy {:.4f}, loss {:.4g}",
-         run.evaluations.size(), last.step, last.accuracy, unsigned_nan(last.loss));
+    std::string results;
+    for (std::size_t k = 0; k < run.metrics.size(); ++k)
+      results += fmt::format("{} {:.4f}, ", run.metrics[k], last.metrics[k]);
+    line(text, "evaluations", "{}; the last, after {} steps: {}loss {:.4g}", run.evaluations.size(),
+         last.step, results, unsigned_nan(last.loss));
   }
   const ReceiptHistory history = receipts_of(run);
   if (history.end() > history.first)

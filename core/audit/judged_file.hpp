@@ -42,21 +42,22 @@ class JudgedFile {
 
   /// The rows of a record, of which there must be `count`; they point at `words`.
   template <class Row>
-  [[nodiscard]] std::vector<Row> rows(std::size_t count, std::set<std::string>& words) const {
-    Columns<Row>::list([&](const char* name, auto) {
+  [[nodiscard]] std::vector<Row> rows(std::size_t count, std::set<std::string>& words,
+                                      MetricNames metrics = {}) const {
+    Columns<Row>::list(metrics, [&](const char* name, auto) {
       const std::string dataset = dataset_of<Row>(name);
       if (!file_.contains(dataset)) wrong("{} is missing", dataset);
       const hdf5::Shape shape = file_.info(dataset).shape;
       if (shape != hdf5::Shape{count})
         wrong("{} has {} rows, should have {}", dataset, shape.empty() ? 0 : shape.front(), count);
     });
-    return read_rows<Row>(file_, words);
+    return read_rows<Row>(file_, words, metrics);
   }
 
-  /// Demands of a row all that is no time or other measured number: its words and integers.
+  /// Demands of a row all that is no time, metric or other measured number: its words and integers.
   template <class Row>
   void demand_row(std::size_t row, const Row& found, const Row& wanted) const {
-    Columns<Row>::list([&](const char* name, auto get) {
+    Columns<Row>::list({}, [&](const char* name, auto get) {
       using Value = ColumnValue<Row, decltype(get)>;
       if constexpr (std::is_same_v<Value, const char*>) {
         const std::string_view word(std::invoke(get, found));

@@ -73,9 +73,9 @@ Json to_json(const RunPart& part) {
 
 /// A list for each column.
 template <class Row>
-Json to_json(const std::vector<Row>& rows) {
+Json to_json(const std::vector<Row>& rows, MetricNames metrics) {
   Json table = Json::object();
-  Columns<Row>::list([&](const char* name, auto get) {
+  Columns<Row>::list(metrics, [&](const char* name, auto get) {
     Json& column = table[name] = Json::array();
     for (const Row& row : rows) column.push_back(std::invoke(get, row));
   });
@@ -119,8 +119,8 @@ Json run_to_json(const std::string& path) {
   json["receipts"] = Json::array();  // the last of each stage
   for (const std::vector<std::uint64_t>& stage : receipts_of(run).receipts)
     json["receipts"].push_back(stage.empty() ? Json() : Json(fmt::format("{:016x}", stage.back())));
-  json["steps"] = to_json(run.rows);
-  json["evaluations"] = to_json(run.evaluations);
+  json["steps"] = to_json(run.rows, run.metrics);
+  json["evaluations"] = to_json(run.evaluations, run.metrics);
   return json;
 }
 
@@ -173,15 +173,16 @@ Json to_json(const std::string& path) {
 }
 
 template <class Row>
-std::string to_csv(const std::vector<Row>& rows) {
+std::string to_csv(const std::vector<Row>& rows, MetricNames metrics) {
   std::string text;
   const auto add = [&](const auto& value) {
     text += fmt::format("{}{}", text.empty() || text.back() == '\n' ? "" : ",", value);
   };
-  Columns<Row>::list([&](const char* name, auto /*get*/) { add(name); });
+  Columns<Row>::list(metrics, [&](const char* name, auto /*get*/) { add(name); });
   text += '\n';
   for (const Row& row : rows) {
-    Columns<Row>::list([&](const char* /*name*/, auto get) { add(std::invoke(get, row)); });
+    Columns<Row>::list(metrics,
+                       [&](const char* /*name*/, auto get) { add(std::invoke(get, row)); });
     text += '\n';
   }
   return text;
@@ -198,7 +199,8 @@ std::string listed_as_json(std::span<const std::string> paths) {
 
 std::string listed_as_csv(const std::string& run, const std::string& table) {
   const RunSummary summary = read_run(run);
-  return table == "steps" ? to_csv(summary.rows) : to_csv(summary.evaluations);
+  return table == "steps" ? to_csv(summary.rows, summary.metrics)
+                          : to_csv(summary.evaluations, summary.metrics);
 }
 
 }  // namespace carousel

@@ -95,12 +95,21 @@ const JudgedPart& part_before(std::span<const JudgedPart> parts, std::int64_t st
   return *found;
 }
 
+/// Metrics lie within what they may be.
+void demand_metrics(const JudgedFile& file, const std::string& group, MetricNames names,
+                    std::size_t row, const MetricValues& values) {
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const Metric& metric = metric_named(names[k]);
+    file.demand_within(group + names[k], row, values[k], metric.least, metric.most);
+  }
+}
+
 void verify_steps(const JudgedFile& file, const RunSummary& run,
                   std::span<const JudgedPart> parts) {
   const std::int64_t first = run.first_step();
   const auto rows = static_cast<std::size_t>(run.steps - first);
   std::set<std::string> words;  // these records have none
-  const auto found = file.rows<StepRecord>(rows, words);
+  const auto found = file.rows<StepRecord>(rows, words, run.metrics);
   double before = 0;
   for (std::size_t k = 0; k < rows; ++k) {
     const StepRecord& row = found[k];
@@ -111,7 +120,7 @@ void verify_steps(const JudgedFile& file, const RunSummary& run,
     const double wanted = expected.learning_rate(t);
     if (!(std::abs(row.learning_rate - wanted) <= 1e-12 * std::abs(wanted)))
       file.demand("/steps/learning_rate", k, row.learning_rate, wanted);
-    file.demand_within("/steps/accuracy", k, row.accuracy, 0, 1);
+    demand_metrics(file, "/steps/", run.metrics, k, row.metrics);
     file.demand_within("/steps/seconds", k, row.seconds, before,
                        std::numeric_limits<double>::max());
     file.demand_within("/steps/images_per_second", k, row.images_per_second, 0,
@@ -236,10 +245,10 @@ std::int64_t verify_evaluations(const JudgedFile& file, const RunSummary& run,
     ++k;
   }
   std::set<std::string> words;  // these records have none
-  const auto found = file.rows<EvaluationRecord>(wanted.size(), words);
+  const auto found = file.rows<EvaluationRecord>(wanted.size(), words, run.metrics);
   for (std::size_t row = 0; row < wanted.size(); ++row) {
     file.demand_row<EvaluationRecord>(row, found[row], wanted[row]);
-    file.demand_within("/evaluations/accuracy", row, found[row].accuracy, 0, 1);
+    demand_metrics(file, "/evaluations/", run.metrics, row, found[row].metrics);
   }
   return std::ssize(wanted);
 }

@@ -14,6 +14,7 @@
 #include "core/base/view.hpp"
 #include "core/engine/engine.hpp"
 #include "core/model/layer_spec.hpp"
+#include "core/model/metric.hpp"
 
 namespace carousel {
 
@@ -33,15 +34,6 @@ struct BasicTensor {
 using Tensor = BasicTensor<real>;
 using ConstTensor = BasicTensor<const real>;
 
-/// What one micro-batch reports, and what rides with gradients. Device memory; plain doubles so
-/// that riders of several micro-batches add element by element, in index order.
-struct Metrics {
-  double loss = 0;        // mean over the samples of the micro-batch
-  double correct = 0;     // samples whose largest logit is their label
-  double non_finite = 0;  // 1 when the loss is not a finite number
-  double samples = 0;     // samples counted; evaluation's last batch may be short
-};
-
 /// What random numbers of a micro-batch are drawn for, so that ranks, stages and the order of work
 /// change none of them.
 struct Draw {
@@ -55,7 +47,7 @@ struct ForwardArguments {
   Tensor output;                     // equals input.data for layers in place
   const real* parameters = nullptr;  // the layer's parameters, one after the other in spec order
   const int* labels = nullptr;       // [n], loss only
-  Metrics* metrics = nullptr;        // one, loss only
+  double* report = nullptr;          // loss only: report_head numbers, then sums of its metrics
   int* chosen = nullptr;             // [n], loss only: class of the largest logit, if wanted
   ConstTensor second = {};           // absent where the layer has one input
   std::byte* saved = nullptr;        // for backward, spec.saved_offset() says where each tensor is

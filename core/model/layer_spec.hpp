@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/model/metric.hpp"
 #include "core/model/tensor_format.hpp"
 
 namespace carousel {
@@ -123,6 +124,7 @@ struct LayerSpec {
   bool aliases_second_gradient = false;  // what backward leaves in d_output is the gradient of the
                                          // second input, too
   bool is_loss = false;
+  std::vector<const Metric*> metrics = {};  // of a loss: what is reported besides
   bool normalises_samples = false;  // by statistics of all samples, which one number alone has not
   Kernels kernels = Kernels::portable;
   Converted converted = Converted::nothing;

@@ -9,6 +9,11 @@
 
 namespace carousel {
 
+std::span<const Metric* const> Model::metrics() const {
+  if (layers.empty()) return {};
+  return layers.back().metrics;
+}
+
 std::int64_t Model::parameter_size() const {
   std::int64_t size = 0;
   for (const LayerSpec& layer : layers) size += layer.parameter_size();

@@ -6,6 +6,7 @@
 // planner and the engine; it computes nothing and knows no parallelism.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Model {
                                    // activations are not kept; but for what leaves the stage (Chen
                                    // et al. 2016, arXiv 1604.06174)
 
+  /// Of the loss; none of a network without one.
+  [[nodiscard]] std::span<const Metric* const> metrics() const;
   [[nodiscard]] std::int64_t parameter_size() const;
   [[nodiscard]] std::int64_t buffer_size() const;
 };

@@ -225,7 +225,7 @@ std::vector<std::vector<Action>> closing_actions(const Schedule& schedule, std::
                       .stage = 0,
                       .version = version,
                       .peer = owner,
-                      .bytes = rider_size * std::int64_t{sizeof(real)},
+                      .bytes = schedule.spec().rider_bytes,
                       .buffer = 0};
       for (const auto& part : {start_of, wait_for}) {
         lists[d].push_back(part(in));

@@ -37,13 +37,13 @@ std::int64_t message_bytes(const StageMemory& stage) {
 
 /// A stage, all of them in one sum over all devices, what crosses a cut, or the results of an
 /// evaluation.
-std::int64_t largest_message(const MemorySpec& spec, const Schedule& schedule) {
+std::int64_t largest_message(const MemorySpec& spec, std::int64_t report,
+                             const Schedule& schedule) {
   const ParallelConfig& parallel = schedule.parallel();
   const bool sums = parallel.rule == RuleKind::dp && parallel.reduction == Reduction::fast &&
                     schedule.traits().sums_all_stages;
   const bool cuts = schedule.traits().splits_stages;
-  std::int64_t largest =
-      std::max(spec.evaluation_batches * metrics_bytes, schedule.spec().norm_bytes);
+  std::int64_t largest = std::max(spec.evaluation_batches * report, schedule.spec().norm_bytes);
   std::int64_t sum = 0;
   for (int j = 0; j < schedule.rule().stages(); ++j) {
     sum += schedule.message_bytes(j);
@@ -136,11 +136,12 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
       plan.parts = offsets.take(Category::data, samples * part_bytes);
     }
   }
-  plan.metrics = offsets.take(Category::data, schedule.rule().micro_batches() * metrics_bytes);
+  const std::int64_t report = report_bytes(stages.back().sums);
+  plan.reports = offsets.take(Category::data, schedule.rule().micro_batches() * report);
   const std::int64_t evaluated = device == 0
                                      ? spec.evaluation_batches
                                      : evaluation_share(schedule, spec.evaluation_batches, device);
-  plan.evaluation = offsets.take(Category::data, evaluated * metrics_bytes);
+  plan.evaluation = offsets.take(Category::data, evaluated * report);
   plan.staging = offsets.take(
       Category::data, counts.first_stage == 0 ? spec.staging_bytes : spec.label_staging_bytes);
   plan.peak = plan.bytes;
@@ -157,19 +158,21 @@ std::int64_t DeviceMemoryPlan::total() const {
 
 ScheduleSpec schedule_spec(const ParallelConfig& parallel, const std::vector<StageMemory>& stages,
                            Clipping clipping) {
-  constexpr std::int64_t rider_bytes = align_up(rider_size * sizeof(real));
   CAROUSEL_CHECK(clipping != Clipping::model || parallel.rule == RuleKind::dp,
                  "rule {} has no moment at which all gradients are known",
                  to_string(parallel.rule));
   ScheduleSpec spec{.parallel = parallel};
+  spec.rider_bytes = stages.front().rider() * std::int64_t{sizeof(real)};
+  constexpr std::int64_t ages_bytes = align_up(ages_size * sizeof(real));
   if (clipping == Clipping::model)
     spec.norm_bytes = std::ssize(stages) * std::int64_t{sizeof(real)};
   for (std::size_t j = 0; j < stages.size(); ++j) {
     const bool last = j + 1 == stages.size();
     spec.message_bytes.push_back(message_bytes(stages[j]));
     spec.parameter_bytes.push_back(stages[j].stored_bytes);
-    spec.activation_bytes.push_back(last ? 0 : stages[j + 1].input_bytes + rider_bytes);
-    spec.d_activation_bytes.push_back(last ? 0 : stages[j].output_bytes + rider_bytes);
+    spec.activation_bytes.push_back(last ? 0 : stages[j + 1].input_bytes + ages_bytes);
+    spec.d_activation_bytes.push_back(last ? 0
+                                           : stages[j].output_bytes + align_up(spec.rider_bytes));
   }
   return spec;
 }
@@ -177,12 +180,13 @@ ScheduleSpec schedule_spec(const ParallelConfig& parallel, const std::vector<Sta
 MemoryPlan plan_memory(const MemorySpec& spec, std::vector<StageMemory> stages,
                        const Schedule& schedule) {
   MemoryPlan plan;
+  const std::int64_t report = report_bytes(stages.back().sums);
   plan.evaluation_batches = spec.evaluation_batches;
-  plan.largest_message = largest_message(spec, schedule);
+  plan.largest_message = largest_message(spec, report, schedule);
   plan.optimizer_states = static_cast<int>(spec.optimizer.states().size());
   std::vector<std::int64_t> communication(schedule.devices(), spec.token_bytes);
   if (spec.staged_messages && schedule.devices() > 1)
-    communication = staging_bytes(schedule, spec.evaluation_batches, metrics_bytes);
+    communication = staging_bytes(schedule, spec.evaluation_batches, report);
   for (int d = 0; d < schedule.devices(); ++d)
     plan.devices.push_back(plan_device(spec, stages, schedule, d, communication[d]));
   plan.stages = std::move(stages);

@@ -39,7 +39,7 @@ struct DeviceMemoryPlan {
   std::int64_t parts = -1;            // of its images, likewise
   std::vector<std::int64_t> labels;   // [input], in data, with the last stage
   std::vector<std::int64_t> samples;  // [input], numbers of the samples, in data
-  std::int64_t metrics = 0;           // [N] of the training step, in data
+  std::int64_t reports = 0;           // [N] of the training step, in data
   std::int64_t evaluation = 0;        // [batches] of an evaluation, in data
   std::int64_t staging = 0;           // what the prefetcher fills, in data
   CategoryBytes bytes = {};           // size of each arena
@@ -56,6 +56,11 @@ struct MemoryPlan {
   std::int64_t evaluation_batches = 0;
   std::int64_t largest_message = 0;  // bytes
   int optimizer_states = 0;          // numbers beside each parameter
+
+  /// Bytes that one micro-batch reports.
+  [[nodiscard]] std::int64_t report_bytes() const {
+    return carousel::report_bytes(stages.empty() ? 0 : stages.back().sums);
+  }
 };
 
 /// What the plan needs to know beside the schedule.
@@ -87,8 +92,6 @@ inline constexpr std::int64_t clip_block = 4096;
 inline constexpr int pixel_levels = 256;
 /// Bytes that say which part of an image is shown: three ints.
 inline constexpr std::int64_t part_bytes = 3 * sizeof(int);
-/// Bytes that one micro-batch reports: four doubles.
-inline constexpr std::int64_t metrics_bytes = 4 * sizeof(double);
 
 /// The messages of a schedule of these stages. What crosses a cut between devices has a rider, too:
 /// sums of the step go down with gradients, and what was decided about it up with activations.

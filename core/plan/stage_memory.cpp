@@ -214,6 +214,7 @@ void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors&
 
 /// The flat vector of parameters, buffers and rider.
 void place_parameters(StageMemory& stage, const Model& model) {
+  stage.sums = sums_of(model.metrics());
   std::vector<ParameterRange>& ranges = stage.parameter_ranges;
   std::int64_t stored = 0;
   const auto continues = [&](const ParameterSpec& parameter) {
@@ -243,8 +244,8 @@ void place_parameters(StageMemory& stage, const Model& model) {
     stage.buffer_size += model.layers[stage.first + k].buffer_size();
   }
   stage.stored_rider_offset = stored + stage.buffer_size * real_bytes;
-  stage.stored_bytes = align_up(stage.stored_rider_offset + rider_size * real_bytes);
-  stage.message_size = align_up((stage.rider_offset() + rider_size) * real_bytes) / real_bytes;
+  stage.stored_bytes = align_up(stage.stored_rider_offset + stage.rider() * real_bytes);
+  stage.message_size = align_up((stage.rider_offset() + stage.rider()) * real_bytes) / real_bytes;
 }
 
 /// Backward: walks the layers from the last to the first and knows where the gradient of every
@@ -380,12 +381,14 @@ void keep_leaving(std::vector<StageMemory>& stages) {
 
 }  // namespace
 
-std::vector<StageMemory> plan_stages(const Model& model, const Partition& partition, int batch) {
+std::vector<StageMemory> plan_stages(const Model& model, const Partition& partition, int batch,
+                                     int parts) {
   const Tensors tensors(model, partition, batch);
   std::map<int, Place> outputs = {{images, {Region::images}}};
   std::vector<StageMemory> stages;
   for (int j = 0; j < partition.stages(); ++j) {
     StageMemory stage;
+    stage.parts = parts;
     stage.first = partition.first[j];
     stage.layers = partition.first[j + 1] - stage.first;
     CAROUSEL_CHECK(j == 0 || !model.layers[stage.first].in_place,

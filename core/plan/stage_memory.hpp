@@ -17,9 +17,21 @@
 
 namespace carousel {
 
-/// Numbers that ride behind every gradient and parameter vector of a stage: loss, correct,
-/// non-finite, wish for a pause, summed over micro-batches just like the gradient.
-inline constexpr int rider_size = 4;
+/// Numbers of the build's precision that carry a double, so that sums of them lose nothing that
+/// matters: its leading digits, those behind, and the rest.
+inline constexpr int rider_parts = sizeof(real) == sizeof(double) ? 1 : 3;
+/// Numbers that ride behind every gradient and parameter vector of a stage, summed over
+/// micro-batches just like the gradient: the loss and the sums of all metrics, whether the loss is
+/// not finite, and whether somebody wants a pause.
+[[nodiscard]] constexpr int rider_size(int sums, int parts = rider_parts) {
+  return parts * (1 + sums) + 2;
+}
+/// Behind activations that cross a cut: how long ago the two were decided.
+inline constexpr int ages_size = 2;
+/// Bytes that one micro-batch reports, in doubles.
+[[nodiscard]] constexpr std::int64_t report_bytes(int sums) {
+  return (report_head + sums) * std::int64_t{sizeof(double)};
+}
 
 enum class Region : std::uint8_t {
   absent,
@@ -90,6 +102,8 @@ struct StageMemory {
   std::int64_t parameter_size = 0;
   std::int64_t buffer_size = 0;
   std::int64_t message_size = 0;  // of all, padded to the alignment
+  int sums = 0;                   // of the model's metrics
+  int parts = rider_parts;        // numbers that carry each of them; 1 in plans of old runs
   // The same as kernels read it, parameters in the types that they are stored in. In bytes.
   std::vector<std::int64_t> stored_offset;         // [layers]
   std::vector<std::int64_t> stored_buffer_offset;  // [layers]
@@ -112,6 +126,7 @@ struct StageMemory {
       largest = std::max(largest, tensor.end - tensor.begin);
     return largest;
   }
+  [[nodiscard]] int rider() const { return rider_size(sums, parts); }
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
   [[nodiscard]] std::int64_t stored_buffers() const {
     return stored_rider_offset - buffer_size * std::int64_t{sizeof(real)};
@@ -122,7 +137,8 @@ struct StageMemory {
 /// that backward or a later stage reads lie in the frame, others in scratch; a layer in place
 /// shares the memory of its first input. A later stage finds its inputs in the frames of those
 /// before it, or where they land if those belong to another device.
+/// `parts` is as in StageMemory.
 [[nodiscard]] std::vector<StageMemory> plan_stages(const Model& model, const Partition& partition,
-                                                   int batch);
+                                                   int batch, int parts = rider_parts);
 
 }  // namespace carousel

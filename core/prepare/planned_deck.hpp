@@ -14,6 +14,7 @@
 #include "core/plan/engine_config.hpp"
 #include "core/plan/machine.hpp"
 #include "core/plan/rule.hpp"
+#include "core/plan/stage_memory.hpp"
 #include "core/train/config.hpp"
 
 namespace carousel {
@@ -29,8 +30,9 @@ struct PlanBasis {
   int block = 1;                               // channels side by side in images, by the build
   bool staged_messages = false;                // messages pass through host memory
   VendorKernels vendor = VendorKernels::none;  // by the build and the deck
-  int token_bytes = 0;        // that a device holds for messages that carry nothing
-  bool copies_input = false;  // images are copied to a device before they are shown
+  int token_bytes = 0;                      // that a device holds for messages that carry nothing
+  bool copies_input = false;                // images are copied to a device before they are shown
+  int rider_parts = carousel::rider_parts;  // 1 in runs from before sums were doubles
 
   bool operator==(const PlanBasis&) const = default;
 };

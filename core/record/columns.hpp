@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -15,6 +16,15 @@
 #include "core/train/records.hpp"
 
 namespace carousel {
+
+/// The metrics of a run, each of which is a column of its steps and evaluations.
+using MetricNames = std::span<const std::string>;
+
+/// The value of one metric in a record.
+struct MetricOf {
+  std::size_t metric = 0;
+  auto& operator()(auto& record) const { return record.metrics[metric]; }
+};
 
 /// `group` is where a record's rows are in its file. `list` names every column to `column`, with
 /// what std::invoke takes to get its value from a row.
@@ -24,11 +34,11 @@ struct Columns;
 template <>
 struct Columns<StepRecord> {
   static constexpr const char* group = "/steps";
-  static constexpr void list(auto&& column) {
+  static constexpr void list(MetricNames metrics, auto&& column) {
     column("step", &StepRecord::step);
     column("epoch", &StepRecord::epoch);
     column("loss", &StepRecord::loss);
-    column("accuracy", &StepRecord::accuracy);
+    for (std::size_t k = 0; k < metrics.size(); ++k) column(metrics[k].c_str(), MetricOf{k});
     column("learning_rate", &StepRecord::learning_rate);
     column("seconds", &StepRecord::seconds);
     column("images_per_second", &StepRecord::images_per_second);
@@ -38,18 +48,18 @@ struct Columns<StepRecord> {
 template <>
 struct Columns<EvaluationRecord> {
   static constexpr const char* group = "/evaluations";
-  static constexpr void list(auto&& column) {
+  static constexpr void list(MetricNames metrics, auto&& column) {
     column("step", &EvaluationRecord::step);
     column("epoch", &EvaluationRecord::epoch);
     column("loss", &EvaluationRecord::loss);
-    column("accuracy", &EvaluationRecord::accuracy);
+    for (std::size_t k = 0; k < metrics.size(); ++k) column(metrics[k].c_str(), MetricOf{k});
   }
 };
 
 template <>
 struct Columns<PartRecord> {
   static constexpr const char* group = "/parts";
-  static constexpr void list(auto&& column) {
+  static constexpr void list(MetricNames /*metrics*/, auto&& column) {
     column("first_step", &PartRecord::first_step);
     column("epoch", &PartRecord::epoch);
     column("position", &PartRecord::position);
@@ -61,7 +71,7 @@ struct Columns<PartRecord> {
 template <>
 struct Columns<SegmentRecord> {
   static constexpr const char* group = "/segments";
-  static constexpr void list(auto&& column) {
+  static constexpr void list(MetricNames /*metrics*/, auto&& column) {
     column("first", &SegmentRecord::first);
     column("last", &SegmentRecord::last);
   }
@@ -70,7 +80,7 @@ struct Columns<SegmentRecord> {
 template <>
 struct Columns<ActionRecord> {
   static constexpr const char* group = "/actions";
-  static constexpr void list(auto&& column) {
+  static constexpr void list(MetricNames /*metrics*/, auto&& column) {
     column("kind", &ActionRecord::kind);
     column("step", &ActionRecord::step);
     column("micro_batch", &ActionRecord::micro_batch);
@@ -84,7 +94,7 @@ struct Columns<ActionRecord> {
 template <>
 struct Columns<MessageRecord> {
   static constexpr const char* group = "/messages";
-  static constexpr void list(auto&& column) {
+  static constexpr void list(MetricNames /*metrics*/, auto&& column) {
     column("kind", &MessageRecord::kind);
     column("direction", &MessageRecord::direction);
     column("step", &MessageRecord::step);
@@ -107,7 +117,7 @@ struct BytesOf {
 template <>
 struct Columns<MemoryRecord> {
   static constexpr const char* group = "/memory";
-  static constexpr void list(auto&& column) {
+  static constexpr void list(MetricNames /*metrics*/, auto&& column) {
     column("seconds", &MemoryRecord::seconds);
     column("action", &MemoryRecord::action);
     for (std::size_t c = 0; c < category_count; ++c)

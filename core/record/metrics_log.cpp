@@ -59,23 +59,27 @@ class Line {
     size_ += result.size;
   }
 
-  std::array<char, 512> text_;
+  std::array<char, 1024> text_;
   std::size_t size_ = 0;
 };
 
 template <class Row>
-Line line_of(const char* kind, const Row& row) {
+Line line_of(const char* kind, const Row& row, MetricNames metrics) {
   Line line(kind);
-  Columns<Row>::list([&](const char* name, auto get) { line.number(name, std::invoke(get, row)); });
+  Columns<Row>::list(metrics,
+                     [&](const char* name, auto get) { line.number(name, std::invoke(get, row)); });
   return line;
 }
 
 }  // namespace
 
-MetricsLog::MetricsLog(const fs::path& folder)
-    : file_(Descriptor::create((folder / "metrics.jsonl").string())) {}
+MetricsLog::MetricsLog(const fs::path& folder, std::vector<std::string> metrics)
+    : metrics_(std::move(metrics)),
+      file_(Descriptor::create((folder / "metrics.jsonl").string())) {}
 
-MetricsLog::MetricsLog(const fs::path& folder, std::int64_t step, bool evaluates) {
+MetricsLog::MetricsLog(const fs::path& folder, std::vector<std::string> metrics, std::int64_t step,
+                       bool evaluates)
+    : metrics_(std::move(metrics)) {
   const std::string path = (folder / "metrics.jsonl").string();
   std::ifstream former(path);
   std::string line;
@@ -87,11 +91,11 @@ MetricsLog::MetricsLog(const fs::path& folder, std::int64_t step, bool evaluates
 }
 
 void MetricsLog::write(const StepRecord& step) {
-  file_.write(line_of("step", step).finish());
+  file_.write(line_of("step", step, metrics_).finish());
 }
 
 void MetricsLog::write(const EvaluationRecord& evaluation) {
-  file_.write(line_of("evaluation", evaluation).finish());
+  file_.write(line_of("evaluation", evaluation, metrics_).finish());
 }
 
 }  // namespace carousel

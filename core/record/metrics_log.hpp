@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "core/base/descriptor.hpp"
 #include "core/train/records.hpp"
@@ -15,16 +17,18 @@ namespace carousel {
 /// metrics.jsonl: one line of JSON per step and per evaluation, in the file when write() returns.
 class MetricsLog {
  public:
-  explicit MetricsLog(const std::filesystem::path& folder);
+  MetricsLog(const std::filesystem::path& folder, std::vector<std::string> metrics);
   /// Goes on with a log behind `step` updates: what it says of later ones, which were lost, is
   /// removed, and so is the evaluation after them if it comes again.
-  MetricsLog(const std::filesystem::path& folder, std::int64_t step, bool evaluates = false);
+  MetricsLog(const std::filesystem::path& folder, std::vector<std::string> metrics,
+             std::int64_t step, bool evaluates = false);
 
   /// Allocates nothing. Numbers that are not finite become null.
   void write(const StepRecord& step);
   void write(const EvaluationRecord& evaluation);
 
  private:
+  std::vector<std::string> metrics_;
   Descriptor file_;
 };
 

@@ -36,6 +36,7 @@ PlanRecord plan_record(const PreparedRun& run) {
     record.stage_layers.push_back(fmt::format("{} .. {}", first.label(), last.label()));
     record.stage_activations.push_back(run.memory.stages[j].frame_bytes);
   }
+  record.metrics = names_of(run.model.metrics());
   record.basis = run.basis;
   const Baselines baselines = activation_baselines(run.memory.stages, record.micro_batches);
   record.activation_bytes_together = baselines.together;

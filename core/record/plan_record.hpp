@@ -33,6 +33,7 @@ struct PlanRecord {
   std::optional<std::int64_t> collective_bytes_per_step;
   std::int64_t activation_bytes_together = 0;    // dp, all micro-batches at once: N A
   std::int64_t activation_bytes_accumulate = 0;  // dp, one after the other: A
+  std::vector<std::string> metrics;              // names, each a column of steps and evaluations
   std::optional<PlanBasis> basis;                // files of the first version do not have it
 };
 

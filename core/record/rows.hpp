@@ -19,8 +19,8 @@
 namespace carousel {
 
 template <class Row>
-void append_rows(hdf5::RowFile& file, std::span<const Row> rows) {
-  Columns<Row>::list([&](const char* name, auto get) {
+void append_rows(hdf5::RowFile& file, std::span<const Row> rows, MetricNames metrics = {}) {
+  Columns<Row>::list(metrics, [&](const char* name, auto get) {
     using Value = ColumnValue<Row, decltype(get)>;
     std::vector<Value> column;
     column.reserve(rows.size());
@@ -35,7 +35,8 @@ void append_rows(hdf5::RowFile& file, std::span<const Row> rows) {
 /// Rows point at `words`, which must outlive them. Error(bad_data) when the columns are of
 /// different length.
 template <class Row>
-[[nodiscard]] std::vector<Row> read_rows(const hdf5::File& file, std::set<std::string>& words) {
+[[nodiscard]] std::vector<Row> read_rows(const hdf5::File& file, std::set<std::string>& words,
+                                         MetricNames metrics = {}) {
   std::vector<Row> rows;
   bool first = true;
   const auto assign = [&](const std::string& dataset, const auto& values, auto&& set) {
@@ -46,7 +47,7 @@ template <class Row>
            dataset, values.size(), rows.size());
     for (std::size_t k = 0; k < values.size(); ++k) set(rows[k], values[k]);
   };
-  Columns<Row>::list([&](const char* name, auto get) {
+  Columns<Row>::list(metrics, [&](const char* name, auto get) {
     using Value = ColumnValue<Row, decltype(get)>;
     const std::string dataset = dataset_of<Row>(name);
     if constexpr (std::is_same_v<Value, const char*>) {

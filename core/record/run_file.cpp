@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/record/run_file.hpp"
 
+#include <utility>
+
 #include "core/base/check.hpp"
 #include "core/record/rows.hpp"
 #include "core/record/run_folder.hpp"
@@ -27,6 +29,7 @@ void write_basis(hdf5::File& file, const PlanBasis& basis) {
   file.set(group, "vendor", static_cast<std::int64_t>(basis.vendor));
   file.set(group, "token_bytes", std::int64_t{basis.token_bytes});
   file.set(group, "copies_input", std::int64_t{basis.copies_input});
+  file.set(group, "rider_parts", std::int64_t{basis.rider_parts});
 }
 
 void write_plan_group(hdf5::File& file, const PlanRecord& plan) {
@@ -44,6 +47,7 @@ void write_plan_group(hdf5::File& file, const PlanRecord& plan) {
   file.write("/plan/messages_per_step", plan.messages_per_step);
   file.write("/plan/bytes_per_step", plan.bytes_per_step);
   file.write_strings("/plan/stage_layers", plan.stage_layers);
+  file.write_strings("/plan/metrics", plan.metrics);
   file.write("/plan/stage_activations", plan.stage_activations);
   for (int c = 0; c < category_count; ++c) {
     std::vector<std::int64_t> column;
@@ -121,11 +125,11 @@ RunInfo read_info(const hdf5::File& file, const FileFormat& format) {
 }
 
 RunFile::RunFile(const std::filesystem::path& folder, const PartInfo& part,
-                 const RunHistory& history)
-    : file_((folder / "run.h5").string()), part_(part) {
+                 std::vector<std::string> metrics, const RunHistory& history)
+    : file_((folder / "run.h5").string()), part_(part), metrics_(std::move(metrics)) {
   append_rows<PartRecord>(file_, history.parts);
   append(history.steps);
-  append_rows<EvaluationRecord>(file_, history.evaluations);
+  append_rows<EvaluationRecord>(file_, history.evaluations, metrics_);
 }
 
 void RunFile::link(int ranks, std::span<const StageOwner> stages) {
@@ -134,11 +138,11 @@ void RunFile::link(int ranks, std::span<const StageOwner> stages) {
 }
 
 void RunFile::append(std::span<const StepRecord> steps) {
-  append_rows(file_, steps);
+  append_rows(file_, steps, metrics_);
 }
 
 void RunFile::append(const EvaluationRecord& evaluation) {
-  append_rows<EvaluationRecord>(file_, {&evaluation, 1});
+  append_rows<EvaluationRecord>(file_, {&evaluation, 1}, metrics_);
 }
 
 void RunFile::write_rest(hdf5::File& file) const {

@@ -56,6 +56,7 @@ struct RunHistory {
   std::vector<StepRecord> steps;
   std::vector<EvaluationRecord> evaluations;
   std::vector<PartRecord> parts;  // the newest is the one that begins
+  std::vector<std::string> metrics = {};
 };
 
 /// What one start of the program is, as all of its files tell.
@@ -76,7 +77,9 @@ struct StageOwner {
 /// parts of the run, all else is of the newest part.
 class RunFile {
  public:
-  RunFile(const std::filesystem::path& folder, const PartInfo& part, const RunHistory& history);
+  /// Steps and evaluations have columns of these metrics.
+  RunFile(const std::filesystem::path& folder, const PartInfo& part,
+          std::vector<std::string> metrics, const RunHistory& history);
 
   void write_plan(const PlanRecord& plan) { plan_ = plan; }
   /// Links /ranks/R, /receipts/S and, with audit, /audit to the files of the ranks.
@@ -94,6 +97,7 @@ class RunFile {
 
   hdf5::RowFile file_;
   PartInfo part_;
+  std::vector<std::string> metrics_;
   std::optional<PlanRecord> plan_;
   int ranks_ = 0;
   std::vector<StageOwner> stages_;

@@ -43,7 +43,18 @@ PlanBasis read_basis(const hdf5::File& file) {
       .vendor = static_cast<VendorKernels>(
           file.has("/plan/basis", "vendor") ? std::clamp<std::int64_t>(number("vendor"), 0, 2) : 0),
       .token_bytes = file.has("/plan/basis", "token_bytes") ? small("token_bytes") : 0,
-      .copies_input = number("copies_input") != 0};
+      .copies_input = number("copies_input") != 0,
+      .rider_parts = file.has("/plan/basis", "rider_parts") ? small("rider_parts") : 1};
+}
+
+/// Files from before there was a choice have the accuracy.
+std::vector<std::string> read_metrics(const hdf5::File& file) {
+  const char* const dataset = "/plan/metrics";
+  std::vector<std::string> names{"accuracy"};
+  if (file.contains(dataset)) names = file.read_strings(dataset);
+  if (names.size() > std::size_t{most_sums})
+    fail(ExitCode::bad_data, "{}: {} names {} metrics", file.path(), dataset, names.size());
+  return names;
 }
 
 PlanRecord read_plan(const hdf5::File& file) {
@@ -58,6 +69,7 @@ PlanRecord read_plan(const hdf5::File& file) {
   plan.bytes_per_step = file.read<std::int64_t>("/plan/bytes_per_step");
   plan.stage_layers = file.read_strings("/plan/stage_layers");
   plan.stage_activations = file.read<std::int64_t>("/plan/stage_activations");
+  plan.metrics = read_metrics(file);
   if (file.has("/plan", "collective_bytes_per_step"))
     plan.collective_bytes_per_step = file.integer("/plan", "collective_bytes_per_step");
   plan.activation_bytes_together = file.integer("/plan", "activation_bytes_together");
@@ -101,11 +113,12 @@ double median(std::vector<double> values) {
 void read_steps(const hdf5::File& file, RunSummary& run) {
   std::set<std::string> words;  // these records have none
   std::vector<double> images_per_second;
-  run.rows = read_rows<StepRecord>(file, words);
+  run.metrics = read_metrics(file);
+  run.rows = read_rows<StepRecord>(file, words, run.metrics);
   for (const StepRecord& step : run.rows) images_per_second.push_back(step.images_per_second);
   run.steps = run.first_step() + std::ssize(run.rows);
   run.images_per_second = median(std::move(images_per_second));
-  run.evaluations = read_rows<EvaluationRecord>(file, words);
+  run.evaluations = read_rows<EvaluationRecord>(file, words, run.metrics);
 }
 
 /// The parts of a run; files of the first version know of one.
@@ -214,9 +227,11 @@ RunHistory read_history(const fs::path& folder, std::int64_t steps) {
   const hdf5::File file = hdf5::File::open_with_reason((folder / "run.h5").string());
   static_cast<void>(read_info(file, run_format));
   std::set<std::string> words;  // these records have none
-  RunHistory history{.steps = read_rows<StepRecord>(file, words),
-                     .evaluations = read_rows<EvaluationRecord>(file, words),
-                     .parts = read_parts(file)};
+  const std::vector<std::string> metrics = read_metrics(file);
+  RunHistory history{.steps = read_rows<StepRecord>(file, words, metrics),
+                     .evaluations = read_rows<EvaluationRecord>(file, words, metrics),
+                     .parts = read_parts(file),
+                     .metrics = metrics};
   std::erase_if(history.steps, [&](const StepRecord& row) { return row.step >= steps; });
   std::erase_if(history.evaluations, [&](const EvaluationRecord& row) { return row.step > steps; });
   const std::int64_t first = history.parts.front().first_step;

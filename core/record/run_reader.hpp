@@ -36,8 +36,9 @@ struct RunSummary : RunPart {
   std::string folder;
   std::string file;  // run.h5 in it
   std::optional<RunStatus> status;
-  std::vector<RunPart> earlier;  // parts; what they did beyond the begin of the next was lost
-  std::int64_t steps = 0;        // updates that were made in all
+  std::vector<RunPart> earlier;      // parts; what they did beyond the begin of the next was lost
+  std::int64_t steps = 0;            // updates that were made in all
+  std::vector<std::string> metrics;  // names, in the order of their values
   std::vector<EvaluationRecord> evaluations;
   std::vector<StepRecord> rows;  // from the first part's first step on
   double images_per_second = 0;  // median over the training steps

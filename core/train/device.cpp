@@ -162,7 +162,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
                    .memory = pinned_memory()}),
       chosen_("carousel::train::chosen", spec.keeps_chosen ? spec.dataset.test().samples() : 0),
       recorder_(Slices(spec.profile.steps), hooks.total_steps, pinned_memory()),
-      reports_(exec_, spec.schedule.rule().stages(), spec.beginning.step),
+      reports_(exec_, spec.memory.stages, spec.beginning.step),
       executor_({.device = index,
                  .schedule = spec.schedule,
                  .memory = memory_,
@@ -224,7 +224,7 @@ void Device::rehearse(const TrainerSpec& spec, std::int64_t step) {
   const std::int64_t batches = spec.memory.evaluation_batches;
   const int most = spec.train.micro_batch_size;
   const std::int64_t rest = spec.dataset.test().samples() - (batches - 1) * most;
-  const auto evaluation = evaluation_actions(schedule, batches, step, metrics_bytes);
+  const auto evaluation = evaluation_actions(schedule, batches, step, spec.memory.report_bytes());
   for (const Action& action : evaluation[index_]) {
     if (action.kind != ActionKind::forward) continue;
     const int samples = action.micro_batch + 1 < batches ? most : static_cast<int>(rest);

@@ -14,7 +14,9 @@ static_assert(part_bytes == sizeof(ShownPart));
 
 DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, int device,
                            const BufferCounts& counts)
-    : plan_(plan.devices[device]), stage_bytes_(plan_.frame_bytes) {
+    : plan_(plan.devices[device]),
+      stage_bytes_(plan_.frame_bytes),
+      report_bytes_(plan.report_bytes()) {
   for (int c = 0; c < category_count; ++c) {
     const auto category = static_cast<Category>(c);
     std::int64_t bytes = plan_.bytes[c];
@@ -130,12 +132,12 @@ int* DeviceMemory::samples(int input) const {
   return reinterpret_cast<int*>(at(Category::data, plan_.samples[input]));
 }
 
-Metrics* DeviceMemory::metrics(int micro_batch) const {
-  return reinterpret_cast<Metrics*>(at(Category::data, plan_.metrics)) + micro_batch;
+double* DeviceMemory::report(int micro_batch) const {
+  return reinterpret_cast<double*>(at(Category::data, plan_.reports + micro_batch * report_bytes_));
 }
 
-Metrics* DeviceMemory::evaluation(std::int64_t batch) const {
-  return reinterpret_cast<Metrics*>(at(Category::data, plan_.evaluation)) + batch;
+double* DeviceMemory::evaluation(std::int64_t batch) const {
+  return reinterpret_cast<double*>(at(Category::data, plan_.evaluation + batch * report_bytes_));
 }
 
 }  // namespace carousel

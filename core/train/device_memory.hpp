@@ -59,8 +59,9 @@ class DeviceMemory {
   /// Null where the device has not the last stage.
   [[nodiscard]] int* labels(int input) const;
   [[nodiscard]] int* samples(int input) const;
-  [[nodiscard]] Metrics* metrics(int micro_batch) const;
-  [[nodiscard]] Metrics* evaluation(std::int64_t batch) const;
+  /// What the loss of a micro-batch, or of a batch of an evaluation, reports.
+  [[nodiscard]] double* report(int micro_batch) const;
+  [[nodiscard]] double* evaluation(std::int64_t batch) const;
 
   /// Marks a frame as used from forward to release.
   void acquire_frame(int stage) { use(Category::activations, stage_bytes_[stage]); }
@@ -86,6 +87,7 @@ class DeviceMemory {
 
   DeviceMemoryPlan plan_;
   std::vector<std::int64_t> stage_bytes_;  // [stage] one frame, as it occupies the arena
+  std::int64_t report_bytes_;
   std::array<Bytes, category_count> arenas_;
   CategoryBytes in_use_ = {};
   CategoryBytes peak_ = {};

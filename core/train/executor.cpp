@@ -135,7 +135,7 @@ StageArguments Executor::arguments(const Action& pass) {
   result.labels = memory.labels(buffers_.input);
   if (!training && !rehearses_ && parts_.chosen != nullptr)
     result.chosen = parts_.chosen + std::int64_t{pass.micro_batch} * parts_.micro_batch_size;
-  result.metrics = training ? memory.metrics(pass.micro_batch) : memory.evaluation(pass.source);
+  result.report = training ? memory.report(pass.micro_batch) : memory.evaluation(pass.source);
   return result;
 }
 
@@ -185,9 +185,9 @@ void Executor::forward(const Action& action) {
   const int j = action.stage;
   lane_->stages[j - counts_.first_stage].forward(lane_->workers, arguments);
   if (!first_step_ || j < counts_.last_stage || j + 1 == std::ssize(frames_)) return;
-  write_ages(
-      lane_->workers.one(), parts_.reports.decisions(), action.step,
-      rider_of(frames_[j] + stage(j).leaving_offset, parts_.schedule.spec().activation_bytes[j]));
+  write_ages(lane_->workers.one(), parts_.reports.decisions(), action.step,
+             rider_of(frames_[j] + stage(j).leaving_offset,
+                      parts_.schedule.spec().activation_bytes[j], ages_size));
 }
 
 void Executor::backward(const Action& action) {
@@ -202,16 +202,17 @@ void Executor::backward(const Action& action) {
   if (j > 0) arguments.d_input = memory.boundary(j - 1, buffers_.d_input);
   lane_->stages[j - counts_.first_stage].backward(lane_->workers, arguments);
   // What the micro-batch reports rides down from the device of the last stage.
+  const int sums = stage(j).sums;
   real* rider = gradient + stage(j).rider_offset();
   if (counts_.last_stage + 1 == std::ssize(frames_))
-    write_rider(lane_->workers.one(), arguments.metrics, rider);
+    write_rider(lane_->workers.one(), arguments.report, sums, rider);
   else
-    copy_rider(lane_->workers.one(), rider_of(arguments.d_output, spec.d_activation_bytes[j]),
-               rider);
-  if (!rehearses_ && parts_.wants_pause()) ask_for_pause(lane_->workers.one(), rider);
+    copy_rider(lane_->workers.one(), sums,
+               rider_of(arguments.d_output, spec.d_activation_bytes[j], rider_size(sums)), rider);
+  if (!rehearses_ && parts_.wants_pause()) ask_for_pause(lane_->workers.one(), sums, rider);
   if (j == counts_.first_stage && j > 0)
-    copy_rider(lane_->workers.one(), rider,
-               rider_of(arguments.d_input, spec.d_activation_bytes[j - 1]));
+    copy_rider(lane_->workers.one(), sums, rider,
+               rider_of(arguments.d_input, spec.d_activation_bytes[j - 1], rider_size(sums)));
 }
 
 void Executor::accumulate(const Action& action) {
@@ -258,8 +259,8 @@ void Executor::update(const Action& action) {
   const real* gradient = memory.gradient(action.source);
   std::byte* const next = memory.parameters(j, action.version);
   real* const next_full = memory.full_parameters(j, action.version);
-  // What is rehearsed leaves it where metrics will lie.
-  std::uint64_t* const digest = rehearses_ ? reinterpret_cast<std::uint64_t*>(memory.metrics(0))
+  // What is rehearsed leaves it where reports will lie.
+  std::uint64_t* const digest = rehearses_ ? reinterpret_cast<std::uint64_t*>(memory.report(0))
                                            : parts_.reports.digest(action.step, j);
   const real scale = gradient_scale();
   constexpr int vectors = 6;  // that a rule reads and writes, about
@@ -286,7 +287,7 @@ void Executor::update(const Action& action) {
                      .parameters = stage.parameter_size,
                      .digest = digest});
   real* const rider = numbers(next + stage.stored_rider_offset);
-  copy_rider(lane_->workers.one(), gradient + stage.rider_offset(), rider);
+  copy_rider(lane_->workers.one(), stage.sums, gradient + stage.rider_offset(), rider);
   if (rehearses_) return;
   parts_.on_update(lane_->exec, action.step, j, next_full);
   if (j == 0) parts_.reports.learn(lane_->workers.one(), action.step, rider, *first_step_);

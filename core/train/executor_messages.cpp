@@ -94,7 +94,7 @@ void Executor::look_at(const Action& arrived) {
                            numbers(payload(arrived) + stage(0).stored_rider_offset), *first_step_);
     case Payload::activations:
       if (!first_step_) return;
-      return read_ages(lane_->workers.one(), rider_of(payload(arrived), arrived.bytes),
+      return read_ages(lane_->workers.one(), rider_of(payload(arrived), arrived.bytes, ages_size),
                        arrived.step, *first_step_, reports.decisions());
     default:
       return;

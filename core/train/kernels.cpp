@@ -9,17 +9,6 @@
 
 namespace carousel {
 
-void add(const ExecutionSpace& exec, Metrics* destination, const Metrics* source) {
-  static const std::string label = "carousel::train::add_metrics";
-  Kokkos::parallel_for(
-      label, range(exec, 1), KOKKOS_LAMBDA(int) {
-        destination->loss += source->loss;
-        destination->correct += source->correct;
-        destination->non_finite += source->non_finite;
-        destination->samples += source->samples;
-      });
-}
-
 void note_times(const ExecutionSpace& exec, const OperationTimes* times, const double* begun,
                 MessageRecord* row) {
   static const std::string label = "carousel::train::note_times";

@@ -14,9 +14,6 @@
 
 namespace carousel {
 
-/// Adds what one micro-batch reports to the sum of those before it.
-void add(const ExecutionSpace& exec, Metrics* destination, const Metrics* source);
-
 /// Completes the row of a message for which the device waited from `begun` to the time in `waited`;
 /// all in memory that host and device share.
 void note_times(const ExecutionSpace& exec, const OperationTimes* times, const double* begun,

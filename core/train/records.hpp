@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/base/category.hpp"
+#include "core/model/metric.hpp"
 
 namespace carousel {
 
@@ -15,8 +16,8 @@ namespace carousel {
 struct StepRecord {
   std::int64_t step = 0;  // 0-based; the update that made theta_{step+1}
   std::int64_t epoch = 0;
-  double loss = 0;      // mean over the samples of the step
-  double accuracy = 0;  // fraction, on the training samples of the step
+  double loss = 0;            // mean over the samples of the step
+  MetricValues metrics = {};  // on the training samples of the step
   double learning_rate = 0;
   double seconds = 0;            // when the step's update was known to this rank
   double images_per_second = 0;  // of the last steps, see Speed
@@ -27,7 +28,7 @@ struct EvaluationRecord {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   double loss = 0;
-  double accuracy = 0;
+  MetricValues metrics = {};
 };
 
 /// A part of a run: what one start of the program has trained of it.

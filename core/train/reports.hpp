@@ -5,7 +5,9 @@
 // What a device tells the host of its steps: sums, decisions and digests, which kernels leave in
 // memory that both see. The host never waits for it; it looks when it knows that it is there.
 
+#include <array>
 #include <cstdint>
+#include <span>
 
 #include "core/base/view.hpp"
 #include "core/plan/stage_memory.hpp"
@@ -16,7 +18,7 @@ namespace carousel {
 /// Sums over the micro-batches of one step, as they ride with gradients and parameters.
 struct StepSums {
   double loss = 0;
-  double correct = 0;
+  std::array<double, most_sums> metrics = {};
 };
 
 /// What device and host share.
@@ -27,13 +29,14 @@ struct ReportMemory {
 
   Decisions decisions;
   std::int64_t known_step = 0;
-  real sums[rows][rider_size] = {};  // NOLINT(modernize-avoid-c-arrays): kernels write it
+  // The loss, then metrics. NOLINTNEXTLINE(modernize-avoid-c-arrays): kernels write it
+  double sums[rows][1 + most_sums] = {};
 };
 
 class Reports {
  public:
   /// Steps before `first_step` are known.
-  Reports(const ExecutionSpace& exec, int stages, std::int64_t first_step);
+  Reports(const ExecutionSpace& exec, std::span<const StageMemory> stages, std::int64_t first_step);
 
   // ---- For tasks of the compute queue ----
   /// Where an update leaves the digest of theta_{step+1}.
@@ -57,6 +60,7 @@ class Reports {
   static constexpr std::int64_t rows = ReportMemory::rows;
   [[nodiscard]] static std::int64_t row(std::int64_t step) { return (step % rows + rows) % rows; }
 
+  int sums_;  // of metrics
   Kokkos::View<ReportMemory, Kokkos::SharedHostPinnedSpace> shared_;
   Kokkos::View<std::uint64_t**, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace> digests_;
 };

@@ -15,29 +15,49 @@ void to_host(const ExecutionSpace& exec, std::span<T> to, const T* from) {
   finish(exec, "carousel::train::copy_to_host");
 }
 
+/// A number by its leading 12 digits, of which 4096 add up without rounding where they are of one
+/// size, the 12 behind, and the rest. What is not finite is in the first part alone.
+KOKKOS_INLINE_FUNCTION void carry(double number, real* parts) {
+  if constexpr (rider_parts == 1) {
+    parts[0] = static_cast<real>(number);
+  } else {
+    constexpr std::uint32_t leading = 0xfffff000;
+    for (int part = 0; part < rider_parts; ++part) {
+      const auto rounded = static_cast<float>(number);
+      const bool last = part + 1 == rider_parts || !Kokkos::isfinite(rounded);
+      const float kept =
+          last ? rounded
+               : Kokkos::bit_cast<float>(Kokkos::bit_cast<std::uint32_t>(rounded) & leading);
+      parts[part] = kept;
+      number = Kokkos::isfinite(kept) ? number - static_cast<double>(kept) : 0;
+    }
+  }
+}
+
 }  // namespace
 
-void write_rider(const ExecutionSpace& exec, const Metrics* metrics, real* rider) {
+void write_rider(const ExecutionSpace& exec, const double* report, int sums, real* rider) {
   static const std::string label = "carousel::train::write_rider";
   Kokkos::parallel_for(
       label, range(exec, 1), KOKKOS_LAMBDA(int) {
-        rider[0] = static_cast<real>(metrics->loss);
-        rider[1] = static_cast<real>(metrics->correct);
-        rider[2] = static_cast<real>(metrics->non_finite);
-        rider[3] = 0;
+        carry(report[0], rider);
+        for (int k = 0; k < sums; ++k)
+          carry(report[report_head + k], rider + rider_parts * (1 + k));
+        rider[rider_parts * (1 + sums)] = static_cast<real>(report[1]);
+        rider[rider_parts * (1 + sums) + 1] = 0;
       });
 }
 
-void copy_rider(const ExecutionSpace& exec, const real* from, real* to) {
+void copy_rider(const ExecutionSpace& exec, int sums, const real* from, real* to) {
   static const std::string label = "carousel::train::copy_rider";
   Kokkos::parallel_for(
-      label, range(exec, rider_size), KOKKOS_LAMBDA(int k) { to[k] = from[k]; });
+      label, range(exec, rider_size(sums)), KOKKOS_LAMBDA(int k) { to[k] = from[k]; });
 }
 
-void ask_for_pause(const ExecutionSpace& exec, real* rider) {
+void ask_for_pause(const ExecutionSpace& exec, int sums, real* rider) {
   static const std::string label = "carousel::train::ask_for_pause";
   Kokkos::parallel_for(
-      label, range(exec, 1), KOKKOS_LAMBDA(int) { rider[3] = 1; });
+      label, range(exec, 1), KOKKOS_LAMBDA(int) { rider[rider_size(sums) - 1] = 1; });
 }
 
 void write_ages(const ExecutionSpace& exec, const Decisions* known, std::int64_t step,
@@ -63,8 +83,9 @@ void read_ages(const ExecutionSpace& exec, const real* rider, std::int64_t step,
       });
 }
 
-real* rider_of(std::byte* message, std::int64_t bytes) {
-  return reinterpret_cast<real*>(message + bytes - align_up(rider_size * sizeof(real)));
+real* rider_of(std::byte* message, std::int64_t bytes, int numbers) {
+  const auto size = numbers * std::int64_t{sizeof(real)};
+  return reinterpret_cast<real*>(message + bytes - align_up(size));
 }
 
 void copy_to_device(const ExecutionSpace& exec, real* to, std::span<const real> from) {
@@ -76,7 +97,7 @@ void copy_to_host(const ExecutionSpace& exec, std::span<real> to, const real* fr
   to_host(exec, to, from);
 }
 
-void copy_to_host(const ExecutionSpace& exec, std::span<Metrics> to, const Metrics* from) {
+void copy_reports_to_host(const ExecutionSpace& exec, std::span<double> to, const double* from) {
   to_host(exec, to, from);
 }
 

@@ -111,7 +111,7 @@ void Stage::run_layer(const Workers& workers, int k, const Place& output, bool a
                        .output = {at(output), n, spec.output},
                        .parameters = numbers(arguments.parameters + memory_.stored_offset[k]),
                        .labels = arguments.labels,
-                       .metrics = arguments.metrics,
+                       .report = arguments.report,
                        .chosen = arguments.chosen,
                        .second = {at(places.inputs[1]), n, spec.inputs.back().shape},
                        .saved = reinterpret_cast<std::byte*>(at(places.saved)),

@@ -30,7 +30,7 @@ struct StageArguments {
   std::byte* d_output = nullptr;  // boundary gradients, backward only; none of the last stage
   std::byte* d_input = nullptr;   // boundary gradients, backward only; none of the first stage
   const int* labels = nullptr;    // last stage only
-  Metrics* metrics = nullptr;     // last stage, forward only
+  double* report = nullptr;       // last stage, forward only
   int* chosen = nullptr;          // [n], likewise, if wanted
   bool training = true;
   Draw draw = {};

@@ -83,7 +83,8 @@ void Trainer::step_done(std::int64_t step, const StepSums& sums) {
   record.step = step;
   record.epoch = agenda_.epochs_after(step);
   record.loss = sums.loss / n;
-  record.accuracy = sums.correct / static_cast<double>(order_.step_samples());
+  record.metrics =
+      values_of(spec_.model.metrics(), sums.metrics, static_cast<double>(order_.step_samples()));
   record.learning_rate = learning_rate(spec_.train, agenda_, step);
   record.seconds = spec_.seconds();
   completed_.push_back(record);
@@ -187,7 +188,8 @@ void Trainer::drive(std::int64_t evaluated) {
 EvaluationRecord Trainer::evaluate(std::int64_t version) {
   const std::int64_t samples = spec_.dataset.test().samples();
   const std::int64_t batches = spec_.memory.evaluation_batches;
-  const auto lists = evaluation_actions(spec_.schedule, batches, version, metrics_bytes);
+  const auto lists =
+      evaluation_actions(spec_.schedule, batches, version, spec_.memory.report_bytes());
   for (const std::unique_ptr<Device>& device : devices_)
     device->prefetch_evaluation(lists[device->index()], samples, spec_.train.micro_batch_size,
                                 version);
@@ -196,19 +198,23 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
 
   EvaluationRecord record{.step = version, .epoch = agenda_.epochs_after(version)};
   if (devices_.front()->index() != 0) return record;
-  std::vector<Metrics> results(batches);
-  copy_to_host(exec_, results, devices_.front()->memory().evaluation(0));
+  const std::span<const Metric* const> metrics = spec_.model.metrics();
+  const auto size = static_cast<std::size_t>(report_head + sums_of(metrics));
+  std::vector<double> results(static_cast<std::size_t>(batches) * size);
+  copy_reports_to_host(exec_, results, devices_.front()->memory().evaluation(0));
   tell_evaluating(version, 1);
   // In the order of the batches, so that every placement adds the same numbers the same way.
+  std::array<double, most_sums> sums = {};
   for (std::int64_t k = 0; k < batches; ++k) {
-    const Metrics& metrics = results[evaluation_position(spec_.schedule, batches, k)];
-    record.loss += metrics.loss * metrics.samples;
-    record.accuracy += metrics.correct;
+    const auto position = static_cast<std::size_t>(evaluation_position(spec_.schedule, batches, k));
+    const std::span<const double> report = std::span(results).subspan(position * size, size);
+    record.loss += report[0] * report[2];
+    for (std::size_t s = 0; s + report_head < size; ++s) sums[s] += report[report_head + s];
   }
   record.loss /= static_cast<double>(samples);
   // Printed without the sign that some processors give it.
   if (std::isnan(record.loss)) record.loss = std::numeric_limits<double>::quiet_NaN();
-  record.accuracy /= static_cast<double>(samples);
+  record.metrics = values_of(metrics, sums, static_cast<double>(samples));
   return record;
 }
 

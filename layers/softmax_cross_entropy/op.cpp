@@ -16,6 +16,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   layer.saves_output = true;
   layer.in_place = true;
   layer.is_loss = true;
+  layer.metrics = {&metric_named("accuracy")};
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& /*choice*/) {

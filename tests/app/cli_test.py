@@ -116,17 +116,17 @@ class CommandLine(unittest.TestCase):
         deck, ring = f"{INPUTS}/digits.toml", "parallel.placement=replicated"
         text = self.run_carousel("plan", deck, ring).stdout
         self.assertRegex(text, r"memory on device +0 +1 +2 +3 +all\n")
-        self.assertRegex(text, r"\nparameters +51.5 KiB +51.5 KiB +51.5 KiB +51.5 KiB +206.0 KiB\n")
-        self.assertRegex(text, r"\n +0 +1 +8 +86.7 KiB\n")
+        self.assertRegex(text, r"\nparameters +51.6 KiB +51.6 KiB +51.6 KiB +51.6 KiB +206.2 KiB\n")
+        self.assertRegex(text, r"\n +0 +1 +8 +86.8 KiB\n")
         self.assertRegex(text, r"activations at once +this plan +36.6 KiB\n")
-        self.assertRegex(text, r"sent per step +30 messages, 344.2 KiB in all\n")
+        self.assertRegex(text, r"sent per step +30 messages, 344.6 KiB in all\n")
         # Of 24 tensors, each in whole pages, and of what HDF5 says, which also depends on paths.
         size = re.search(r"checkpoint +([\d.]+) KiB; each device writes what it owns, without a copy",
                          text)
         self.assertTrue(208 < float(size[1]) < 224, size[1])
         # Programs get every byte.
         plan = json.loads(self.run_carousel("plan", deck, ring, "--json").stdout)
-        self.assertEqual(plan["bytes"]["parameters"], [52736] * 4)
+        self.assertEqual(plan["bytes"]["parameters"], [52800] * 4)
         self.assertRegex(self.run_carousel("plan", deck, "--compare").stdout,
                          r"single +50.5 KiB  N A +36.6 KiB  sum R")
         self.assertIn(" 36.6 KiB ", self.run_carousel("plan", deck, "--sweep",

@@ -360,7 +360,7 @@ class Restart(unittest.TestCase):
 
     def test_momentum_does_not_come_later(self):
         self.stopped_run("train.optimizer.momentum=0", "train.optimizer.nesterov=false")
-        self.assertIn("train.optimizer.momentum = 0.9 needs what",
+        self.assertIn("train.optimizer keeps momentum beside each parameter, and",
                       self.refused(2, "train", "run", "train.optimizer.momentum=0.9"))
 
     def test_a_checkpoint_begins_a_run_of_its_own(self):

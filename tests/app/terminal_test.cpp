@@ -44,15 +44,16 @@ class Output {
   std::array<int, 2> ends_{};
 };
 
-constexpr RunLength length = {
+const RunLength length = {
     .agenda = {.total_steps = 400, .steps_per_epoch = 20, .evaluation_epochs = 10},
-    .test_samples = 360};
+    .test_samples = 360,
+    .metrics = {"accuracy"}};
 
 StepRecord record(std::int64_t step, double seconds) {
   return {.step = step,
           .epoch = step / 20,
           .loss = 0.5,
-          .accuracy = 0.9,
+          .metrics = {0.9},
           .learning_rate = 0.1,
           .seconds = seconds,
           .images_per_second = 1234.4};
@@ -70,7 +71,7 @@ TEST(Terminal, WritesPlainLinesEveryFewSeconds) {
             "step 51/400  0:06, 0:35 left  loss 0.5000  lr 0.1  1234 images/s  epoch 3/20\n");
   terminal.step(record(399, 6.1));
   EXPECT_THAT(output.text(), HasSubstr("step 400/400"));
-  terminal.evaluation({.step = 400, .epoch = 20, .loss = 0.1, .accuracy = 0.98});
+  terminal.evaluation({.step = 400, .epoch = 20, .loss = 0.1, .metrics = {0.98}});
   EXPECT_EQ(output.text(), "epoch 20/20  step 400  test loss 0.1000  test accuracy 0.9800\n");
 }
 
@@ -84,7 +85,7 @@ TEST(Terminal, RewritesItsLineTenTimesASecond) {
     EXPECT_EQ(output.text(), "");
     terminal.step(record(2, 1.2));
     EXPECT_THAT(output.text(), HasSubstr("step 3/400"));
-    terminal.evaluation({.step = 20, .epoch = 1, .loss = 0.1, .accuracy = 0.98});
+    terminal.evaluation({.step = 20, .epoch = 1, .loss = 0.1, .metrics = {0.98}});
     // Lines that stay are whole.
     EXPECT_EQ(output.text(),
               "\r\x1b[Kepoch 1/20  step 20  test loss 0.1000  test accuracy 0.9800\n");
@@ -117,7 +118,7 @@ TEST(Terminal, ShowsHowFarAnEvaluationIs) {
   EXPECT_EQ(output.text(), "");
   terminal.evaluating({.step = 200, .done = 359, .samples = 360, .seconds = 250});
   EXPECT_THAT(output.text(), HasSubstr("4:10, 4:10 left  evaluating 359 of 360"));
-  terminal.evaluation({.step = 200, .epoch = 10, .loss = 0.1, .accuracy = 0.98});
+  terminal.evaluation({.step = 200, .epoch = 10, .loss = 0.1, .metrics = {0.98}});
   EXPECT_THAT(output.text(), HasSubstr("\r\x1b[Kepoch 10/20"));
 }
 

@@ -103,7 +103,7 @@ class Bench {
         d_parameters_(zeros<real>(exec_, "carousel::bench::d_parameters", spec.parameter_size())),
         buffers_(zeros<real>(exec_, "carousel::bench::buffers", spec.buffer_size())),
         labels_("carousel::bench::labels", n),
-        metrics_("carousel::bench::metrics", 1),
+        report_("carousel::bench::report", report_head + sums_of(spec.metrics)),
         layer_(
             make_layer(spec, n, {exec_, {bytes(workspace_), workspace_.size() * sizeof(real)}})) {
     for (const Storage& numbers : {x_, second_, d_y_, parameters_}) fill(numbers);
@@ -115,7 +115,7 @@ class Bench {
                               .output = {y_.data(), n_, spec_.output},
                               .parameters = parameters_.data(),
                               .labels = labels_.data(),
-                              .metrics = metrics_.data(),
+                              .report = report_.data(),
                               .second = {second_.data(), n_, spec_.inputs.back().shape},
                               .saved = bytes(saved_),
                               .buffers = buffers_.data()});
@@ -162,7 +162,7 @@ class Bench {
   int n_;
   Storage workspace_, saved_, x_, second_, y_, d_y_, d_x_, parameters_, d_parameters_, buffers_;
   Kokkos::View<int*, MemorySpace> labels_;
-  Kokkos::View<Metrics*, MemorySpace> metrics_;
+  Kokkos::View<double*, MemorySpace> report_;
   std::unique_ptr<Layer> layer_;
 };
 

@@ -24,7 +24,7 @@ namespace carousel::test {
     Kokkos::deep_copy(network.parameters(), to_device(parameters));
     network.set_batch(images, labels);
     network.forward(exec);
-    return network.metrics().loss;
+    return network.loss();
   };
   loss_at(theta);
   network.backward(exec);

@@ -28,8 +28,7 @@ class KokkosTools : public testing::Test {
         sum_("carousel::test::sum", model_.parameter_size()),
         momentum_("carousel::test::momentum", model_.parameter_size()),
         next_("carousel::test::next", model_.parameter_size()),
-        digest_("carousel::test::digest", 1),
-        metrics_("carousel::test::metrics", 2) {
+        digest_("carousel::test::digest", 1) {
     network_.set_batch(test::random_numbers(n * model_.input.size(), "images"),
                        test::random_labels(n, model_.classes));
   }
@@ -39,7 +38,6 @@ class KokkosTools : public testing::Test {
     network_.forward(exec);
     network_.backward(exec);
     add(exec, sum_, network_.gradient());
-    add(exec, metrics_.data(), metrics_.data() + 1);
     update(exec, {{.kind = Sgd{.momentum = 0.9}}, 0.1, 1}, network_.memory(),
            {.theta = network_.parameters().data(),
             .gradient_sum = sum_.data(),
@@ -59,7 +57,6 @@ class KokkosTools : public testing::Test {
   test::Network network_;
   test::Device<real> sum_, momentum_, next_;
   test::Device<std::uint64_t> digest_;
-  test::Device<Metrics> metrics_;
 };
 
 TEST_F(KokkosTools, EveryKernelNamesItsRoom) {

@@ -33,7 +33,7 @@ class Network {
         theta_("carousel::test::theta", memory_.message_size),
         stored_("carousel::test::stored", memory_.keeps_full ? memory_.stored_bytes : 0),
         gradient_("carousel::test::gradient", memory_.message_size),
-        metrics_("carousel::test::metrics", 1),
+        report_("carousel::test::report", report_head + memory_.sums),
         frames_{frame_.data()},
         arguments_{.samples = n,
                    .images = images_.data(),
@@ -44,7 +44,7 @@ class Network {
                                      : reinterpret_cast<const std::byte*>(theta_.data()),
                    .d_parameters = gradient_.data(),
                    .labels = labels_.data(),
-                   .metrics = metrics_.data()},
+                   .report = report_.data()},
         output_type_(model.layers.back().output_format.type),
         output_size_(n * model.layers.back().output.size()) {}
 
@@ -58,7 +58,10 @@ class Network {
   [[nodiscard]] Device<real> statistics() const {
     return part(gradient_, memory_.parameter_size, memory_.rider_offset());
   }
-  [[nodiscard]] Metrics metrics() const { return to_host(metrics_)[0]; }
+  /// Of the last forward: the loss, and the sum of the first metric.
+  [[nodiscard]] double loss() const { return to_host(report_)[0]; }
+  [[nodiscard]] double correct() const { return to_host(report_)[report_head]; }
+  [[nodiscard]] double* report() const { return report_.data(); }
   /// What the last layer left: probabilities after a loss, logits without.
   [[nodiscard]] Numbers output() const {
     const Place& place = memory_.places.back().output;
@@ -107,7 +110,7 @@ class Network {
   Device<real> theta_;
   Device<std::byte> stored_;  // theta as kernels read it, if that is something else
   Device<real> gradient_;
-  Device<Metrics> metrics_;
+  Device<double> report_;
   std::vector<std::byte*> frames_;
   StageArguments arguments_;
   DataType output_type_;

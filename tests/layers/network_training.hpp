@@ -82,7 +82,7 @@ class NetworkTraining {
 
   /// As it is described, whatever kernels compute it.
   [[nodiscard]] const Model& model() const { return model_; }
-  [[nodiscard]] double loss() const { return network_.metrics().loss; }
+  [[nodiscard]] double loss() const { return network_.loss(); }
   [[nodiscard]] Numbers gradient() const { return to_host(network_.gradient()); }
   [[nodiscard]] Numbers parameters() const { return to_host(network_.parameters()); }
   [[nodiscard]] Numbers buffers() const { return to_host(network_.buffers()); }

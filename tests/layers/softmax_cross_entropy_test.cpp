@@ -20,7 +20,10 @@ using test::Numbers;
 struct Computed {
   Numbers logits;  // as forward left them
   Numbers gradient;
-  Metrics metrics;
+  double loss = 0;
+  double non_finite = 0;
+  double samples = 0;
+  double correct = 0;
 };
 
 Computed compute(const Numbers& logits, const std::vector<int>& labels, double smoothing = 0,
@@ -34,19 +37,22 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels, double s
   spec.output = classes;
   const auto scores = test::to_device(logits);
   const auto device_labels = test::to_device(labels);
-  const test::Device<Metrics> metrics("carousel::test::metrics", 1);
-  SoftmaxCrossEntropy layer(spec);
-  layer.forward(ExecutionSpace(), {.input = {scores.data(), n, classes},
-                                   .output = {scores.data(), n, classes},
-                                   .labels = device_labels.data(),
-                                   .metrics = metrics.data(),
-                                   .training = training});
-  Computed result{test::to_host(scores), {}, test::to_host(metrics)[0]};
-  layer.backward(ExecutionSpace(), {.input = {},
+  const test::Device<double> report("carousel::test::report", report_head + 1);
+  spec.is_loss = true;
+  spec.metrics = {&metric_named("accuracy")};
+  const std::unique_ptr<Layer> layer = make_layer(spec, n, {});
+  layer->forward(ExecutionSpace(), {.input = {scores.data(), n, classes},
                                     .output = {scores.data(), n, classes},
-                                    .d_output = {},
-                                    .d_input = {scores.data(), n, classes},
-                                    .labels = device_labels.data()});
+                                    .labels = device_labels.data(),
+                                    .report = report.data(),
+                                    .training = training});
+  const std::vector<double> said = test::to_host(report);
+  Computed result{test::to_host(scores), {}, said[0], said[1], said[2], said[3]};
+  layer->backward(ExecutionSpace(), {.input = {},
+                                     .output = {scores.data(), n, classes},
+                                     .d_output = {},
+                                     .d_input = {scores.data(), n, classes},
+                                     .labels = device_labels.data()});
   result.gradient = test::to_host(scores);
   return result;
 }
@@ -71,10 +77,10 @@ TEST_P(SoftmaxCrossEntropyLayer, EqualsPlainLoops) {
       test::relative_difference(computed.gradient, reference::softmax_cross_entropy_gradient(
                                                        expected.probabilities, labels, smoothing)),
       test::rounding);
-  EXPECT_NEAR(computed.metrics.loss, expected.mean, test::rounding * (1 + expected.mean));
-  EXPECT_EQ(computed.metrics.correct, expected.correct);
-  EXPECT_EQ(computed.metrics.samples, n);
-  EXPECT_EQ(computed.metrics.non_finite, 0);
+  EXPECT_NEAR(computed.loss, expected.mean, test::rounding * (1 + expected.mean));
+  EXPECT_EQ(computed.correct, expected.correct);
+  EXPECT_EQ(computed.samples, n);
+  EXPECT_EQ(computed.non_finite, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, SoftmaxCrossEntropyLayer,
@@ -149,28 +155,28 @@ TEST(SoftmaxCrossEntropy, GradientInBf16IsThatOfFloat64) {
 TEST(SoftmaxCrossEntropy, SmoothsNothingInEvaluation) {
   const Numbers logits = test::random_numbers(7 * 5, "logits");
   const std::vector<int> labels = test::random_labels(7, 5);
-  EXPECT_EQ(compute(logits, labels, 0.1, false).metrics.loss, compute(logits, labels).metrics.loss);
-  EXPECT_NE(compute(logits, labels, 0.1, true).metrics.loss, compute(logits, labels).metrics.loss);
+  EXPECT_EQ(compute(logits, labels, 0.1, false).loss, compute(logits, labels).loss);
+  EXPECT_NE(compute(logits, labels, 0.1, true).loss, compute(logits, labels).loss);
 }
 
 TEST(SoftmaxCrossEntropy, CountsTheFirstOfEqualLogits) {
-  EXPECT_EQ(compute({1, 2, 2, 0}, {1}).metrics.correct, 1);
-  EXPECT_EQ(compute({1, 2, 2, 0}, {2}).metrics.correct, 0);
+  EXPECT_EQ(compute({1, 2, 2, 0}, {1}).correct, 1);
+  EXPECT_EQ(compute({1, 2, 2, 0}, {2}).correct, 0);
 }
 
 TEST(SoftmaxCrossEntropy, StaysFiniteForLargeLogits) {
   const Computed computed = compute({3e4, -3e4, 0, 1, 2, 3}, {1, 0});
-  EXPECT_EQ(computed.metrics.non_finite, 0);
-  EXPECT_NEAR(computed.metrics.loss, (6e4 + std::log(1 + std::exp(1) + std::exp(2))) / 2, 1);
+  EXPECT_EQ(computed.non_finite, 0);
+  EXPECT_NEAR(computed.loss, (6e4 + std::log(1 + std::exp(1) + std::exp(2))) / 2, 1);
 }
 
 TEST(SoftmaxCrossEntropy, ReportsNonFiniteLoss) {
   constexpr real nan = std::numeric_limits<real>::quiet_NaN();
   constexpr real infinity = std::numeric_limits<real>::infinity();
-  EXPECT_EQ(compute({0, nan, 1, 2}, {0, 1}).metrics.non_finite, 1);
-  EXPECT_EQ(compute({nan, nan}, {0}).metrics.non_finite, 1);
-  EXPECT_EQ(compute({infinity, 0}, {1}).metrics.non_finite, 1);
-  EXPECT_EQ(compute({-infinity, 0}, {0}).metrics.non_finite, 1);
+  EXPECT_EQ(compute({0, nan, 1, 2}, {0, 1}).non_finite, 1);
+  EXPECT_EQ(compute({nan, nan}, {0}).non_finite, 1);
+  EXPECT_EQ(compute({infinity, 0}, {1}).non_finite, 1);
+  EXPECT_EQ(compute({-infinity, 0}, {0}).non_finite, 1);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct ScheduleSpec {
   std::vector<std::int64_t> d_activation_bytes = {};  // [S] its gradients
   // The norms of all stages, where no update may begin before they are known; dp only. 0: none.
   std::int64_t norm_bytes = 0;
-  bool rounds = false;  // messages are exchanged in rounds, see core/plan/rounds.hpp
+  std::int64_t rider_bytes = 0;  // of what rides with stage 0, where it travels alone
+  bool rounds = false;           // messages are exchanged in rounds, see core/plan/rounds.hpp
 };
 
 namespace placements {

@@ -45,6 +45,11 @@ struct Measure {
   }
 };
 
+void measure(const ExecutionSpace& exec, std::int64_t blocks, const Measure& measure) {
+  static const std::string label = "carousel::train::lamb_measure";
+  Kokkos::parallel_for(label, pieces(exec, blocks), measure);
+}
+
 /// The rate of a tensor: times the length of the parameter over that of its direction, where
 /// neither is 0.
 void find_rate(const ExecutionSpace& exec, const double* sums, std::int64_t blocks, double rate,
@@ -77,7 +82,6 @@ struct LambStep {
 }  // namespace
 
 void Lamb::update(const StageUpdate& update) const {
-  static const std::string measure_label = "carousel::train::lamb_measure";
   static const std::string label = "carousel::train::lamb_update";
   const OptimizerConfig& config = update.step.config;
   const Moments moments(beta1, beta2, epsilon, update);
@@ -92,8 +96,8 @@ void Lamb::update(const StageUpdate& update) const {
                               static_cast<real>(decays ? config.weight_decay : 0)};
     const std::int64_t blocks = (tensor.end - tensor.begin + block - 1) / block;
     double* const rate = sums + 2 * blocks;
-    Kokkos::parallel_for(measure_label, pieces(update.exec, blocks),
-                         Measure{direction, update.vectors, tensor.begin, tensor.end, sums});
+    measure(update.exec, blocks,
+            Measure{direction, update.vectors, tensor.begin, tensor.end, sums});
     find_rate(update.exec, sums, blocks, update.step.learning_rate, rate);
     update_numbers(label, update.exec, LambStep{direction, rate}, update.vectors, tensor.begin,
                    tensor.end);

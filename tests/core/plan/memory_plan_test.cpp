@@ -111,8 +111,8 @@ TEST(MemoryPlan, PeaksEqualTheArenasExceptWhereGapsAre) {
 
 TEST(MemoryPlan, OfTheDigitsModelIsAsWorkedOutByHand) {
   // Stages 0-2: linear 64 -> 64 and ReLU; stage 3: linear 64 -> 10 and loss; 16 samples.
-  const std::int64_t message = align_up((64 * 64 + 64 + 4) * r);
-  const std::int64_t last_message = align_up((64 * 10 + 10 + 4) * r);
+  const std::int64_t message = align_up((64 * 64 + 64 + rider_size(1)) * r);
+  const std::int64_t last_message = align_up((64 * 10 + 10 + rider_size(1)) * r);
   const std::int64_t model_bytes = 3 * message + last_message;
   const std::int64_t hidden = 16 * 64 * r;
   const std::int64_t logits = 16 * 10 * r;
@@ -231,11 +231,11 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
       data.add(plan.labels[k], spec.micro_batch_size * 4);
     data.add(plan.samples[k], spec.micro_batch_size * 4);
   }
-  data.add(plan.metrics, planned.schedule.rule().micro_batches() * metrics_bytes);
+  const std::int64_t report = planned.memory.report_bytes();
+  data.add(plan.reports, planned.schedule.rule().micro_batches() * report);
   const std::int64_t batches = spec.evaluation_batches;
   data.add(plan.evaluation,
-           metrics_bytes *
-               (device == 0 ? batches : evaluation_share(planned.schedule, batches, device)));
+           report * (device == 0 ? batches : evaluation_share(planned.schedule, batches, device)));
   data.add(plan.staging, first == 0 ? spec.staging_bytes : spec.label_staging_bytes);
   for (Arena* each : {&gradients, &optimizer, &activations, &boundary, &data}) each->expect_apart();
   EXPECT_EQ(plan.total(), std::accumulate(plan.bytes.begin(), plan.bytes.end(), std::int64_t{0}));
@@ -293,8 +293,9 @@ TEST(MemoryPlan, StagesEveryMessageWhereTheTransportMust) {
       most = std::max(most, planned.schedule.message_bytes(j));
     }
     EXPECT_EQ(planned.memory.largest_message, reduction == Reduction::fast ? sum : most);
-    EXPECT_EQ(planned.bytes(1, Category::communication),
-              staging_bytes(planned.schedule, spec.evaluation_batches, metrics_bytes)[1]);
+    EXPECT_EQ(
+        planned.bytes(1, Category::communication),
+        staging_bytes(planned.schedule, spec.evaluation_batches, planned.memory.report_bytes())[1]);
     EXPECT_GE(planned.bytes(1, Category::communication), planned.memory.largest_message);
   }
   const Planned alone = plan_model(model, parallel(RuleKind::dp, Placement::single, 3, 4), spec);

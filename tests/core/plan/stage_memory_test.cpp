@@ -403,7 +403,9 @@ TEST(StageMemory, PutsParametersOneAfterTheOther) {
   const StageMemory stage = plan(model, {0, 3})[0];
   EXPECT_THAT(stage.parameter_offset, ElementsAre(0, 5, 5));
   EXPECT_EQ(stage.parameter_size, 12);
-  EXPECT_EQ(stage.message_size, 16);  // 12 and a rider of 4, in whole 64 bytes
+  // 12 and a rider of the loss and two flags, in whole 64 bytes.
+  EXPECT_EQ(stage.rider(), sizeof(real) == sizeof(double) ? 3 : 5);
+  EXPECT_EQ(stage.message_size, sizeof(real) == sizeof(double) ? 16 : 32);
 }
 
 TEST(StageMemory, RefusesAStageThatBeginsInPlace) {

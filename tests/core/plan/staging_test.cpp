@@ -88,11 +88,11 @@ TEST_P(Staging, IsEnoughForEverySegment) {
       const Schedule schedule = schedule_of(config);
       if (schedule.devices() == 1) continue;
       SCOPED_TRACE(describe(config));
-      const std::vector<std::int64_t> bytes = staging_bytes(schedule, batches, metrics_bytes);
+      const std::vector<std::int64_t> bytes = staging_bytes(schedule, batches, report_bytes(1));
       const Segment longest{0, 3 * schedule.window().last + 7};
       std::vector<std::vector<std::vector<Action>>> all = {
           schedule.lists(longest), closing_actions(schedule, 7),
-          evaluation_actions(schedule, batches, 2, metrics_bytes)};
+          evaluation_actions(schedule, batches, 2, report_bytes(1))};
       for (std::int64_t first = 0; first < 5; ++first) {
         for (std::int64_t steps = 1; steps < 12; ++steps)
           all.push_back(schedule.lists({first, first + steps}));

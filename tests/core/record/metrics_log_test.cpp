@@ -24,13 +24,13 @@ using testing::TemporaryFolder;
 
 TEST(MetricsLog, HasLinesOfJson) {
   const TemporaryFolder temporary;
-  MetricsLog log(temporary.path());
+  MetricsLog log(temporary.path(), {"accuracy"});
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr std::int64_t big = std::numeric_limits<std::int64_t>::min();
   constexpr double tiny = -std::numeric_limits<double>::denorm_min();
-  log.write(StepRecord{1, 0, 0.1, 0.5, 0.05, 1.25, 64});
-  log.write(StepRecord{big, big, nan, tiny, tiny, tiny, tiny});
-  log.write(EvaluationRecord{1, 0, 0.25, 0.75});
+  log.write(StepRecord{1, 0, 0.1, {0.5}, 0.05, 1.25, 64});
+  log.write(StepRecord{big, big, nan, {tiny}, tiny, tiny, tiny});
+  log.write(EvaluationRecord{1, 0, 0.25, {0.75}});
   std::ifstream file(temporary / "metrics.jsonl");
   std::vector<nlohmann::json> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
@@ -50,7 +50,7 @@ TEST(MetricsLog, AnEvaluationThatComesAgainStandsOnce) {
                                                << "\n"
                                                << R"({"kind":"evaluation","step":2})"
                                                << "\n";
-    { const MetricsLog log(temporary.path(), 2, evaluates); }
+    { const MetricsLog log(temporary.path(), {}, 2, evaluates); }
     std::ifstream file(temporary / "metrics.jsonl");
     return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
   };

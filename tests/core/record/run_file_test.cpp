@@ -54,7 +54,8 @@ TEST(RunFile, ReadsAsOneFileThroughItsLinks) {
 template <class Row>
 void expect_columns(const hdf5::File& file, const std::string& above) {
   std::vector<std::string> names;
-  Columns<Row>::list([&](const char* name, auto) { names.emplace_back(name); });
+  const std::vector<std::string> metrics{"accuracy"};
+  Columns<Row>::list(metrics, [&](const char* name, auto) { names.emplace_back(name); });
   EXPECT_THAT(file.children(above + Columns<Row>::group),
               ::testing::UnorderedElementsAreArray(names));
 }
@@ -92,7 +93,7 @@ TEST(RunFile, SummaryHoldsWhatWasRecorded) {
   EXPECT_EQ(run.measured[1].bytes_sent, 600);
   EXPECT_THAT(run.measured[0].first_step_seconds, DoubleEq(0.5));
   EXPECT_THAT(run.measured[0].data_wait, DoubleEq(0.25));
-  EXPECT_EQ(run.evaluations.back().accuracy, 0.875);
+  EXPECT_EQ(run.evaluations.back().metrics.front(), 0.875);
   ASSERT_TRUE(run.status.has_value());
   EXPECT_EQ(run.status->state, RunState::done);
   EXPECT_EQ(read_run(folder / "run.h5").steps, 2);
@@ -195,7 +196,7 @@ TEST(RunFile, AGivenFileIsReadAndNoOther) {
 TEST(RunFile, AnOpenReaderDoesNotDisturbTheRun) {
   const TemporaryFolder folder;
   create_run_folder(folder.path(), false);
-  RunFile run(folder.path(), {testing::sample_info()}, testing::sample_history());
+  RunFile run(folder.path(), {testing::sample_info()}, {"accuracy"}, testing::sample_history());
   const std::vector<StepRecord> steps(3);
   run.append(steps);
   run.publish();
@@ -223,7 +224,7 @@ std::int64_t written_bytes() {
 std::int64_t bytes_of_run(int segments) {
   const TemporaryFolder folder;
   create_run_folder(folder.path(), false);
-  RunFile run(folder.path(), {testing::sample_info()}, testing::sample_history());
+  RunFile run(folder.path(), {testing::sample_info()}, {"accuracy"}, testing::sample_history());
   RankFile rank(folder.path(), 0, {testing::sample_info()});
   const std::vector<StepRecord> steps(20);
   const std::vector<std::uint64_t> digests(20);
@@ -251,7 +252,7 @@ constexpr int rows_per_segment = 100;
 
 /// Records segments for ever, and says through a pipe how many it has published.
 [[noreturn]] void record_until_killed(const std::filesystem::path& folder, int pipe) {
-  RunFile run(folder, {testing::sample_info()}, testing::sample_history());
+  RunFile run(folder, {testing::sample_info()}, {"accuracy"}, testing::sample_history());
   std::vector<StepRecord> steps(rows_per_segment);
   for (std::int64_t segment = 0;; ++segment) {
     for (int k = 0; k < rows_per_segment; ++k) {

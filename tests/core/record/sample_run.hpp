@@ -39,6 +39,7 @@ inline PlanRecord sample_plan() {
   plan.collective_bytes_per_step = 512;
   plan.stage_layers = {"flatten .. 0", "1 .. loss"};
   plan.stage_activations = {1024, 1024};
+  plan.metrics = {"accuracy"};
   plan.activation_bytes_together = 8192;
   plan.activation_bytes_accumulate = 2048;
   plan.basis = {.input = {.read = {1, 4, 5}, .shown = {1, 2, 3}, .reader_bytes = 77},
@@ -62,14 +63,14 @@ inline RunHistory sample_history() {
 inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t receipt,
                              int steps_made = 2) {
   create_run_folder(folder, false);
-  RunFile run(folder, {sample_info()}, sample_history());
+  RunFile run(folder, {sample_info()}, {"accuracy"}, sample_history());
   run.write_plan(sample_plan());
   run.link(2, std::vector<StageOwner>{{1, {"/parameters/0.weight"}}, {0, {}}});
   RankFile first(folder, 0, {sample_info()}), second(folder, 1, {sample_info()});
-  MetricsLog log(folder);
+  MetricsLog log(folder, {"accuracy"});
   for (int t = 0; t < steps_made; ++t) {
-    const std::vector<StepRecord> steps{{t, 0, 2.5 - t, 0.5, 0.05, 1.0 + t, 64}};
-    const EvaluationRecord evaluation{t + 1, 0, 2.0 - t, 0.75 + 0.125 * t};
+    const std::vector<StepRecord> steps{{t, 0, 2.5 - t, {0.5}, 0.05, 1.0 + t, 64}};
+    const EvaluationRecord evaluation{t + 1, 0, 2.0 - t, {0.75 + 0.125 * t}};
     const std::vector<std::int64_t> samples{10 * t, 10 * t + 1, 10 * t + 2, 10 * t + 3};
     log.write(steps[0]);
     log.write(evaluation);

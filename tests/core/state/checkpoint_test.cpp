@@ -323,7 +323,7 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheFormerOne) {
 }
 
 TEST_F(CheckpointTest, AFullDiskLeavesTheFormerRunFile) {
-  RunFile run(folder_.path(), {testing::sample_info()}, testing::sample_history());
+  RunFile run(folder_.path(), {testing::sample_info()}, {"accuracy"}, testing::sample_history());
   run.publish();
   const auto size = fs::file_size(folder_ / "run.h5");
   {

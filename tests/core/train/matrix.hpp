@@ -278,14 +278,14 @@ inline void expect_same(const Story& actual, const Story& expected) {
     EXPECT_EQ(actual.steps[t].step, static_cast<std::int64_t>(t));
     EXPECT_EQ(actual.steps[t].epoch, expected.steps[t].epoch);
     EXPECT_EQ(actual.steps[t].loss, expected.steps[t].loss) << "step " << t;
-    EXPECT_EQ(actual.steps[t].accuracy, expected.steps[t].accuracy) << "step " << t;
+    EXPECT_EQ(actual.steps[t].metrics, expected.steps[t].metrics) << "step " << t;
     EXPECT_EQ(actual.steps[t].learning_rate, expected.steps[t].learning_rate);
   }
   ASSERT_EQ(actual.evaluations.size(), expected.evaluations.size());
   for (std::size_t k = 0; k < actual.evaluations.size(); ++k) {
     EXPECT_EQ(actual.evaluations[k].step, expected.evaluations[k].step);
     EXPECT_EQ(actual.evaluations[k].loss, expected.evaluations[k].loss) << "evaluation " << k;
-    EXPECT_EQ(actual.evaluations[k].accuracy, expected.evaluations[k].accuracy);
+    EXPECT_EQ(actual.evaluations[k].metrics, expected.evaluations[k].metrics);
   }
 }
 

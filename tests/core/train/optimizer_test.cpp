@@ -321,21 +321,13 @@ TEST(Sgd, DigestIsThatOfTheHost) {
   }
 }
 
-TEST(Kernels, AddGradientsAndMetrics) {
+TEST(Kernels, AddGradients) {
   const Numbers a = test::random_numbers(77, "a");
   const Numbers b = test::random_numbers(77, "b");
   const auto sum = test::to_device(a);
   add(ExecutionSpace(), sum, test::to_device(b));
   const Numbers computed = test::to_host(sum);
   for (std::size_t k = 0; k < a.size(); ++k) EXPECT_EQ(computed[k], a[k] + b[k]);
-
-  const auto metrics = test::to_device(std::vector<Metrics>{{1, 2, 0, 3}, {0.5, 1, 1, 4}});
-  add(ExecutionSpace(), metrics.data(), metrics.data() + 1);
-  const Metrics total = test::to_host(metrics)[0];
-  EXPECT_EQ(total.loss, 1.5);
-  EXPECT_EQ(total.correct, 3);
-  EXPECT_EQ(total.non_finite, 1);
-  EXPECT_EQ(total.samples, 7);
 }
 
 }  // namespace

@@ -69,8 +69,9 @@ inline void add_planned(MessageCounts& counts, const std::vector<Action>& action
   for (const Segment& segment : run.story().segments) {
     add_planned(counts, closing_actions(run.schedule(), segment.last)[session().rank()]);
     if (!run.trainer().agenda().evaluates_after(segment.last)) continue;
-    add_planned(counts, evaluation_actions(run.schedule(), run.memory().evaluation_batches,
-                                           segment.last, metrics_bytes)[session().rank()]);
+    add_planned(counts,
+                evaluation_actions(run.schedule(), run.memory().evaluation_batches, segment.last,
+                                   run.memory().report_bytes())[session().rank()]);
   }
   return counts;
 }
