@@ -37,9 +37,7 @@ struct Units {
         per_image(channels / unit_channels) {}
 
   /// Numbers of a group.
-  [[nodiscard]] double count() const {
-    return static_cast<double>(size * plane_size) / lanes;
-  }
+  [[nodiscard]] double count() const { return static_cast<double>(size * plane_size) / lanes; }
   /// Two numbers of each group of an image.
   template <class Real>
   [[nodiscard]] Real* of_image(Real* numbers, int image) const {

@@ -6,6 +6,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <limits>
+#include <set>
+
 #include "core/base/check.hpp"
 #include "core/base/vectors.hpp"
 #include "core/model/builder.hpp"
@@ -193,9 +197,11 @@ TEST_P(GroupNorm, StaysFiniteWhereAllNumbersAreEqual) {
   if (one().rectifies) return;
   SingleLayer layer(spec(), n, test::joined(w_, b_));
   const Numbers y = layer.forward(Numbers(x_.size(), 5));
+  // Kernels multiply and add: the mean, 5, is taken off when it is over the root of epsilon.
+  const double lost = 64 * 5 / std::sqrt(1e-5) * std::numeric_limits<real>::epsilon();
   EXPECT_LE(
       test::relative_difference(y, Reference(one(), n, Numbers(x_.size(), 5), w_, b_).output({})),
-      tolerance(type()));
+      std::max(lost, tolerance(type())));
   for (const real d : layer.backward(d_y_)) EXPECT_TRUE(std::isfinite(d));
 }
 
@@ -205,7 +211,7 @@ constexpr int width = std::max(vector_block, 4);
 /// within a block.
 std::vector<Case> cases() {
   std::vector<Case> all = {{{width}, 2}, {{2 * width, 16, 12}, 4}, {{2 * width, 19}, 2}};
-  for (const int groups : {1, 2, 4, width / 2, width, 3 * width})
+  for (const int groups : std::set{1, 2, 4, width / 2, width, 3 * width})
     all.push_back({{3 * width, 5, 7}, groups});
   all.push_back({{3 * width, 5, 7}, 4, false, true});
   all.push_back({{3 * width, 5, 7}, 4, true, true});
