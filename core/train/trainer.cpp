@@ -199,7 +199,7 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
   EvaluationRecord record{.step = version, .epoch = agenda_.epochs_after(version)};
   if (devices_.front()->index() != 0) return record;
   const std::span<const Metric* const> metrics = spec_.model.metrics();
-  const auto size = static_cast<std::size_t>(report_head + sums_of(metrics));
+  const std::size_t size = report_head + static_cast<std::size_t>(sums_of(metrics));
   std::vector<double> results(static_cast<std::size_t>(batches) * size);
   copy_reports_to_host(exec_, results, devices_.front()->memory().evaluation(0));
   tell_evaluating(version, 1);
