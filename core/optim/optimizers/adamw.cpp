@@ -2,15 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/optim/optimizers/adamw.hpp"
 
+#include "core/optim/optimizers/moment_rows.hpp"
+
 namespace carousel {
 
 std::vector<Row<AdamW>> AdamW::rows() {
-  return {key("beta1", &AdamW::beta1, below_one,
-              "Share of the mean of gradients that is kept from step to step."),
-          key("beta2", &AdamW::beta2, below_one,
-              "Share of the mean of their squares that is kept from step to step."),
-          key("epsilon", &AdamW::epsilon, at_least(1e-37),  // not 0 as a float
-              "What is added to the root of that mean, by which gradients are divided.")};
+  return moment_rows<AdamW>();
 }
 
 }  // namespace carousel
