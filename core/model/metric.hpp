@@ -15,8 +15,6 @@
 
 namespace carousel {
 
-struct LayerSpec;
-
 struct Metric {
   const char* name;  // "accuracy", as decks, files and people call it
   const char* doc;   // "samples whose largest output is their label"
@@ -26,14 +24,11 @@ struct Metric {
   bool higher_is_better = true;
   double least = 0;  // that a value may be
   double most = 1;
-  /// Why it cannot be computed of the outputs that a loss reads, for people; empty if it can.
-  std::string (*misfit)(const LayerSpec& loss) = fits;
 
   /// What most metrics are: sums[0] / samples.
   static double mean_of_sum(std::span<const double> sums, double samples) {
     return sums[0] / samples;
   }
-  static std::string fits(const LayerSpec& /*loss*/) { return {}; }
 };
 
 /// All kinds.
