@@ -109,6 +109,17 @@ void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flo
   layer.backward_flops = backward_flops * size;
 }
 
+void infer_from_input(LayerSpec& layer, double forward_flops, double backward_flops) {
+  infer_by_number(layer, forward_flops, backward_flops);
+  layer.saves_input = true;
+  layer.output_recomputable = true;
+}
+
+ArgumentSpec any_number(const char* name, double otherwise) {
+  constexpr double most = 1 << 24;
+  return {.name = name, .otherwise = otherwise, .least = -most, .most = most, .whole = false};
+}
+
 SampleShape behind_window(const LayerSpec& layer, int channels, const Window& window,
                           const Surroundings& around) {
   const auto moves = [&](int size) {

@@ -91,6 +91,12 @@ struct Op {
 [[nodiscard]] Window window_of(const GivenArguments& arguments);
 /// Writes down shape and FLOPs of a layer that changes numbers one by one.
 void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flops);
+/// The same of a layer whose backward reads its input, from which its output can be made again. Not
+/// in place, even where the output would do: a layer in place behind it, such as an addition or a
+/// dropout, would change what backward reads.
+void infer_from_input(LayerSpec& layer, double forward_flops, double backward_flops);
+/// An argument that may be any number.
+[[nodiscard]] ArgumentSpec any_number(const char* name, double otherwise);
 /// The shape behind a window that moves over the image. Error(usage) where nothing would be left.
 [[nodiscard]] SampleShape behind_window(const LayerSpec& layer, int channels, const Window& window,
                                         const Surroundings& around);

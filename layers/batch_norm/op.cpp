@@ -23,9 +23,7 @@ void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surround
   layer.buffers = {{layer.name + ".running_mean", {channels}, zeros(), false},
                    {layer.name + ".running_var", {channels}, ones(), false}};
   // Per pixel; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.
-  infer_by_number(layer, 7, 9);
-  layer.saves_input = true;
-  layer.output_recomputable = true;
+  infer_from_input(layer, 7, 9);
   layer.normalises_samples = true;
 }
 

@@ -12,21 +12,14 @@ namespace {
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
   layer.attributes = op::Elu{arguments.number("alpha")};
   // The exponential function is about ten operations.
-  infer_by_number(layer, 12, 12);
-  layer.saves_input = true;
-  layer.output_recomputable = true;
+  infer_from_input(layer, 12, 12);
 }
 
 }  // namespace
 
 Op elu() {
-  constexpr double most = 1 << 24;
   return {.name = "elu",
-          .arguments = {{.name = "alpha",
-                         .otherwise = op::Elu{}.alpha,
-                         .least = -most,
-                         .most = most,
-                         .whole = false}},
+          .arguments = {any_number("alpha", op::Elu{}.alpha)},
           .infer = infer,
           .fit = fit_in_any_order};
 }

@@ -11,23 +11,14 @@ namespace {
 
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
   layer.attributes = op::LeakyRelu{arguments.number("negative_slope")};
-  infer_by_number(layer, 2, 2);
-  // Not in place, though the sign of the output would do: an addition or a dropout behind it, which
-  // are in place, would change what backward reads.
-  layer.saves_input = true;
-  layer.output_recomputable = true;
+  infer_from_input(layer, 2, 2);
 }
 
 }  // namespace
 
 Op leaky_relu() {
-  constexpr double most = 1 << 24;
   return {.name = "leaky_relu",
-          .arguments = {{.name = "negative_slope",
-                         .otherwise = op::LeakyRelu{}.negative_slope,
-                         .least = -most,
-                         .most = most,
-                         .whole = false}},
+          .arguments = {any_number("negative_slope", op::LeakyRelu{}.negative_slope)},
           .infer = infer,
           .fit = fit_in_any_order};
 }
