@@ -52,15 +52,18 @@ class ValueCheck {
         return string();
       case KeyType::integers:
       case KeyType::numbers:
+      case KeyType::strings:
         break;
     }
     const auto* list = std::get_if<DeckValue::List>(&entry_.value.data);
     if (list == nullptr) mistyped();
     if (list->empty()) refuse("is empty");
-    DeckValue::List numbers;
+    DeckValue::List elements;
     for (const DeckValue& element : *list)
-      numbers.push_back(number(element, spec_.type == KeyType::integers));
-    return {std::move(numbers)};
+      elements.push_back(spec_.type == KeyType::strings
+                             ? word(element)
+                             : number(element, spec_.type == KeyType::integers));
+    return {std::move(elements)};
   }
 
  private:
@@ -92,17 +95,51 @@ class ValueCheck {
     // run.name=1234 on a command line means the text.
     if (parsed == nullptr && entry_.text.empty()) mistyped();
     const std::string& text = parsed != nullptr ? *parsed : entry_.text;
-    if (!spec_.allowed.choices.empty() && !contains(spec_.allowed.choices, text))
-      refuse("is unknown", did_you_mean(text, spec_.allowed.choices));
+    check_choice(text);
     if (text.empty() && spec_.traits.missing == Missing::refused)
       refuse("is empty", " that is not empty");
     if (text.find('\0') != std::string::npos) refuse("contains a null character", " without one");
     return {text};
   }
 
+  [[nodiscard]] DeckValue word(const DeckValue& value) const {
+    const auto* text = std::get_if<std::string>(&value.data);
+    if (text == nullptr) mistyped();
+    check_choice(*text);
+    return value;
+  }
+  void check_choice(const std::string& text) const {
+    if (!spec_.allowed.choices.empty() && !contains(spec_.allowed.choices, text))
+      refuse("is unknown", did_you_mean(text, spec_.allowed.choices));
+  }
+
   const KeySpec& spec_;
   const DeckEntry& entry_;
 };
+
+/// The deck with the names that keys have today. What the command line says of a key counts for its
+/// former name, too.
+Deck up_to_date(Deck deck) {
+  for (std::vector<DeckEntry>* entries : {&deck.entries, &deck.removed})
+    for (DeckEntry& entry : *entries) entry.key = present_name(entry.key);
+  for (const DeckEntry& removed : deck.removed)
+    std::erase_if(deck.entries, [&](const DeckEntry& entry) { return entry.key == removed.key; });
+  std::vector<DeckEntry> entries;
+  for (const DeckEntry& entry : deck.entries) {
+    const auto before = std::ranges::find(entries, entry.key, &DeckEntry::key);
+    if (before == entries.end()) {
+      entries.push_back(entry);
+      continue;
+    }
+    const bool typed = entry.location.file == command_line;
+    if (!typed || before->location.file == command_line)
+      fail(ExitCode::usage, "{}: {} is given twice, under two names; remove one",
+           to_string(entry.location), entry.key);
+    *before = entry;
+  }
+  deck.entries = std::move(entries);
+  return deck;
+}
 
 void check_names(const Deck& deck) {
   const std::vector<std::string> tables = table_names();
@@ -287,8 +324,9 @@ class Reader {
 }  // namespace
 
 RunConfig read_config(const Deck& deck) {
-  check_names(deck);
-  return Reader(deck).read();
+  const Deck renamed = up_to_date(deck);
+  check_names(renamed);
+  return Reader(renamed).read();
 }
 
 }  // namespace carousel

@@ -73,7 +73,10 @@ void check_deck_rules(const RunConfig& config) {
     fail(ExitCode::usage, "{}: {} {}", where(config, key), key,
          fmt::format(format, std::forward<Args>(args)...));
   };
-  with_locations(config, [&] { check_model(config.model); });
+  with_locations(config, [&] {
+    check_model(config.model);
+    config.task.check();
+  });
 
   const AugmentConfig& augment = config.data.augment;
   if (augment.resize > 0 && augment.resize < augment.size)

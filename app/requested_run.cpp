@@ -52,6 +52,7 @@ Dataset open_data(const RunConfig& config) {
 
 PlannedDeck planned_deck(const RunConfig& config, TransportKind transport) {
   return {.model = config.model,
+          .task = config.task,
           .data = config.data,
           .parallel = config.parallel,
           .train = config.train,

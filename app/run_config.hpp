@@ -47,6 +47,7 @@ struct RunTable {
 struct RunConfig {
   RunTable run;
   ModelConfig model;
+  TaskConfig task;
   DataConfig data;
   ParallelConfig parallel;
   TransportKind transport = TransportKind::automatic;

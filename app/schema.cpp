@@ -30,6 +30,9 @@ std::vector<TableSpec> make_tables() {
           "model", "the network", ModelConfig::rows(),
           [](auto& config) -> auto& { return config.model; }, Bond::fixed),
       table(
+          "task", "what the network is trained for", TaskConfig::rows(),
+          [](auto& config) -> auto& { return config.task; }),
+      table(
           "data", "the data set", DataConfig::rows(),
           [](auto& config) -> auto& { return config.data; }),
       table(
@@ -97,6 +100,13 @@ const KeySpec* find_key(std::string_view key) {
     for (const KeySpec& spec : table.keys)
       if (spec.key() == key) return &spec;
   return nullptr;
+}
+
+std::string present_name(const std::string& key) {
+  for (const TableSpec& table : deck_tables())
+    for (const KeySpec& spec : table.keys)
+      if (spec.traits.former == key) return spec.key();
+  return key;
 }
 
 DeckValue standard_value(const KeySpec& spec) {

@@ -36,6 +36,9 @@ struct TableSpec {
 /// The row of "table.name"; null when there is none.
 [[nodiscard]] const KeySpec* find_key(std::string_view key);
 
+/// What a key is called today that decks of earlier versions may have under another name.
+[[nodiscard]] std::string present_name(const std::string& key);
+
 /// The value in a default-constructed struct, of the standard kind where there are several.
 [[nodiscard]] DeckValue standard_value(const KeySpec& spec);
 

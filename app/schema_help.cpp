@@ -83,6 +83,8 @@ std::string key_help(const KeySpec& spec) {
 std::string allowed_words(const KeySpec& spec) {
   const std::string range = range_words(spec.allowed);
   const std::string unit = spec.allowed.unit.empty() ? "" : " (" + spec.allowed.unit + ")";
+  const bool any = spec.allowed.choices.empty();
+  const std::string choices = any ? "a string" : either(spec.allowed.choices, "\"");
   switch (spec.type) {
     case KeyType::boolean:
       return "true or false";
@@ -94,11 +96,12 @@ std::string allowed_words(const KeySpec& spec) {
       return fmt::format("a list of integers{}{}", range, unit);
     case KeyType::numbers:
       return fmt::format("a list of numbers{}{}", range, unit);
+    case KeyType::strings:
+      return "a list of " + choices;
     case KeyType::string:
       break;
   }
-  if (spec.allowed.choices.empty()) return "a string";
-  return either(spec.allowed.choices, "\"");
+  return choices;
 }
 
 std::string deck_help(const std::string& table) {

@@ -24,7 +24,7 @@ std::unique_ptr<Layer> make_layer(const LayerSpec& spec, int samples, const Engi
       all, name, [](const OpKernels& each) -> std::string_view { return each.name; });
   CAROUSEL_CHECK(found != all.end(), "{} has no kernels", name);
   std::unique_ptr<Layer> layer = found->make(spec, samples, engine);
-  return spec.is_loss ? with_metrics(std::move(layer), spec) : std::move(layer);
+  return spec.is_loss() ? with_metrics(std::move(layer), spec) : std::move(layer);
 }
 
 }  // namespace carousel

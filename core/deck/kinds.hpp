@@ -18,6 +18,11 @@
 
 namespace carousel {
 
+/// Lets a row that some kinds have, by the first of its conditions, be that of one more. What it
+/// says of its own, and another default, are told by the name of the kind.
+void join_kind(RowText& joined, const DeckValue& standard, const RowText& own,
+               const DeckValue& own_standard, const char* kind);
+
 template <class Variant>
 struct Kinds;
 
@@ -101,18 +106,7 @@ struct Kinds<std::variant<Kind...>> {
 
   template <class Kind1>
   static void add_to(Row<Variant>& joined, const Row<Kind1>& row) {
-    std::vector<std::string>& kinds = joined.traits.only_with.front().values;
-    CAROUSEL_CHECK(joined.type == row.type && joined.allowed == row.allowed,
-                   "{} of {} takes other values than that of {}", row.name, Kind1::name,
-                   kinds.front());
-    if (joined.doc != row.doc) joined.doc += fmt::format(" {}: {}", Kind1::name, row.doc);
-    if (!joined.defaults.empty() || joined.standard({}) != row.standard({})) {
-      if (joined.defaults.empty())
-        joined.defaults =
-            fmt::format("{} ({})", to_toml(joined.standard({})), fmt::join(kinds, ", "));
-      joined.defaults += fmt::format(", {} ({})", to_toml(row.standard({})), Kind1::name);
-    }
-    kinds.emplace_back(Kind1::name);
+    join_kind(joined, joined.standard({}), row, row.standard({}), Kind1::name);
     const auto choose = [](auto other, auto own) {
       return [=](const Variant& value) {
         return std::holds_alternative<Kind1>(value) ? own(std::get<Kind1>(value)) : other(value);

@@ -18,10 +18,11 @@
 
 namespace carousel {
 
-enum class KeyType : std::uint8_t { boolean, integer, number, string, integers, numbers };
+enum class KeyType : std::uint8_t { boolean, integer, number, string, integers, numbers, strings };
 
 /// What a key may be: numbers (or the elements of a list) from min to max, less the bound itself
-/// where it is open; for strings, one of the choices, or anything where there are none.
+/// where it is open; for strings, or the elements of a list, one of the choices, or anything where
+/// there are none.
 struct Allowed {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
@@ -64,7 +65,8 @@ struct KeyTraits {
   std::vector<Condition> only_with = {};  // otherwise the key has no effect
   std::string instead_of = {};            // a key that says the same in other units
   Bond bond = Bond::free;
-  bool chooses = false;  // which other keys there are; it is read before them
+  bool chooses = false;     // which other keys there are; it is read before them
+  std::string former = {};  // "table.name" that it had in earlier versions
 };
 
 /// A value that those of other keys make meaningless.
@@ -108,6 +110,8 @@ constexpr KeyType key_type() {
     return KeyType::integer;
   else if constexpr (std::is_floating_point_v<Value>)
     return KeyType::number;
+  else if constexpr (is_text<typename Value::value_type>)
+    return KeyType::strings;
   else
     return std::is_integral_v<typename Value::value_type> ? KeyType::integers : KeyType::numbers;
 }

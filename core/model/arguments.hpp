@@ -25,7 +25,9 @@ struct ArgumentSpec {
   std::optional<double> otherwise = {};  // none: it must be given
   double least = 0;
   double most = 1 << 24;
-  bool whole = true;  // no fractions
+  bool whole = true;     // no fractions
+  const char* doc = "";  // of a loss, for decks, and the key that it had in earlier ones
+  const char* former = "";
 };
 
 /// The arguments of one layer, of which each has a value.

@@ -35,6 +35,12 @@ LayerSpec& ModelBuilder::add_joining(std::string_view kind, const std::string& n
   return append(op_named(kind), name, {input_from(from_), input_from(second)}, {});
 }
 
+LayerSpec& ModelBuilder::add_loss(const TaskConfig& task) {
+  LayerSpec& layer = append(loss_named(task.loss), "", {input_from(from_)}, task.arguments);
+  layer.metrics = metrics_of(task);
+  return layer;
+}
+
 LayerSpec& ModelBuilder::append(const Op& op, const std::string& name,
                                 std::vector<LayerInput> inputs, const Arguments& arguments) {
   LayerSpec layer;

@@ -28,6 +28,9 @@ class ModelBuilder {
   /// The same of a layer that also reads what `second` left.
   LayerSpec& add_joining(std::string_view kind, const std::string& name, int second);
 
+  /// Appends the loss of a task.
+  LayerSpec& add_loss(const TaskConfig& task);
+
   /// The layer appended last; -1 when there is none.
   [[nodiscard]] int last() const { return static_cast<int>(model_.layers.size()) - 1; }
   /// The shape of what it left.

@@ -79,6 +79,10 @@ std::int64_t ParameterSpec::stored_bytes() const {
   return (size() * carousel::size_of(type) + unit - 1) / unit * unit;
 }
 
+bool LayerSpec::is_loss() const {
+  return kind != nullptr && kind->loss.has_value();
+}
+
 bool LayerSpec::is(std::string_view name_of_kind) const {
   return kind != nullptr && kind->name == name_of_kind;
 }

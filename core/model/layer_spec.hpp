@@ -123,7 +123,6 @@ struct LayerSpec {
   std::vector<SavedTensor> saved = {};
   bool aliases_second_gradient = false;  // what backward leaves in d_output is the gradient of the
                                          // second input, too
-  bool is_loss = false;
   std::vector<const Metric*> metrics = {};  // of a loss: what is reported besides
   bool normalises_samples = false;  // by statistics of all samples, which one number alone has not
   Kernels kernels = Kernels::portable;
@@ -131,6 +130,8 @@ struct LayerSpec {
   std::string slow_because = {};            // why it has no fast kernels, for people
   std::vector<SampleBytes> workspace = {};  // one after the other, each for a part of a call
 
+  /// Whether its kind is a loss.
+  [[nodiscard]] bool is_loss() const;
   /// Whether it is of the kind of that name.
   [[nodiscard]] bool is(std::string_view kind) const;
   template <class Attributes>

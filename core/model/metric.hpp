@@ -17,7 +17,7 @@ namespace carousel {
 
 struct Metric {
   const char* name;  // "accuracy", as decks, files and people call it
-  const char* doc;   // "samples whose largest output is their label"
+  const char* doc;   // "samples whose largest output is their label."
   int sums = 1;
   /// Of the sums over so many samples.
   double (*value)(std::span<const double> sums, double samples) = mean_of_sum;

@@ -9,7 +9,7 @@
 namespace carousel {
 
 Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
-                double dropout, double label_smoothing) {
+                double dropout, const TaskConfig& task) {
   if (widths.size() < 2)
     fail(ExitCode::usage, "model.widths needs at least two numbers, features and classes");
   if (widths.front() != input.size())
@@ -32,7 +32,7 @@ Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int cl
     builder.add("relu", std::to_string(number + 1));
     if (dropout > 0) builder.add("dropout", std::to_string(number + 2), {{"probability", dropout}});
   }
-  builder.add("softmax_cross_entropy", "", {{"smoothing", label_smoothing}});
+  builder.add_loss(task);
   return builder.model();
 }
 

@@ -132,13 +132,13 @@ void check_model(const ModelConfig& config) {
        "model.name = \"{}\" is not a model of this version; known: mlp, resnet, vit", config.name);
 }
 
-Model build_model(const ModelConfig& config, const SampleShape& input, int classes) {
+Model build_model(const ModelConfig& config, const SampleShape& input, int classes,
+                  const TaskConfig& task) {
   check_model(config);
-  const double smoothing = config.label_smoothing;
   if (config.name == "resnet")
-    return build_resnet(config.depth, config.stem, input, classes, smoothing, groups_of(config));
-  if (config.name == "vit") return build_vit(config, input, classes);
-  return build_mlp(config.widths, input, classes, config.dropout, smoothing);
+    return build_resnet(config.depth, config.stem, input, classes, groups_of(config), task);
+  if (config.name == "vit") return build_vit(config, input, classes, task);
+  return build_mlp(config.widths, input, classes, config.dropout, task);
 }
 
 const char* to_string(Stem stem) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/model/layer_spec.hpp"
+#include "core/model/task.hpp"
 
 namespace carousel {
 
@@ -76,7 +77,6 @@ struct ModelConfig {
   int width = 768;               // vit: features of a token
   int heads = 12;                // vit
   int mlp = 0;                   // vit: hidden features of a block; 0: four times the width
-  double label_smoothing = 0;    // part of the loss's target that all classes have alike
 
   [[nodiscard]] static std::vector<Row<ModelConfig>> rows();
 };
@@ -84,15 +84,16 @@ struct ModelConfig {
 /// What can be said without the data: throws Error(usage) when there is no such model.
 void check_model(const ModelConfig& config);
 
-/// Builds the description of the model a deck names for samples of shape `input`.
-/// Throws Error(usage) when the configuration and the data do not fit together.
-[[nodiscard]] Model build_model(const ModelConfig& config, const SampleShape& input, int classes);
+/// Builds the description of the model a deck names for samples of shape `input`, with the loss of
+/// a task. Throws Error(usage) when the configuration and the data do not fit together.
+[[nodiscard]] Model build_model(const ModelConfig& config, const SampleShape& input, int classes,
+                                const TaskConfig& task = {});
 
 /// Multi-layer perceptron: flatten, then linear, ReLU and, unless `dropout` is 0, dropout in turn,
 /// linear, loss. Parameters are named as torchvision.ops.MLP(widths[0], widths[1:]) names them,
 /// which drops logits, too.
 [[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
-                              double dropout = 0, double label_smoothing = 0);
+                              double dropout = 0, const TaskConfig& task = {});
 
 /// Residual network, named and initialised as torchvision.models.resnetDEPTH. Depth
 /// 18, 34 (basic blocks) and 50 (bottlenecks, v1.5: the stride is on the 3x3) have either stem.
@@ -102,7 +103,7 @@ void check_model(const ModelConfig& config);
 /// norm_layer. Throws Error(usage) for others, for images that are too small, and for groups that
 /// do not divide the channels.
 [[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes,
-                                 double label_smoothing = 0, int groups = 0);
+                                 int groups = 0, const TaskConfig& task = {});
 /// What build_resnet() refuses whatever the images are.
 void check_resnet(int depth, Stem stem, int groups = 0);
 
@@ -110,7 +111,8 @@ void check_resnet(int depth, Stem stem, int groups = 0);
 /// patch 16, width 768, depth 12, heads 12; vit_b_32 is patch 32; vit_l_16 is width 1024, depth 24,
 /// heads 16. The class token alone meets the last norm. Throws Error(usage) where patches do not
 /// fill the image.
-[[nodiscard]] Model build_vit(const ModelConfig& config, const SampleShape& input, int classes);
+[[nodiscard]] Model build_vit(const ModelConfig& config, const SampleShape& input, int classes,
+                              const TaskConfig& task = {});
 /// What build_vit() refuses whatever the images are.
 void check_vit(const ModelConfig& config);
 

@@ -6,6 +6,7 @@
 // its inputs, and which kernels it has. Each kind is a folder of layers/: op.cpp there makes its
 // Op, kernels.cpp its kernels. The build collects both; nothing else lists all kinds.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,14 @@ struct Surroundings {
   bool learns = false;  // something before the layer does, so that its input needs a gradient
 };
 
+/// What a kind of layer that is a loss is to decks. It reads the network's outputs and the targets,
+/// and reports its mean over the samples of a micro-batch.
+struct LossFacts {
+  const char* name;  // "cross-entropy", the value of task.loss
+  const char* doc;
+  std::vector<const char*> metrics = {};  // that are reported where a deck names none
+};
+
 struct Op {
   const char* name;  // "group_norm", as networks and plans say it
   std::vector<ArgumentSpec> arguments = {};
@@ -53,6 +62,7 @@ struct Op {
   /// none has it.
   const char* of_vendor = nullptr;
   bool by_graph = false;  // the library is one of graphs, not of products
+  std::optional<LossFacts> loss = {};
 };
 
 /// All kinds.

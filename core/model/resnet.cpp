@@ -60,11 +60,11 @@ class ResnetBuilder {
     }
   }
 
-  void head(int classes, double label_smoothing) {
+  void head(int classes, const TaskConfig& task) {
     builder_.add("average_pool", "avgpool");
     builder_.add("flatten");
     builder_.add("linear", "fc", {{"features", 1.0 * classes}});
-    builder_.add("softmax_cross_entropy", "", {{"smoothing", label_smoothing}});
+    builder_.add_loss(task);
   }
 
  private:
@@ -136,15 +136,15 @@ void check_resnet(int depth, Stem stem, int groups) {
         groups, design->width, depth);
 }
 
-Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes,
-                   double label_smoothing, int groups) {
+Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes, int groups,
+                   const TaskConfig& task) {
   check_resnet(depth, stem, groups);
   const Design design = design_of(depth).value();
   ModelBuilder builder(fmt::format("resnet{}", depth), input, classes);
   ResnetBuilder resnet(builder, design, groups);
   resnet.stem(stem);
   resnet.groups();
-  resnet.head(classes, label_smoothing);
+  resnet.head(classes, task);
   return builder.model();
 }
 

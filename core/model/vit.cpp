@@ -40,11 +40,11 @@ class VitBuilder {
     });
   }
 
-  void head(int classes) {
+  void head(int classes, const TaskConfig& task) {
     builder_.add("first_token");  // before the last norm, which would do it to all for nothing
     builder_.add("layer_norm", "encoder.ln");
     linear("heads.head", classes, zeros(), zeros());
-    builder_.add("softmax_cross_entropy", "", {{"smoothing", config_.label_smoothing}});
+    builder_.add_loss(task);
   }
 
  private:
@@ -78,14 +78,15 @@ void check_vit(const ModelConfig& config) {
          config.heads);
 }
 
-Model build_vit(const ModelConfig& config, const SampleShape& input, int classes) {
+Model build_vit(const ModelConfig& config, const SampleShape& input, int classes,
+                const TaskConfig& task) {
   check_vit(config);
   ModelBuilder builder(fmt::format("vit of {} blocks", config.depth), input, classes);
   VitBuilder vit(builder, config);
   vit.embedding();
   for (int b = 0; b < config.depth; ++b)
     vit.block(fmt::format("encoder.layers.encoder_layer_{}", b));
-  vit.head(classes);
+  vit.head(classes, task);
   return builder.model();
 }
 

@@ -40,6 +40,7 @@ struct PlanBasis {
 /// The tables of a deck that plans follow from, and how its messages travel; borrowed.
 struct PlannedDeck {
   const ModelConfig& model;
+  const TaskConfig& task;
   const DataConfig& data;
   const ParallelConfig& parallel;
   const TrainConfig& train;

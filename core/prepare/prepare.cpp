@@ -72,9 +72,7 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {
   const int batch = deck.train.micro_batch_size;
-  ModelConfig network = deck.model;
-  network.label_smoothing = deck.train.label_smoothing;
-  Model model = choose_kernels(build_model(network, basis.input.shown, basis.classes),
+  Model model = choose_kernels(build_model(deck.model, basis.input.shown, basis.classes, deck.task),
                                {basis.block, deck.engine.winograd, deck.engine.recompute,
                                 deck.engine.precision, basis.vendor});
   if (const LayerSpec* layer = too_many_pixels(model, batch))

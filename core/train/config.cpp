@@ -19,10 +19,6 @@ std::vector<Row<TrainConfig>> TrainConfig::rows() {
           instead_of("train.epochs")),
       key("evaluate_every", &TrainConfig::evaluate_every, within(0, 1e9, "epochs"),
           "Interval between evaluations on the test set. 0 evaluates only at the end."),
-      key("label_smoothing", &TrainConfig::label_smoothing, zero_to_one,
-          "Share of the target that is spread evenly over all classes. Evaluation does not "
-          "smooth.",
-          bound(Bond::numbers)),
       key("start", &TrainConfig::start, anything,
           "Checkpoint, also of `carousel import weights`, whose weights training starts with. "
           "Optimizer and steps start anew. Mean and std are those that the weights were trained "
@@ -47,8 +43,8 @@ std::vector<Row<CheckpointConfig>> CheckpointConfig::rows() {
       key("keep", &CheckpointConfig::keep, within(0, 1e9),
           "How many checkpoints stay, the newest ones. 0 keeps all."),
       key("keep_best", &CheckpointConfig::keep_best, anything,
-          "Whether there is a checkpoint for every evaluation, and the one of the highest accuracy "
-          "stays, as checkpoints/best.h5, the first of several."),
+          "Whether there is a checkpoint for every evaluation, and the best one by the "
+          "first of task.metrics stays, as checkpoints/best.h5, the first of several."),
   };
 }
 

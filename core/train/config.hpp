@@ -21,10 +21,9 @@ struct TrainConfig {
   int micro_batch_size = 1;
   int epochs = 0;  // exactly one of epochs and steps is positive
   std::int64_t steps = 0;
-  int evaluate_every = 1;      // epochs between evaluations; 0: only at the end
-  double label_smoothing = 0;  // part of the target that all classes have alike
-  std::string start = {};      // checkpoint whose weights are the first ones; empty: none
-  bool new_head = false;       // but for the last layer with weights
+  int evaluate_every = 1;  // epochs between evaluations; 0: only at the end
+  std::string start = {};  // checkpoint whose weights are the first ones; empty: none
+  bool new_head = false;   // but for the last layer with weights
   OptimizerConfig optimizer;
   LearningRateConfig schedule;
 
@@ -37,7 +36,7 @@ struct CheckpointConfig {
   std::int64_t every_steps = 0;  // the same in training steps; 0: not for steps
   double every_minutes = 0;      // the same in time; 0: not for time
   int keep = 2;                  // the newest ones; 0: all
-  bool keep_best = false;        // the one with the best test accuracy, too
+  bool keep_best = false;        // the one that evaluates best, too
 
   [[nodiscard]] static std::vector<Row<CheckpointConfig>> rows();
 };

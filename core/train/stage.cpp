@@ -135,7 +135,7 @@ void Stage::backward(const Workers& workers, const StageArguments& arguments) {
     const LayerPlaces& places = memory_.places[k];
     const LayerSpec& spec = specs_[k];
     // Where nothing learns, at the model's beginning, nobody needs gradients.
-    if (places.d_output.region != Region::absent || spec.is_loss) {
+    if (places.d_output.region != Region::absent || spec.is_loss()) {
       const Place& input = places.again.region != Region::absent ? places.again : places.inputs[0];
       if (places.makes_again >= 0)
         run_layer(workers, places.makes_again, places.again, true, arguments);

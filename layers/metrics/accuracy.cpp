@@ -6,7 +6,7 @@
 namespace carousel::metrics {
 
 Metric accuracy() {
-  return {.name = "accuracy", .doc = "samples whose largest output is that of their label"};
+  return {.name = "accuracy", .doc = "samples whose largest output is that of their label."};
 }
 
 }  // namespace carousel::metrics

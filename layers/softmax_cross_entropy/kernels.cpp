@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/engine/layer.hpp"
-#include "layers/softmax_cross_entropy.hpp"
+#include "layers/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
 namespace carousel::kernels {
 

@@ -9,14 +9,12 @@ namespace {
 
 /// Backward needs the logits, which stay where they are.
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
-  layer.attributes = op::SoftmaxCrossEntropy{arguments.number("smoothing")};
+  layer.attributes = op::SoftmaxCrossEntropy{arguments.number("label_smoothing")};
   layer.output = layer.input();
   layer.forward_flops = 5.0 * layer.input().channels;
   layer.backward_flops = 2.0 * layer.input().channels;
   layer.saves_output = true;
   layer.in_place = true;
-  layer.is_loss = true;
-  layer.metrics = {&metric_named("accuracy")};
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& /*choice*/) {
@@ -27,11 +25,21 @@ std::string fit(LayerSpec& layer, const KernelChoice& /*choice*/) {
 
 /// torch.nn.CrossEntropyLoss of class indices
 Op softmax_cross_entropy() {
-  return {
-      .name = "softmax_cross_entropy",
-      .arguments = {{.name = "smoothing", .otherwise = 0, .least = 0, .most = 1, .whole = false}},
-      .infer = infer,
-      .fit = fit};
+  return {.name = "softmax_cross_entropy",
+          .arguments = {{.name = "label_smoothing",
+                         .otherwise = 0,
+                         .least = 0,
+                         .most = 1,
+                         .whole = false,
+                         .doc = "Share of the target that is spread evenly over all classes. "
+                                "Evaluation does not smooth.",
+                         .former = "train.label_smoothing"}},
+          .infer = infer,
+          .fit = fit,
+          .loss = LossFacts{.name = "cross-entropy",
+                            .doc = "minus the logarithm of the label's share in the softmax of the "
+                                   "outputs.",
+                            .metrics = {"accuracy"}}};
 }
 
 }  // namespace carousel::ops

@@ -93,6 +93,7 @@ WRONG_TEXT = [
     ("slack = 1", 'order = "accumulate"'), ("[3, 4.5]", "[3, 3]"), ("momentum = 0.9", ""),
     ("slack = 1", "slack = 3"), ("[train]", "[machine]\n[train]"),
     ("warmup_epochs = 2\nwarmup_factor = 0.1", "warmup_factor = 0.1"),
+    ("epochs = 20", "epochs = 20\nlabel_smoothing = 0.1\n[task]\nlabel_smoothing = 0.2"),
 ]
 
 # Overrides of DECK that are refused by the deck's own rules, or by the plan that it makes.
@@ -131,6 +132,8 @@ WRONG_OVERRIDES = [
     ["model.name=resnet", "model.depth=20", "model.stem=imagenet"],
     ["model.name=resnet", "model.depth=20", "model.stem=cifar", "model.norm=group"],
     ["model.name=resnet", "model.depth=18", "model.stem=cifar", "model.norm=layer"],
+    ["task.loss=hinge"], ["task.metrics=[\"acuracy\"]"], ["task.metrics=accuracy"],
+    ["task.metrics=[\"accuracy\",\"accuracy\"]"],
     ["train.micro_batch_size=65536"], ["data.file=none.h5"],
     [*MACHINE, "machine.slow_factor=2", "machine.slow_device=4"], ["--advise"],
     [*MACHINE, "machine.memory=1000", "engine.vendor=none", "--advise"],

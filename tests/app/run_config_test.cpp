@@ -12,6 +12,8 @@
 #include <filesystem>
 
 #include "app/schema.hpp"
+#include "core/model/op.hpp"
+#include "layers/softmax_cross_entropy/op.hpp"
 
 namespace carousel {
 namespace {
@@ -327,10 +329,14 @@ TEST(RunConfig, ReadsResidualNetworks) {
     return parse_run_config(resnet, "inputs/x.toml", overrides);
   };
   const RunConfig config =
-      load_resnet({"train.label_smoothing=0.1", "train.optimizer.decay_norm_and_bias=false"});
+      load_resnet({"task.label_smoothing=0.1", "train.optimizer.decay_norm_and_bias=false"});
   EXPECT_EQ(config.model.depth, 18);
   EXPECT_EQ(config.model.stem, Stem::imagenet);
-  EXPECT_EQ(config.train.label_smoothing, 0.1);
+  EXPECT_EQ(build_model(config.model, {3, 32, 32}, 10, config.task)
+                .layers.back()
+                .as<op::SoftmaxCrossEntropy>()
+                .smoothing,
+            0.1);
   EXPECT_FALSE(config.train.optimizer.decay_norm_and_bias);
   EXPECT_EQ(load_resnet({"model.depth=20", "model.stem=cifar"}).model.stem, Stem::cifar);
 
@@ -349,10 +355,45 @@ TEST(RunConfig, ReadsResidualNetworks) {
               HasSubstr("model.depth is missing"));
   EXPECT_THAT(refusal("widths = [64, 32, 10]", "name = \"resnet\"\ndepth = 18"),
               HasSubstr("model.stem is missing"));
-  EXPECT_THAT(refusal({"train.label_smoothing=1.1"}), HasSubstr("0 to 1"));
+  EXPECT_THAT(refusal({"task.label_smoothing=1.1"}), HasSubstr("0 to 1"));
   EXPECT_THAT(
       refusal({"train.optimizer.weight_decay=0", "train.optimizer.decay_norm_and_bias=false"}),
       HasSubstr("decay_norm_and_bias = false has no effect with train.optimizer.weight_decay"));
+}
+
+/// The digits' deck with what is added to its [train].
+RunConfig with_train(const std::string& lines, const std::vector<std::string>& overrides = {}) {
+  const std::string deck =
+      std::string(digits).replace(std::string(digits).find("[train]"), 7, "[train]\n" + lines);
+  return parse_run_config(deck, "inputs/x.toml", overrides);
+}
+
+TEST(RunConfig, KnowsFormerNamesOfKeys) {
+  const auto smoothing = [](const RunConfig& config) {
+    return to_toml(find_key("task.label_smoothing")->read(config));
+  };
+  EXPECT_EQ(smoothing(with_train("label_smoothing = 0.25")), "0.25");
+  EXPECT_EQ(smoothing(with_train("", {"train.label_smoothing=0.5"})), "0.5");
+  // The command line counts under either name.
+  EXPECT_EQ(smoothing(with_train("label_smoothing = 0.25", {"task.label_smoothing=0.5"})), "0.5");
+  EXPECT_EQ(smoothing(with_train("label_smoothing = 0.25", {"train.label_smoothing=0.5"})), "0.5");
+  EXPECT_EQ(smoothing(with_train("label_smoothing = 0.25", {"task.label_smoothing="})), "0.0");
+  EXPECT_THAT(
+      resolved_deck(with_train("label_smoothing = 0.25")),
+      AllOf(HasSubstr("[task]\nloss = \"cross-entropy\""), HasSubstr("\nlabel_smoothing = 0.25")));
+  EXPECT_THAT(refusal("[train]", "[task]\nlabel_smoothing = 0.5\n[train]\nlabel_smoothing = 0.25"),
+              HasSubstr("task.label_smoothing is given twice"));
+  EXPECT_THAT(refusal({"train.label_smoothing=2"}), HasSubstr("task.label_smoothing = 2"));
+}
+
+TEST(RunConfig, ReadsTheTask) {
+  EXPECT_THAT(names_of(metrics_of(with_train("").task)), ElementsAre("accuracy"));
+  EXPECT_THAT(refusal({"task.loss=mean"}), HasSubstr("task.loss = \"mean\" is unknown"));
+  EXPECT_THAT(refusal({"task.metrics=[\"acuracy\"]"}), HasSubstr("did you mean accuracy?"));
+  EXPECT_THAT(refusal({"task.metrics=accuracy"}), HasSubstr("must be a list of"));
+  EXPECT_THAT(refusal({"task.metrics=[1]"}), HasSubstr("must be a list of"));
+  EXPECT_THAT(refusal({"task.metrics=[\"accuracy\", \"accuracy\"]"}),
+              HasSubstr("task.metrics has accuracy twice"));
 }
 
 constexpr const char* machine_table = R"([machine]

@@ -71,6 +71,8 @@ DeckValue other_value(const KeySpec& spec, const DeckValue& standard) {
       return {DeckValue::List{{std::int64_t{5}}, {std::int64_t{6}}}};
     case KeyType::numbers:
       return {DeckValue::List{{1.5}, {2.5}}};
+    case KeyType::strings:
+      return {DeckValue::List{{spec.allowed.choices.back()}}};
   }
   return {spec.allowed.choices.empty() ? "else" : spec.allowed.choices.back()};
 }
@@ -110,8 +112,10 @@ TEST(Schema, EveryKeyHasAMemberOfItsOwn) {
         EXPECT_EQ(spec.read(config), other);
         EXPECT_EQ(spec.standard(config), standard);
         for (const std::string& word : spec.allowed.choices) {
-          spec.write(config, {word});
-          EXPECT_EQ(spec.read(config), DeckValue{word});
+          const DeckValue value =
+              spec.type == KeyType::strings ? DeckValue{DeckValue::List{{word}}} : DeckValue{word};
+          spec.write(config, value);
+          EXPECT_EQ(spec.read(config), value);
         }
       }
       if (chooser != nullptr) {

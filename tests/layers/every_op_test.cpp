@@ -92,7 +92,7 @@ class EveryOp : public testing::TestWithParam<Example> {};
 
 TEST_P(EveryOp, KeepsWhatLayersKeep) {
   const Example& example = GetParam();
-  if (plain_layer(example).is_loss) return;  // labels are in the place of a gradient
+  if (plain_layer(example).is_loss()) return;  // labels are in the place of a gradient
   int checked = 0;
   for (const Layout& layout : all_layouts()) {
     for (const bool reads_plain : {false, true}) {

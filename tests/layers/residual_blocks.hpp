@@ -43,7 +43,7 @@ namespace carousel::test {
   builder.add("average_pool", "avgpool");
   builder.add("flatten");
   builder.add("linear", "fc", {{"features", 1.0 * classes}});
-  builder.add("softmax_cross_entropy", "", {{"smoothing", 0.1}});
+  builder.add_loss({.arguments = {{"label_smoothing", 0.1}}});
   return builder.model();
 }
 

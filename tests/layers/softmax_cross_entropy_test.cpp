@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/softmax_cross_entropy.hpp"
 #include "core/model/op.hpp"
 
 #include <limits>
@@ -38,7 +37,6 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels, double s
   const auto scores = test::to_device(logits);
   const auto device_labels = test::to_device(labels);
   const test::Device<double> report("carousel::test::report", report_head + 1);
-  spec.is_loss = true;
   spec.metrics = {&metric_named("accuracy")};
   const std::unique_ptr<Layer> layer = make_layer(spec, n, {});
   layer->forward(ExecutionSpace(), {.input = {scores.data(), n, classes},
@@ -93,8 +91,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SoftmaxCrossEntropyLayer,
 Numbers gradient_in_bf16(const Numbers& logits, const std::vector<int>& labels, double smoothing) {
   const auto n = static_cast<int>(labels.size());
   const auto classes = static_cast<int>(logits.size()) / n;
-  const Model model = choose_kernels(build_mlp({4, classes}, {4}, classes, 0, smoothing),
-                                     {.type = DataType::bfloat16});
+  const Model model = choose_kernels(
+      build_mlp({4, classes}, {4}, classes, 0, {.arguments = {{"label_smoothing", smoothing}}}),
+      {.type = DataType::bfloat16});
   const LayerSpec& spec = model.layers.back();
   EXPECT_EQ(spec.workspace_bytes(n), 0) << "logits are copied";
   const auto scores = test::to_device(test::stored(logits, DataType::bfloat16));

@@ -65,7 +65,7 @@ std::vector<Model> all_models() {
     models.push_back(build_resnet(depth, Stem::cifar, cifar, 10));
     models.push_back(build_resnet(depth, Stem::imagenet, imagenet, 1000));
   }
-  models.push_back(build_resnet(18, Stem::cifar, cifar, 10, 0, 32));
+  models.push_back(build_resnet(18, Stem::cifar, cifar, 10, 32));
   return models;
 }
 
@@ -93,7 +93,7 @@ TEST(Resnet, HasGroupNormsInTheirPlace) {
     std::erase_if(expected, [](const auto& tensor) {
       return tensor.first.find(".running_") != std::string::npos;
     });
-    const Model model = build_resnet(depth, Stem::imagenet, imagenet, 1000, 0, 32);
+    const Model model = build_resnet(depth, Stem::imagenet, imagenet, 1000, 32);
     EXPECT_EQ(shapes_of(model), expected);
     EXPECT_EQ(model.buffer_size(), 0);
     for (const LayerSpec& layer : model.layers) {

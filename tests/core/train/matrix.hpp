@@ -41,7 +41,7 @@ namespace carousel::test {
     deck.model = {.name = "resnet", .depth = 8, .stem = Stem::cifar};
     if (!full_matrix()) deck.train.steps = 4, deck.checkpoint.every_steps = 3;
     deck.train.micro_batch_size = 2;
-    deck.train.label_smoothing = 0.1;
+    deck.task.arguments = {{"label_smoothing", 0.1}};
     deck.train.optimizer.decay_norm_and_bias = !nesterov;
   }
   const TrainingOrder order{RandomDataset::train_samples, parallel.micro_batches,

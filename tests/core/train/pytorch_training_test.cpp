@@ -31,7 +31,7 @@ SmallDeck deck_of(const nlohmann::json& fixture) {
   SmallDeck deck;
   deck.train.micro_batch_size = training("samples");
   deck.train.steps = training("steps");
-  deck.train.label_smoothing = fixture.at("label_smoothing");
+  deck.task.arguments = {{"label_smoothing", fixture.at("label_smoothing")}};
   OptimizerConfig& optimizer = deck.train.optimizer;
   const bool adamw = fixture.contains("adamw");
   const nlohmann::json& options = fixture.at(adamw ? "adamw" : "sgd");

@@ -29,6 +29,7 @@ struct SmallDeck {
   CheckpointConfig checkpoint = {};
   ProfileConfig profile = {.steps = ""};
   ModelConfig model = {.name = "mlp", .widths = {64, 20, 17, 13, 10}};
+  TaskConfig task = {};
   KernelChoice kernels = {.block = vector_block};
   AugmentConfig augment = {};
   int workers = 1;
@@ -201,9 +202,8 @@ class SmallRun final : public TrainingObserver {
 
  private:
   static Model model_of(const SmallDeck& deck, const Dataset& dataset) {
-    ModelConfig config = deck.model;
-    config.label_smoothing = deck.train.label_smoothing;
-    return build_model(config, input_spec(dataset, deck.augment).shown, dataset.classes());
+    return build_model(deck.model, input_spec(dataset, deck.augment).shown, dataset.classes(),
+                       deck.task);
   }
 
   static Schedule schedule_of(const SmallDeck& deck, const std::vector<StageMemory>& stages) {

@@ -1,19 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/softmax_cross_entropy.hpp"
+#include "layers/softmax_cross_entropy/softmax_cross_entropy.hpp"
 
 #include <type_traits>
 
-#include "layers/report.hpp"
+#include "layers/mean_loss.hpp"
 #include "layers/stored.hpp"
 
 namespace carousel {
 namespace {
-
-// Sample i belongs to lane i mod lanes. Each lane adds its samples in ascending order, then the
-// lanes are added in order: the sum depends on n alone, whoever computes the lanes.
-constexpr int lanes = 16;
-constexpr int vector_length = runs_on_host ? 1 : 32;
 
 /// Where the largest logit of a sample is; the first one of equals, as torch.argmax.
 struct Largest {
@@ -54,13 +49,12 @@ struct Row {
   }
 };
 
+/// The loss of one sample.
 template <class Stored>
 struct Forward {
-  int n;
   int classes;
   const Stored* logits;  // [n, classes]
   const int* labels;     // [n]
-  double* report;        // [report_head]
   double smoothing;
 
   /// How far the logits of a sample are below the largest one in the mean.
@@ -74,30 +68,13 @@ struct Forward {
     return sum / classes;
   }
 
-  /// Adds one sample to its lane.
-  KOKKOS_FUNCTION void sample(const Team& team, int i, double& sum) const {
+  KOKKOS_FUNCTION double operator()(const Team& team, int i) const {
     const Row<Stored> row = {logits + static_cast<std::int64_t>(i) * classes, classes};
     const Largest top = row.largest(team);
     const double at_label = full(row.logits[labels[i]]);
     // -sum of target_c log p_c, with log p_c = x_c - top - log(total)
-    sum += Kokkos::log(row.total(team, top.value)) - (1 - smoothing) * (at_label - top.value) +
+    return Kokkos::log(row.total(team, top.value)) - (1 - smoothing) * (at_label - top.value) +
            smoothing * mean_below(team, row, top.value);
-  }
-
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
-    auto* sums = static_cast<double*>(
-        team.team_scratch(0).get_shmem_aligned(lanes * sizeof(double), alignof(double)));
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, lanes), [&](int lane) {
-      double sum = 0;
-      for (int i = lane; i < n; i += lanes) sample(team, i, sum);
-      Kokkos::single(Kokkos::PerThread(team), [&] { sums[lane] = sum; });
-    });
-    team.team_barrier();
-    Kokkos::single(Kokkos::PerTeam(team), [&] {
-      double all = 0;
-      for (int lane = 0; lane < lanes; ++lane) all += sums[lane];
-      put_report(report, all / n, n);
-    });
   }
 };
 
@@ -151,14 +128,11 @@ struct Backward {
 
 void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::softmax_cross_entropy_forward";
-  // One team computes all samples: the scores of a classifier are few beside its layers.
-  TeamPolicy policy(exec, 1, runs_on_host ? 1 : lanes, vector_length);
-  policy.set_scratch_size(0, Kokkos::PerTeam(lanes * sizeof(double) + alignof(double)));
+  const double smoothing = arguments.training ? smoothing_ : 0;
   with_stored(type_, [&]<class Stored>() {
     const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
-    Kokkos::parallel_for(label, policy,
-                         Forward<Stored>{arguments.input.n, classes_, logits, arguments.labels,
-                                         arguments.report, arguments.training ? smoothing_ : 0});
+    report_mean(label, exec, arguments.input.n,
+                Forward<Stored>{classes_, logits, arguments.labels, smoothing}, arguments.report);
   });
 }
 
@@ -170,7 +144,7 @@ void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArg
     const auto* logits = reinterpret_cast<const Stored*>(arguments.output.data);
     auto* d_logits = reinterpret_cast<Stored*>(arguments.d_input.data);
     Kokkos::parallel_for(
-        label, TeamPolicy(exec, n, 1, vector_length),
+        label, TeamPolicy(exec, n, 1, loss_vector),
         Backward<Stored>{n, classes_, logits, arguments.labels, d_logits,
                          static_cast<real>(smoothing_ / classes_),
                          static_cast<real>(1 - smoothing_ + smoothing_ / classes_)});

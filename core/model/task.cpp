@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model/task.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+#include "core/deck/kinds.hpp"
+#include "core/model/op.hpp"
+
+namespace carousel {
+namespace {
+
+std::vector<const Op*> all_losses() {
+  std::vector<const Op*> losses;
+  for (const Op& op : all_ops())
+    if (op.loss) losses.push_back(&op);
+  return losses;
+}
+
+std::vector<std::string> loss_names() {
+  std::vector<std::string> names;
+  for (const Op* loss : all_losses()) names.emplace_back(loss->loss->name);
+  return names;
+}
+
+const ArgumentSpec* argument_of(const Op& loss, const std::string& name) {
+  const auto found = std::ranges::find(loss.arguments, name, &ArgumentSpec::name);
+  return found == loss.arguments.end() ? nullptr : &*found;
+}
+
+DeckValue deck_value_of(const ArgumentSpec& spec, double value) {
+  if (spec.whole) return {static_cast<std::int64_t>(value)};
+  return {value};
+}
+
+/// The row of an argument that one loss has, or several.
+Row<TaskConfig> argument_row(const Op& first, const ArgumentSpec& spec) {
+  const std::string name = spec.name;
+  const auto spec_of = [name, &spec](const TaskConfig& task) -> const ArgumentSpec& {
+    const ArgumentSpec* own = argument_of(loss_named(task.loss), name);
+    return own == nullptr ? spec : *own;  // of a loss without it; nobody shows it
+  };
+  const auto standard = [spec_of](const TaskConfig& task) {
+    const ArgumentSpec& own = spec_of(task);
+    return deck_value_of(own, own.otherwise.value_or(own.least));
+  };
+  Row<TaskConfig> row;
+  row.name = name;
+  row.type = spec.whole ? KeyType::integer : KeyType::number;
+  row.allowed = within(spec.least, spec.most);
+  row.doc = spec.doc;
+  row.traits =
+      bound(Bond::numbers, only_with("task.loss", {first.loss->name},
+                                     spec.otherwise ? Missing::standard : Missing::refused));
+  row.traits.former = spec.former;
+  row.read = [spec_of, standard, name](const TaskConfig& task) {
+    const auto given = std::ranges::find(task.arguments, name, &Argument::name);
+    return given == task.arguments.end() ? standard(task)
+                                         : deck_value_of(spec_of(task), given->value);
+  };
+  row.write = [name](TaskConfig& task, const DeckValue& value) {
+    std::erase_if(task.arguments, [&](const Argument& given) { return given.name == name; });
+    if (argument_of(loss_named(task.loss), name) == nullptr) return;
+    const auto* whole = std::get_if<std::int64_t>(&value.data);
+    task.arguments.push_back(
+        {name, whole == nullptr ? std::get<double>(value.data) : static_cast<double>(*whole)});
+  };
+  row.standard = standard;
+  return row;
+}
+
+/// The rows of all losses; what several have under one name is one row.
+std::vector<Row<TaskConfig>> argument_rows() {
+  std::vector<Row<TaskConfig>> rows;
+  for (const Op* loss : all_losses()) {
+    for (const ArgumentSpec& spec : loss->arguments) {
+      const Row<TaskConfig> own = argument_row(*loss, spec);
+      const auto known = std::ranges::find(rows, own.name, &Row<TaskConfig>::name);
+      if (known == rows.end())
+        rows.push_back(own);
+      else
+        join_kind(*known, known->standard({known->traits.only_with.front().values.front()}), own,
+                  own.standard({loss->loss->name}), loss->loss->name);
+    }
+  }
+  return rows;
+}
+
+/// "mse: the mean square. top5: ..." of what has a name and a sentence.
+template <class Named>
+void add_doc(std::string& text, const Named& named) {
+  text += fmt::format(" {}: {}", named.name, named.doc);
+}
+
+std::string loss_docs() {
+  std::string text = "What training makes small.";
+  for (const Op* loss : all_losses()) add_doc(text, *loss->loss);
+  return text;
+}
+
+std::string metric_docs() {
+  std::string text =
+      "What is reported besides the loss. The first one says which evaluation is the best.";
+  for (const Metric& metric : all_metrics()) add_doc(text, metric);
+  text += " Without the key:";
+  for (const Op* loss : all_losses())
+    text += fmt::format("{} {} for {}", loss == all_losses().front() ? "" : ",",
+                        fmt::join(loss->loss->metrics, " and "), loss->loss->name);
+  return text + ".";
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric& metric : all_metrics()) names.emplace_back(metric.name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<Row<TaskConfig>> TaskConfig::rows() {
+  KeyTraits choosing = bound(Bond::fixed);
+  choosing.chooses = true;
+  std::vector<Row<TaskConfig>> rows = {
+      key("loss", &TaskConfig::loss, one_of(loss_names()), loss_docs(), choosing),
+      key("metrics", &TaskConfig::metrics, one_of(metric_names()), metric_docs(),
+          bound(Bond::fixed, optional_key)),
+  };
+  for (Row<TaskConfig>& row : argument_rows()) rows.push_back(std::move(row));
+  return rows;
+}
+
+void TaskConfig::check() const {
+  for (auto name = metrics.begin(); name != metrics.end(); ++name)
+    if (std::find(metrics.begin(), name, *name) != name)
+      fail(ExitCode::usage, "task.metrics has {} twice", *name);
+  int sums = 0;
+  for (const Metric* metric : metrics_of(*this)) sums += metric->sums;
+  if (sums > most_sums)
+    fail(ExitCode::usage, "task.metrics add up {} numbers, and a run has at most {}; name fewer",
+         sums, most_sums);
+}
+
+const Op& loss_named(std::string_view name) {
+  for (const Op* loss : all_losses())
+    if (name == loss->loss->name) return *loss;
+  fail(ExitCode::usage, "there is no loss {}", name);
+}
+
+std::vector<const Metric*> metrics_of(const TaskConfig& task) {
+  std::vector<const Metric*> metrics;
+  if (task.metrics.empty())
+    for (const char* name : loss_named(task.loss).loss->metrics)
+      metrics.push_back(&metric_named(name));
+  for (const std::string& name : task.metrics) metrics.push_back(&metric_named(name));
+  return metrics;
+}
+
+}  // namespace carousel
