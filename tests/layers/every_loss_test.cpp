@@ -35,6 +35,7 @@ void PrintTo(const Example& example, std::ostream* out) {
 const std::vector<Example> examples = {
     {"cross-entropy"},
     {"cross-entropy", {{"label_smoothing", 0.3}}},
+    {"mse"},
 };
 
 /// The loss of a network for that many classes, behind a layer that learns, with all metrics.

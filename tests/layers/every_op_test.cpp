@@ -61,6 +61,7 @@ const std::vector<Example> examples = {
     {"max_pool", {wide, 9, 7}, {{"kernel", 3}, {"padding", 1}}},
     {"max_pool", {wide, 9, 7}, {{"kernel", 2}, {"stride", 3}}},
     {"max_pool", {3, 5, 4}, {{"kernel", 2}, {"stride", 2}}},
+    {"mse", {10}},
     {"patch_embedding", {3, 8, 12}, {{"features", wide}, {"patch", 4}}, false, true},
     {"patch_embedding", {1, 4, 6}, {{"features", 5}, {"patch", 2}}, false, true},
     {"relu", {wide, 5, 7}},

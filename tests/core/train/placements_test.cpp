@@ -5,6 +5,7 @@
 
 #include "core/base/digest.hpp"
 #include "core/deck/kinds.hpp"
+#include "core/model/op.hpp"
 #include "core/train/rider.hpp"
 #include "tests/core/train/matrix.hpp"
 #include "tests/layers/device.hpp"
@@ -95,6 +96,26 @@ TEST_P(Placements, UpdateTheSameByEveryOptimizer) {
     single.trainer().run();
     for (const SmallDeck& other : exact_placements(deck)) {
       SCOPED_TRACE(name + " " + name_of(other));
+      SmallRun run(exec_, dataset_, other);
+      run.trainer().run();
+      expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
+      expect_same(run.story(), single.story());
+      expect_same_receipts(run, single);
+    }
+  }
+}
+
+/// Whatever a run is trained for, and reports.
+TEST_P(Placements, TrainTheSameForEveryTask) {
+  for (const Op& op : all_ops()) {
+    if (!op.loss) continue;
+    SmallDeck deck = decks_for(GetParam()).back();
+    deck.task.loss = op.loss->name;
+    for (const Metric& metric : all_metrics()) deck.task.metrics.emplace_back(metric.name);
+    SmallRun single(exec_, dataset_, deck);
+    single.trainer().run();
+    for (const SmallDeck& other : exact_placements(deck)) {
+      SCOPED_TRACE(deck.task.loss + " " + name_of(other));
       SmallRun run(exec_, dataset_, other);
       run.trainer().run();
       expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
