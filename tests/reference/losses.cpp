@@ -51,6 +51,7 @@ double loss(std::string_view name, const Arguments& arguments, std::span<const d
 
 double metric(std::string_view name, std::span<const double> outputs, int label) {
   if (name == "accuracy") return place_of(outputs, label) == 0 ? 1 : 0;
+  if (name == "top5") return place_of(outputs, label) < 5 ? 1 : 0;
   fail(ExitCode::internal, "tests/reference/losses.cpp does not know the metric {}", name);
 }
 
