@@ -241,12 +241,15 @@ class Reader {
       if (!holds(condition) && (broken == nullptr || !decided(condition.key))) broken = &condition;
     if (broken == nullptr) return;
     const std::string key = spec.key();
-    if (keys().typed(key) || (keys().given(key) && !decided(broken->key)))
+    const bool is_decided = decided(broken->key);
+    if (keys().typed(key) || (keys().given(key) && !is_decided))
       fail(ExitCode::usage, "{}: {} has no effect with {}, only with \"{}\"; remove it",
            keys().where(key), key, setting_of(broken->key), fmt::join(broken->values, "\" or \""));
     if (keys().given(key))
       note(key, "{} is dropped: it has no effect with {}", key, cause(broken->key));
     drop(spec);
+    // What follows from its default is the command line's doing, too.
+    if (is_decided) dropped_.push_back(key);
   }
 
   /// The same for a value that others make meaningless: its default takes its place.
@@ -297,7 +300,7 @@ class Reader {
   }
   /// Whether the value is what it is through the command line.
   [[nodiscard]] bool decided(std::string_view key) const {
-    return keys().typed(key) || removed(key);
+    return keys().typed(key) || removed(key) || contains(dropped_, key);
   }
   [[nodiscard]] std::string cause(const std::string& key) const {
     const char* origin = keys().typed(key) ? " from the command line"
@@ -319,6 +322,7 @@ class Reader {
   const Deck& deck_;
   RunConfig config_;
   std::vector<const KeySpec*> rows_;  // of the tables that the deck has
+  std::vector<std::string> dropped_;  // keys without effect through the command line
 };
 
 }  // namespace

@@ -114,12 +114,7 @@ namespace {
 
 /// Of group norms; 0: the norms are others.
 int groups_of(const ModelConfig& config) {
-  if (config.norm == Norm::group) return config.groups;
-  if (config.groups != ModelConfig{}.groups)
-    fail(ExitCode::usage,
-         "model.groups = {} has no effect with model.norm = \"{}\"; remove it, or give \"group\"",
-         config.groups, to_string(config.norm));
-  return 0;
+  return config.norm == Norm::group ? config.groups : 0;
 }
 
 }  // namespace

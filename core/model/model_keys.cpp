@@ -34,9 +34,9 @@ std::vector<Row<ModelConfig>> ModelConfig::rows() {
           "groups of channels of each image, whatever the micro-batch is.",
           with({"resnet"}, Missing::standard)),
       key("groups", &ModelConfig::groups, within(1, most),
-          "Of norm = group: groups of channels. They divide the channels of the first norm, 64, or "
-          "16 in the CIFAR family.",
-          with({"resnet"}, Missing::standard)),
+          "Groups of channels. They divide the channels of the first norm, 64, or 16 in the CIFAR "
+          "family.",
+          only_with("model.norm", {"group"})),
       key("patch", &ModelConfig::patch, within(1, 1024, "pixels"),
           "Side of the square patches that are the tokens.", with({"vit"})),
       key("width", &ModelConfig::width, within(1, most),

@@ -356,6 +356,22 @@ TEST(RunConfig, ReadsResidualNetworks) {
   EXPECT_THAT(refusal("widths = [64, 32, 10]", "name = \"resnet\"\ndepth = 18"),
               HasSubstr("model.stem is missing"));
   EXPECT_THAT(refusal({"task.label_smoothing=1.1"}), HasSubstr("0 to 1"));
+
+  const std::string grouped = std::string(resnet).replace(
+      resnet.find("depth = 18"), 10, "depth = 18\nnorm = \"group\"\ngroups = 16");
+  EXPECT_THAT(refusal_of(resnet, {"model.groups=16"}),
+              HasSubstr("model.groups has no effect with model.norm = \"batch\", only with"));
+  // What the command line makes void it makes void to the last key that follows.
+  const auto groups_with = [&](const std::vector<std::string>& overrides) {
+    const RunConfig read = parse_run_config(grouped, "inputs/x.toml", overrides);
+    return std::pair(read.deck.has("model.groups"), read.notes.size());
+  };
+  EXPECT_EQ(groups_with({}), std::pair(true, std::size_t{0}));
+  EXPECT_EQ(groups_with({"model.norm=batch"}), std::pair(false, std::size_t{1}));
+  EXPECT_EQ(groups_with({"model.norm="}), std::pair(false, std::size_t{1}));
+  // stem, depth, norm, groups
+  EXPECT_EQ(groups_with({"model.name=mlp", "model.widths=[64,10]"}),
+            std::pair(false, std::size_t{4}));
   EXPECT_THAT(
       refusal({"train.optimizer.weight_decay=0", "train.optimizer.decay_norm_and_bias=false"}),
       HasSubstr("decay_norm_and_bias = false has no effect with train.optimizer.weight_decay"));

@@ -30,9 +30,12 @@ TEST(Schema, IsConsistent) {
         ASSERT_NE(other, nullptr);
         EXPECT_TRUE(keys.count(condition.key)) << "must come before what depends on it";
         EXPECT_EQ(other->traits.missing, Missing::standard);
-        EXPECT_TRUE(other->traits.only_with.empty());
-        for (const std::string& value : condition.values)
+        for (const std::string& value : condition.values) {
           EXPECT_THAT(other->allowed.choices, ::testing::Contains(value));
+          // A key without effect has its default, which must not let others have one.
+          EXPECT_TRUE(other->traits.only_with.empty() ||
+                      DeckValue{value} != standard_value(*other));
+        }
       }
     }
   }
