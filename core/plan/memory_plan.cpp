@@ -8,6 +8,7 @@
 #include "core/base/check.hpp"
 #include "core/base/real.hpp"
 #include "core/base/text.hpp"
+#include "core/optim/norm_blocks.hpp"
 #include "core/plan/account.hpp"
 #include "core/plan/evaluation.hpp"
 #include "core/plan/staging.hpp"
@@ -105,7 +106,7 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     plan.workspace_bytes = std::max(plan.workspace_bytes, stages[j].workspace_bytes);
     if (clips && plan.parameters.front()[j] >= 0)
       plan.workspace_bytes =
-          std::max(plan.workspace_bytes, align_up(clip_bytes(stages[j].parameter_size)));
+          std::max(plan.workspace_bytes, align_up(norm_bytes(stages[j].parameter_size)));
     if (counts.optimizer[j])
       plan.workspace_bytes =
           std::max(plan.workspace_bytes,

@@ -77,17 +77,6 @@ struct MemorySpec {
   int compute_queues = 1;                // of a device; each has scratch and a workspace of its own
 };
 
-/// Numbers of a gradient whose squares are added up by one thread, and how many such blocks there
-/// are.
-inline constexpr std::int64_t clip_block = 4096;
-[[nodiscard]] constexpr std::int64_t clip_blocks(std::int64_t size) {
-  return (size + clip_block - 1) / clip_block;
-}
-/// Bytes that the norm of a gradient is computed with: a double for each block.
-[[nodiscard]] constexpr std::int64_t clip_bytes(std::int64_t size) {
-  return clip_blocks(size) * std::int64_t{sizeof(double)};
-}
-
 /// Values of a pixel as it was read.
 inline constexpr int pixel_levels = 256;
 /// Bytes that say which part of an image is shown: three ints.

@@ -6,7 +6,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
-#include "core/plan/memory_plan.hpp"
+#include "core/optim/norm_blocks.hpp"
 
 namespace carousel {
 namespace {
@@ -18,9 +18,9 @@ void square_blocks(const ExecutionSpace& exec, const real* gradient_sum, std::in
                    double* sums) {
   static const std::string label = "carousel::train::square_blocks";
   Kokkos::parallel_for(
-      label, pieces(exec, clip_blocks(size)), KOKKOS_LAMBDA(std::int64_t block) {
-        const std::int64_t begin = block * clip_block;
-        const std::int64_t end = size - begin < clip_block ? size : begin + clip_block;
+      label, pieces(exec, norm_blocks(size)), KOKKOS_LAMBDA(std::int64_t block) {
+        const std::int64_t begin = block * norm_block;
+        const std::int64_t end = size - begin < norm_block ? size : begin + norm_block;
         double parts[lanes] = {};
         std::int64_t i = begin;
         for (; i + lanes <= end; i += lanes) {
@@ -58,7 +58,7 @@ void measure_norm(const ExecutionSpace& exec, const real* gradient_sum, std::int
                  workspace.size(), size);
   auto* const sums = reinterpret_cast<double*>(workspace.data());
   square_blocks(exec, gradient_sum, size, sums);
-  find_root(exec, sums, clip_blocks(size), scale, norm);
+  find_root(exec, sums, norm_blocks(size), scale, norm);
 }
 
 void leave_own_norms(const ExecutionSpace& exec, real* norms, int stages, int first, int end) {

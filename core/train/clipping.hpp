@@ -17,7 +17,7 @@ namespace carousel {
 
 /// norm = that of the gradient scale * gradient_sum, `size` numbers, in device memory. Squares are
 /// added in an order that depends on nothing but the size, in double, through `workspace` of
-/// clip_bytes(size).
+/// norm_bytes(size).
 void measure_norm(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
                   double scale, std::span<std::byte> workspace, real* norm);
 

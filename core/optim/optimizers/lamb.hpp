@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/deck/row.hpp"
+#include "core/optim/norm_blocks.hpp"
 
 namespace carousel {
 
@@ -19,8 +20,6 @@ struct Lamb {
   static constexpr const char* name = "lamb";
   static constexpr const char* doc =
       "for large steps: adamw's direction as long as the parameter itself, tensor by tensor.";
-  /// Numbers whose squares are added up by one thread.
-  static constexpr std::int64_t block = 4096;
 
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -30,8 +29,7 @@ struct Lamb {
   [[nodiscard]] std::vector<std::string> states() const { return {"exp_avg", "exp_avg_sq"}; }
   /// Two doubles for each block and two for the tensor.
   [[nodiscard]] static std::int64_t workspace_bytes(std::int64_t largest_tensor) {
-    const std::int64_t blocks = (largest_tensor + block - 1) / block;
-    return 2 * (blocks + 1) * std::int64_t{sizeof(double)};
+    return 2 * (norm_bytes(largest_tensor) + std::int64_t{sizeof(double)});
   }
   void update(const StageUpdate& update) const;
 };

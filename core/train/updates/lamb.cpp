@@ -29,8 +29,8 @@ struct Measure {
 
   KOKKOS_FUNCTION void operator()(std::int64_t k) const {
     const real clip = vectors.clip == nullptr ? 1 : *vectors.clip;
-    const std::int64_t first = begin + k * Lamb::block;
-    const std::int64_t last = Kokkos::min(first + Lamb::block, end);
+    const std::int64_t first = begin + k * norm_block;
+    const std::int64_t last = Kokkos::min(first + norm_block, end);
     double parameters = 0;
     double directions = 0;
     for (std::int64_t i = first; i < last; ++i) {
@@ -94,7 +94,7 @@ void Lamb::update(const StageUpdate& update) const {
     const bool decays = config.decay_norm_and_bias || !tensor.per_feature;
     const Direction direction{moments, correction,
                               static_cast<real>(decays ? config.weight_decay : 0)};
-    const std::int64_t blocks = (tensor.end - tensor.begin + block - 1) / block;
+    const std::int64_t blocks = norm_blocks(tensor.end - tensor.begin);
     double* const rate = sums + 2 * blocks;
     measure(update.exec, blocks,
             Measure{direction, update.vectors, tensor.begin, tensor.end, sums});

@@ -121,7 +121,7 @@ TEST(AdamW, IsThatOfPyTorch) {
 /// What a gradient is multiplied by.
 real clip_share(const test::Device<real>& gradient, double scale, double limit) {
   const auto size = static_cast<std::int64_t>(gradient.size());
-  const test::Device<std::byte> workspace("carousel::test::workspace", clip_bytes(size));
+  const test::Device<std::byte> workspace("carousel::test::workspace", norm_bytes(size));
   const test::Device<real> norm("carousel::test::norm", 1);
   const test::Device<real> factor("carousel::test::factor", 1);
   measure_norm(ExecutionSpace(), gradient.data(), size, scale, {workspace.data(), workspace.size()},
@@ -155,10 +155,10 @@ TEST(Clipping, HasTheSameBitsInEveryRun) {
       test::to_device(test::random_numbers(static_cast<std::size_t>(size), "gradient"));
   double sum = 0;
   const Numbers values = test::to_host(device);
-  for (std::int64_t block = 0; block < clip_blocks(size); ++block) {
+  for (std::int64_t block = 0; block < norm_blocks(size); ++block) {
     double parts[16] = {};
-    const std::int64_t end = std::min(size, (block + 1) * clip_block);
-    for (std::int64_t i = block * clip_block; i < end; ++i) {
+    const std::int64_t end = std::min(size, (block + 1) * norm_block);
+    for (std::int64_t i = block * norm_block; i < end; ++i) {
       const auto value = static_cast<double>(values[static_cast<std::size_t>(i)]);
       parts[i % 16] += value * value;
     }
