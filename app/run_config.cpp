@@ -60,22 +60,6 @@ Deck deck_of_run(const std::string& folder, std::vector<std::string> overrides) 
 
 }  // namespace
 
-const char* to_string(TransportKind transport) {
-  switch (transport) {
-    case TransportKind::automatic:
-      return "auto";
-    case TransportKind::local:
-      return "local";
-    case TransportKind::mpi:
-      return "mpi";
-    case TransportKind::rounds:
-      return "rounds";
-    case TransportKind::nccl:
-      return "nccl";
-  }
-  return "?";
-}
-
 std::optional<double> wall_clock_seconds(const std::string& text) {
   static const std::regex form(R"((?:(\d{1,4})-)?(\d{1,5}):([0-5]\d):([0-5]\d))");
   std::smatch parts;
@@ -157,9 +141,7 @@ std::vector<Row<RunTable>> RunTable::rows() {
 
 std::vector<Row<RunConfig>> RunConfig::transport_rows() {
   return {
-      key("transport", &RunConfig::transport,
-          one_of({TransportKind::automatic, TransportKind::local, TransportKind::mpi,
-                  TransportKind::nccl, TransportKind::rounds}),
+      key("transport", &RunConfig::transport, one_of<TransportKind>(),
           "How devices exchange messages. auto is mpi under a launcher and local without one. nccl "
           "needs a GPU for each rank. rounds is auto with messages in groups that wait for each "
           "other, as NCCL's do: for tests."),

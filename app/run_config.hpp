@@ -13,6 +13,7 @@
 
 #include "app/deck_keys.hpp"
 #include "core/base/check.hpp"
+#include "core/base/words.hpp"
 #include "core/data/config.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/engine_config.hpp"
@@ -22,8 +23,10 @@
 
 namespace carousel {
 
-enum class TransportKind : std::uint8_t { automatic, local, mpi, rounds, nccl };
-[[nodiscard]] const char* to_string(TransportKind transport);
+enum class TransportKind : std::uint8_t { automatic, local, mpi, nccl, rounds };
+constexpr auto words_of(TransportKind) {
+  return all_words<TransportKind>("auto", "local", "mpi", "nccl", "rounds");
+}
 
 inline constexpr const char* resume_off = "off";
 inline constexpr const char* resume_auto = "auto";

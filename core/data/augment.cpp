@@ -86,18 +86,6 @@ Box random_box(const AugmentConfig& config, PictureSize picture, const Draws& dr
 
 }  // namespace
 
-const char* to_string(CropKind kind) {
-  switch (kind) {
-    case CropKind::centre:
-      return "centre";
-    case CropKind::random:
-      return "random";
-    case CropKind::resized:
-      return "resized";
-  }
-  return "?";
-}
-
 View plain_view(const AugmentConfig& config, PictureSize picture) {
   const PictureSize size = resized(config, picture);
   const PictureSize shown = output(config, picture);
@@ -136,8 +124,7 @@ std::vector<Row<AugmentConfig>> AugmentConfig::rows() {
       key("resize", &AugmentConfig::resize, within(0, 1 << 14, "pixels"),
           "Shorter side that pictures are resized to before size is cut out of their centre, or by "
           "crop = random. 0: size. With crop = resized it is of evaluations only."),
-      key("crop", &AugmentConfig::crop,
-          one_of({CropKind::centre, CropKind::random, CropKind::resized}),
+      key("crop", &AugmentConfig::crop, one_of<CropKind>(),
           "What training sees of a picture; evaluations see its centre. random: any place, after "
           "padding. resized: a box of random area, aspect ratio and place, resized to size."),
       key("padding", &AugmentConfig::padding, within(0, 1 << 14, "pixels"),

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/words.hpp"
 #include "core/data/picture.hpp"
 
 namespace carousel {
@@ -31,7 +32,9 @@ enum class Pass : std::uint8_t { training, evaluation };
 /// How training chooses its part of a picture. centre: as evaluations do. random: any place.
 /// resized: any box of some area and aspect ratio, which is resized.
 enum class CropKind : std::uint8_t { centre, random, resized };
-[[nodiscard]] const char* to_string(CropKind kind);
+constexpr auto words_of(CropKind) {
+  return all_words<CropKind>("centre", "random", "resized");
+}
 
 /// `[data.augment]`.
 struct AugmentConfig {

@@ -7,13 +7,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "core/base/words.hpp"
 #include "core/deck/value.hpp"
 
 namespace carousel {
@@ -134,10 +134,7 @@ DeckValue deck_value(const Value& value) {
 template <class Value>
 void assign(Value& target, const DeckValue& value) {
   if constexpr (std::is_enum_v<Value>) {
-    // Enumerators count from 0, and their words differ.
-    int k = 0;
-    while (std::get<std::string>(value.data) != to_string(static_cast<Value>(k))) ++k;
-    target = static_cast<Value>(k);
+    target = value_named<Value>(std::get<std::string>(value.data));
   } else if constexpr (key_type<Value>() == KeyType::integer) {
     target = static_cast<Value>(std::get<std::int64_t>(value.data));
   } else if constexpr (key_type<Value>() >= KeyType::integers) {
@@ -190,11 +187,11 @@ inline const Allowed below_one = {.min = 0, .max = 1, .open_max = true};
 [[nodiscard]] inline Allowed one_of(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
 }
-template <class Enum>
-[[nodiscard]] Allowed one_of(std::initializer_list<Enum> values) requires std::is_enum_v<Enum> {
-  Allowed allowed;
-  for (const Enum value : values) allowed.choices.emplace_back(to_string(value));
-  return allowed;
+/// Any word of the enum.
+template <Worded Enum>
+[[nodiscard]] Allowed one_of() {
+  const Words<Enum> words = words_of(Enum());
+  return {.choices = {words.begin(), words.end()}};
 }
 
 // ---- What few keys have ----

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "core/base/words.hpp"
 #include "core/model/tensor_format.hpp"
 
 namespace carousel {
@@ -16,7 +17,9 @@ enum class Recompute : std::uint8_t {
   cheap,  // norms and activation functions in front of a convolution, linear layer or pooling
   stage,  // all of that, and then all activations of a stage, from what came into it
 };
-[[nodiscard]] const char* to_string(Recompute recompute);
+constexpr auto words_of(Recompute) {
+  return all_words<Recompute>("none", "cheap", "stage");
+}
 
 /// Which of a vendor's libraries a build has and a run uses.
 enum class VendorKernels : std::uint8_t {

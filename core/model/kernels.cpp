@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -194,11 +193,6 @@ std::string left_because(VendorKernels kernels) {
 }
 
 }  // namespace
-
-const char* to_string(Recompute recompute) {
-  constexpr std::array<const char*, 3> names = {"none", "cheap", "stage"};
-  return names[static_cast<std::size_t>(recompute)];
-}
 
 VendorKernels built_kernels() {
   if (build_info().kernels.empty()) return VendorKernels::none;

@@ -64,10 +64,6 @@ std::int64_t LayerSpec::saved_offset(std::size_t index, int n) const {
   return bytes;
 }
 
-const char* to_string(DataType type) {
-  return type == DataType::full ? "fp32" : "bf16";
-}
-
 std::int64_t LayerSpec::workspace_bytes(int n) const {
   std::int64_t bytes = 0;
   for (const SampleBytes& part : workspace) bytes = std::max(bytes, part.of(n));

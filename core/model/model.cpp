@@ -136,14 +136,6 @@ Model build_model(const ModelConfig& config, const SampleShape& input, int class
   return build_mlp(config.widths, input, classes, config.dropout, task);
 }
 
-const char* to_string(Stem stem) {
-  return stem == Stem::cifar ? "cifar" : "imagenet";
-}
-
-const char* to_string(Norm norm) {
-  return norm == Norm::batch ? "batch" : "group";
-}
-
 std::string to_string(const Model& model) {
   const std::vector<std::int64_t> saved = saved_per_sample(model);
   std::string text =

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/words.hpp"
 #include "core/model/layer_spec.hpp"
 #include "core/model/task.hpp"
 
@@ -58,11 +59,15 @@ void check_tensors(const Model& model);
 /// What a residual network begins with. ImageNet's: a 7x7 convolution of stride 2 and a max pooling
 /// of stride 2. CIFAR's: a 3x3 convolution, for small images.
 enum class Stem : std::uint8_t { cifar, imagenet };
-[[nodiscard]] const char* to_string(Stem stem);
+constexpr auto words_of(Stem) {
+  return all_words<Stem>("cifar", "imagenet");
+}
 
 /// What normalises the images of a residual network.
 enum class Norm : std::uint8_t { batch, group };
-[[nodiscard]] const char* to_string(Norm norm);
+constexpr auto words_of(Norm) {
+  return all_words<Norm>("batch", "group");
+}
 
 /// The `[model]` table of a deck.
 struct ModelConfig {

@@ -25,11 +25,11 @@ std::vector<Row<ModelConfig>> ModelConfig::rows() {
           "Residual network: layers with weights. 18, 34 and 50 are ImageNet's networks; 8, 20, 32 "
           "and 56 are the CIFAR family. Vision transformer: blocks.",
           with({"resnet", "vit"})),
-      key("stem", &ModelConfig::stem, one_of({Stem::cifar, Stem::imagenet}),
+      key("stem", &ModelConfig::stem, one_of<Stem>(),
           "First layers. cifar: a 3x3 convolution. imagenet: a 7x7 convolution and a pooling, "
           "which make images smaller by a factor of 4. The CIFAR family takes cifar only.",
           with({"resnet"})),
-      key("norm", &ModelConfig::norm, one_of({Norm::batch, Norm::group}),
+      key("norm", &ModelConfig::norm, one_of<Norm>(),
           "What normalises images. batch: each channel, by the images of a micro-batch. group: "
           "groups of channels of each image, whatever the micro-batch is.",
           with({"resnet"}, Missing::standard)),

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/base/real.hpp"
+#include "core/base/words.hpp"
 
 namespace carousel {
 
@@ -28,8 +29,9 @@ struct SampleShape {
 [[nodiscard]] std::string to_string(const SampleShape& shape);
 
 enum class DataType : std::uint8_t { full, bfloat16 };  // full: `real` of the build
-
-[[nodiscard]] const char* to_string(DataType type);
+constexpr auto words_of(DataType) {
+  return all_words<DataType>("fp32", "bf16");
+}
 [[nodiscard]] constexpr std::int64_t size_of(DataType type) {
   return type == DataType::full ? std::int64_t{sizeof(real)} : 2;
 }

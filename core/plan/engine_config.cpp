@@ -6,10 +6,6 @@
 
 namespace carousel {
 
-const char* to_string(VendorUse use) {
-  return use == VendorUse::automatic ? "auto" : "none";
-}
-
 std::vector<Row<EngineConfig>> EngineConfig::rows() {
   constexpr int most_queues = 64;  // streams that are of use to a GPU
   const KeyTraits resnet = only_with("model.name", {"resnet"});
@@ -26,14 +22,13 @@ std::vector<Row<EngineConfig>> EngineConfig::rows() {
           "Whether 3x3 convolutions may use Winograd's algorithm, about twice as fast and a little "
           "less precise than direct sums.",
           bound(Bond::numbers, resnet)),
-      key("recompute", &EngineConfig::recompute,
-          one_of({Recompute::none, Recompute::cheap, Recompute::stage}),
+      key("recompute", &EngineConfig::recompute, one_of<Recompute>(),
           "What backward computes again instead of keeping it. cheap: norms and activation "
           "functions in front of convolutions, poolings and the linear layers of tokens. stage: "
           "also the whole forward of each stage, so that only what leaves the stage is kept. In "
           "fp32 no choice changes the bits of a stage, but none may cut stages elsewhere; in bf16, "
           "none also rounds what norms hand to convolutions and poolings."),
-      key("vendor", &EngineConfig::vendor, one_of({VendorUse::automatic, VendorUse::none}),
+      key("vendor", &EngineConfig::vendor, one_of<VendorUse>(),
           "Kernels of layers that a vendor's libraries have, too. auto takes the vendor's where "
           "the build has them: in a build for GPUs cuBLASLt's for linear layers and cuDNN's for "
           "convolutions and, in bf16, attention."),
@@ -43,7 +38,7 @@ std::vector<Row<EngineConfig>> EngineConfig::rows() {
           "workspace of its own. Results do not depend on it; CPUs run one pass after the other.",
           {.only_with = {{"parallel.rule", {"cdp-v1", "cdp-v2"}},
                          {"parallel.placement", {"single"}}}}),
-      key("precision", &EngineConfig::precision, one_of({DataType::full, DataType::bfloat16}),
+      key("precision", &EngineConfig::precision, one_of<DataType>(),
           "Type of activations and weights where they are kept and sent. bf16: both take half the "
           "memory, and so do messages that carry them; sums, gradients, biases, norms and what the "
           "optimizer updates, a further copy of the weights, stay fp32: it saves memory where "

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/words.hpp"
 #include "core/model/kernel_choice.hpp"
 
 namespace carousel {
@@ -19,7 +20,9 @@ inline constexpr int most_threads = 512;
 
 /// Whose kernels compute layers that a vendor's libraries have, too.
 enum class VendorUse : std::uint8_t { automatic, none };
-[[nodiscard]] const char* to_string(VendorUse use);
+constexpr auto words_of(VendorUse) {
+  return all_words<VendorUse>("auto", "none");
+}
 
 struct EngineConfig {
   int threads = 0;       // 0: what the environment gives

@@ -12,35 +12,29 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
   // Bounds keep products of two of these, and the number of samples of a step, within 32 bits.
   const Allowed counts = within(1, most_parallel);
   return {
-      key("rule", &ParallelConfig::rule, one_of({RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}),
+      key("rule", &ParallelConfig::rule, one_of<RuleKind>(),
           "Which parameters a gradient is computed with. dp: those of the current step. cdp-v1: "
           "those of the step before. cdp-v2: the freshest that exist in time.",
           bound(Bond::fixed)),
-      key("placement", &ParallelConfig::placement,
-          one_of({Placement::single, Placement::replicated, Placement::model, Placement::pipeline,
-                  Placement::sharded}),
+      key("placement", &ParallelConfig::placement, one_of<Placement>(),
           "Which device runs what. single: one device runs everything. replicated: a device for "
           "each micro-batch. model: a device for each stage of each micro-batch; cyclic rules need "
           "about half of them. pipeline: a device for each stage. sharded: as replicated, but each "
           "parameter is stored on one device."),
-      key("order", &ParallelConfig::order, one_of({Order::together, Order::accumulate}),
+      key("order", &ParallelConfig::order, one_of<Order>(),
           "together: all micro-batches of a step at once. accumulate: one after the other.",
           {.only_with = {{"parallel.rule", {"dp"}}, {"parallel.placement", {"single"}}}}),
       key("micro_batches", &ParallelConfig::micro_batches, counts,
           "Number of micro-batches in a training step, N.", bound(Bond::numbers)),
       key("stages", &ParallelConfig::stages, counts,
           "Number of consecutive stages of the model, S."),
-      key("balance", &ParallelConfig::balance,
-          one_of({Balance::flops, Balance::activations, Balance::parameters, Balance::layers,
-                  Balance::time}),
+      key("balance", &ParallelConfig::balance, one_of<Balance>(),
           "What the cut makes equal between stages. time needs a [machine] table."),
       key("slack", &ParallelConfig::slack, within(0, most_parallel),
           "Extra time for messages: each unit gives them two more time steps. 0 is the paper's "
           "cdp-v2. At most parallel.stages.",
           bound(Bond::fixed, only_with("parallel.rule", {"cdp-v2"}))),
-      key("reduction", &ParallelConfig::reduction,
-          one_of({Reduction::ordered, Reduction::fast, Reduction::overlapped, Reduction::owner,
-                  Reduction::local}),
+      key("reduction", &ParallelConfig::reduction, one_of<Reduction>(),
           "How gradients are summed. ordered: in the order of the micro-batches, with the same "
           "bits everywhere. fast: by collectives of the library (dp, or slots of several "
           "micro-batches). overlapped: by one all-reduce for each stage, beside the backward pass "

@@ -9,16 +9,37 @@
 #include <string>
 #include <vector>
 
+#include "core/base/words.hpp"
+
 namespace carousel {
 
 template <class Struct>
 struct Row;
 
 enum class RuleKind : std::uint8_t { dp, cdp_v1, cdp_v2 };
+constexpr auto words_of(RuleKind) {
+  return all_words<RuleKind>("dp", "cdp-v1", "cdp-v2");
+}
+
 enum class Placement : std::uint8_t { single, replicated, model, pipeline, sharded };
+constexpr auto words_of(Placement) {
+  return all_words<Placement>("single", "replicated", "model", "pipeline", "sharded");
+}
+
 enum class Order : std::uint8_t { together, accumulate };
-enum class Reduction : std::uint8_t { ordered, fast, overlapped, owner, local };
+constexpr auto words_of(Order) {
+  return all_words<Order>("together", "accumulate");
+}
+
 enum class Balance : std::uint8_t { flops, activations, parameters, layers, time };
+constexpr auto words_of(Balance) {
+  return all_words<Balance>("flops", "activations", "parameters", "layers", "time");
+}
+
+enum class Reduction : std::uint8_t { ordered, fast, overlapped, owner, local };
+constexpr auto words_of(Reduction) {
+  return all_words<Reduction>("ordered", "fast", "overlapped", "owner", "local");
+}
 /// Whether the library's collectives add up gradients.
 [[nodiscard]] inline bool by_collectives(Reduction reduction) {
   return reduction == Reduction::fast || reduction == Reduction::overlapped ||
@@ -90,11 +111,5 @@ class Rule {
   int s_;
   int slack_;
 };
-
-[[nodiscard]] const char* to_string(RuleKind rule);
-[[nodiscard]] const char* to_string(Placement placement);
-[[nodiscard]] const char* to_string(Order order);
-[[nodiscard]] const char* to_string(Reduction reduction);
-[[nodiscard]] const char* to_string(Balance balance);
 
 }  // namespace carousel
