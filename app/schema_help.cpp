@@ -11,11 +11,11 @@
 #include "app/nearest.hpp"
 #include "app/schema.hpp"
 #include "core/base/check.hpp"
+#include "core/base/text.hpp"
 
 namespace carousel {
 namespace {
 
-constexpr std::size_t columns = 80;
 constexpr std::size_t indent = 22;
 
 std::string range_words(const Allowed& range) {
@@ -29,20 +29,6 @@ std::string range_words(const Allowed& range) {
     words += fmt::format("{}{} {:.15g}", words.empty() ? " " : " and ",
                          range.open_max ? "below" : "at most", range.max);
   return words;
-}
-
-/// Breaks `text` between words so that no line, indented, passes the last column.
-std::string wrapped(const std::string& text) {
-  std::string result;
-  std::size_t begin = 0;
-  while (text.size() - begin > columns - indent) {
-    std::size_t end = text.rfind(' ', begin + columns - indent);
-    if (end == std::string::npos || end <= begin) end = begin + columns - indent;
-    result += fmt::format("{:{}}{}\n", "", indent, text.substr(begin, end - begin));
-    begin = text.find_first_not_of(' ', end);
-    if (begin == std::string::npos) return result;
-  }
-  return result + fmt::format("{:{}}{}\n", "", indent, text.substr(begin));
 }
 
 /// "a, b or c", each between quotes if there are any.
@@ -74,7 +60,7 @@ std::string key_help(const KeySpec& spec) {
   if (spec.traits.missing == Missing::standard)
     values +=
         "; default " + (spec.defaults.empty() ? to_toml(standard_value(spec)) : spec.defaults);
-  std::string lines = wrapped(values) + wrapped(spec.doc + conditions(spec));
+  std::string lines = wrapped(values, indent) + wrapped(spec.doc + conditions(spec), indent);
   return lines.replace(2, spec.name.size(), spec.name);
 }
 

@@ -68,6 +68,21 @@ inline constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
   return fmt::format("\"{}{}\"", shown, text.size() > longest ? "..." : "");
 }
 
+/// Breaks `text` between words so that no line, indented by that many spaces, passes column 80.
+[[nodiscard]] inline std::string wrapped(std::string_view text, std::size_t indent) {
+  const std::size_t width = 80 - indent;
+  std::string result;
+  while (text.size() > width) {
+    std::size_t end = text.rfind(' ', width);
+    if (end == std::string_view::npos || end == 0) end = width;
+    result += fmt::format("{:{}}{}\n", "", indent, text.substr(0, end));
+    const std::size_t begin = text.find_first_not_of(' ', end);
+    if (begin == std::string_view::npos) return result;
+    text.remove_prefix(begin);
+  }
+  return result + fmt::format("{:{}}{}\n", "", indent, text);
+}
+
 /// A NaN has a sign bit, too, which would print as "-nan" and means nothing.
 [[nodiscard]] inline double unsigned_nan(double value) {
   return std::isnan(value) ? std::abs(value) : value;
