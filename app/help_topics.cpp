@@ -4,8 +4,12 @@
 
 #include <fmt/core.h>
 
+#include <cstring>
+
 #include "app/schema.hpp"
 #include "core/base/check.hpp"
+#include "core/base/text.hpp"
+#include "core/plan/placements/kinds.hpp"
 
 namespace carousel {
 namespace {
@@ -165,7 +169,7 @@ status.json.
 checkpoint.keep says how many there are; checkpoint.keep_best keeps the best.
 )";
 
-constexpr const char* rules =
+constexpr const char* rules_to_placements =
     R"(A training step has N micro-batches (parallel.micro_batches); the model is cut
 into S stages (parallel.stages). A rule says which parameters a gradient is
 computed with, a placement which device computes it.
@@ -179,18 +183,10 @@ parallel.rule
   Cyclic rules (cdp-v1, cdp-v2) keep two copies of the parameters, dp keeps one.
 
 parallel.placement, and its number of devices (R = N / S)
-  single      1, for every N and S.
-  replicated  N: a device for every micro-batch. dp: an all-reduce, or a chain
-              of partial sums. Cyclic: gradients and parameters go round a ring;
-              every stage has one owner, which alone holds optimizer state.
-  model       A device for every stage of every micro-batch: N S for dp. Cyclic
-              rules share devices and need R S (S + 1) / 2; N = R S only.
-  pipeline    S: a device for every stage. dp runs 1F1B with a flush between
-              steps, cyclic rules without one.
-  sharded     N: every stage has an owner (ZeRO). dp: owners broadcast their
-              stages, gradients are reduced to them. Cyclic: stages travel from
-              device to device; N = R S only.
-  carousel plan DECK --compare shows all of them for a deck, with formulas.
+)";
+
+constexpr const char* placements_to_transports =
+    R"(  carousel plan DECK --compare shows all of them for a deck, with formulas.
 
 parallel.order, for dp on one device
   together    All micro-batches at once: N times the activations of one.
@@ -230,6 +226,14 @@ struct Topic {
   std::string (*text)();
 };
 
+std::string rules() {
+  constexpr std::size_t indent = 14;
+  std::string text = rules_to_placements;
+  for (const PlacementKind& kind : placement_kinds())
+    text += wrapped(kind.help, indent).replace(2, std::strlen(kind.name), kind.name);
+  return text + placements_to_transports;
+}
+
 std::string exit_codes() {
   std::string text = "Every command ends with one of these exit codes:\n\n";
   for (const ExitCodeMeaning& entry : exit_code_meanings)
@@ -241,7 +245,7 @@ std::string exit_codes() {
 
 constexpr Topic topics[] = {
     {"deck", "every key of a deck, its default and its meaning", [] { return deck_help(); }},
-    {"rules", "rules, placements, reductions and transports", [] { return std::string(rules); }},
+    {"rules", "rules, placements, reductions and transports", rules},
     {"files", "what a run writes, and what protects and checks it",
      [] { return std::string(files); }},
     {"faults", "what happens when a rank, a network or a disk fails",

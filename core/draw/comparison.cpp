@@ -5,10 +5,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 #include "core/base/text.hpp"
+#include "core/plan/placements/kinds.hpp"
 
 namespace carousel {
 namespace {
@@ -17,17 +17,11 @@ constexpr std::size_t index_of(Category category) {
   return static_cast<std::size_t>(category);
 }
 
-struct Formulas {
-  const char* dp = "";
-  const char* cyclic = "";
-};
-
-/// A number that plans are compared by, and what it is in each placement. N = R S; a_j, p_j and c_j
-/// are the bytes of activations, parameters and both ways over the cut behind stage j.
+/// A number that plans are compared by, and the formula that each placement has for it, if any.
 struct Quantity {
   const char* name;
   std::function<std::string(const Estimate&)> number;
-  std::array<Formulas, 5> formulas = {};  // in the order above
+  Formulas PlacementFormulas::*formulas = nullptr;
   bool same_types = false;  // formulas take parameters for as large as their gradients
 };
 
@@ -56,52 +50,23 @@ std::vector<Quantity> quantities(std::span<const Estimate> estimates,
     return fmt::format("{:.2f}", static_cast<double>(bytes) / static_cast<double>(parameter_bytes));
   };
   std::vector<Quantity> all = {
-      {"devices",
-       [](const Estimate& e) { return fmt::format("{}", e.devices); },
-       {{{"1", "1"}, {"N", "N"}, {"N S", "R S (S + 1) / 2"}, {"S", "S"}, {"N", "N"}}}},
+      {"devices", [](const Estimate& e) { return fmt::format("{}", e.devices); },
+       &PlacementFormulas::devices},
       {"fraction of time steps in which a device computes",
-       [](const Estimate& e) { return fmt::format("{:.3f}", e.busy); },
-       {{{"1", "1"}, {"1", "1"}, {"1 / S", "2 / (S + 1)"}, {"N / (N + S - 1)", "1"}, {"1", "1"}}}},
+       [](const Estimate& e) { return fmt::format("{:.3f}", e.busy); }, &PlacementFormulas::busy},
       {"activations on the device that has most",
        [](const Estimate& e) { return bytes_of(e.largest, Category::activations); },
-       {{{"N A", "sum R (S - j) a_j"},
-         {"A", "A"},
-         {"max a_j", "max a_j"},
-         {"max min(N,S-j) a_j", "max (S - j) a_j"},
-         {"A", "A"}}}},
+       &PlacementFormulas::largest_activations},
       {"activations in use at once on all devices",
-       [](const Estimate& e) { return human_bytes(e.held); },
-       {{{"N A", "sum R (S - j) a_j"},
-         {"N A", "sum R (S - j) a_j"},
-         {"N A", "sum R (S - j) a_j"},
-         {"sum min(N,S-j) a_j", "sum (S - j) a_j"},
-         {"N A", "sum R (S - j) a_j"}}}},
-      {"copies of all parameters, on all devices",
-       copies,
-       {{{"1", "2"},
-         {"N", "2 N"},
-         {"N", "2 R sum (S-j) p_j/P"},
-         {"1", "2"},
-         {"1 + 2 N max p_j/P", "2 R + 3 N max p_j/P"}}}},
+       [](const Estimate& e) { return human_bytes(e.held); }, &PlacementFormulas::held_activations},
+      {"copies of all parameters, on all devices", copies, &PlacementFormulas::parameter_copies},
       {"optimizer state on all devices (P without what rides along)",
        [](const Estimate& e) { return bytes_of(e.all, Category::optimizer); },
-       {{{"P", "P"}, {"N P", "P"}, {"N P", "sum R (S - j) p_j"}, {"P", "P"}, {"P", "R P"}}},
-       true},
+       &PlacementFormulas::optimizer_state, true},
       {"sent per training step by all devices",
-       [](const Estimate& e) { return human_bytes(e.sent.bytes); },
-       {{{"0", "0"},
-         {"2 (N - 1) P", "(2 N - 1) P - L"},
-         {"2 (N-1) P + N C", "sums, totals, N C"},
-         {"N C", "N C"},
-         {"3 (N - 1) P", "(3 N - R - 1) P - L"}}},
-       true},
+       [](const Estimate& e) { return human_bytes(e.sent.bytes); }, &PlacementFormulas::sent, true},
       {"messages one after the other between two computing time steps, at most",
-       [](const Estimate& e) { return fmt::format("{}", e.longest); },
-       {{{"0", "0"},
-         {"2 (N - 1)", "0 or 1 for N = S"},
-         {"2 (N - 1)", "0 or 1 for N = S"},
-         {"1", "1"},
-         {"2 (N - 1)", "0 or 1 for N = S"}}}},
+       [](const Estimate& e) { return fmt::format("{}", e.longest); }, &PlacementFormulas::longest},
       {"bytes on their way in a time step, largest over mean",
        [](const Estimate& e) { return fmt::format("{:.2f}", e.unevenness); }},
   };
@@ -126,21 +91,21 @@ std::vector<Quantity> quantities(std::span<const Estimate> estimates,
 
 std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
   std::vector<ParallelConfig> all;
-  for (const Placement placement : all_placements) {
+  for (const PlacementKind& kind : placement_kinds()) {
     ParallelConfig dp = parallel;
     dp.rule = RuleKind::dp;
-    dp.placement = placement;
+    dp.placement = kind.placement;
     dp.order = Order::together;
     dp.slack = 0;
     dp.reduction = has_fast_sums(dp) ? Reduction::fast : Reduction::ordered;
     all.push_back(dp);
     ParallelConfig cyclic = parallel;
     if (parallel.rule == RuleKind::dp) cyclic.rule = RuleKind::cdp_v2;
-    cyclic.placement = placement;
+    cyclic.placement = kind.placement;
     cyclic.order = Order::together;
     const bool asked = parallel.rule != RuleKind::dp && has_reduction(cyclic, cyclic.reduction);
     if (!asked) cyclic.reduction = Reduction::ordered;
-    const bool slots = needs_whole_slots(cyclic.rule, placement);
+    const bool slots = needs_whole_slots(cyclic.rule, kind.placement);
     if (!slots || parallel.micro_batches % parallel.stages == 0) all.push_back(cyclic);
   }
   return all;
@@ -175,22 +140,24 @@ std::string compare(std::span<const Estimate> estimates, const ComparisonBasis& 
   // Formulas hold if there is something to divide; those of cyclic rules need whole slots.
   const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
   const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
-  const auto row = [&](const Quantity& quantity, std::size_t k) {
-    const Estimate* dp = find(all_placements[k], false);
-    const Estimate* other = find(all_placements[k], true);
+  const auto row = [&](const Quantity& quantity, const PlacementKind& kind) {
+    const Estimate* dp = find(kind.placement, false);
+    const Estimate* other = find(kind.placement, true);
+    const Formulas formulas =
+        quantity.formulas == nullptr ? Formulas{"", ""} : kind.formulas.*quantity.formulas;
     const bool holds = parted && (basis.in_fp32.empty() || !quantity.same_types);
-    text += fmt::format("  {:<11}", to_string(all_placements[k]));
+    text += fmt::format("  {:<11}", kind.name);
     text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",
-                        holds ? quantity.formulas[k].dp : "");
+                        holds ? formulas.dp : "");
     const char* formula = other == nullptr       ? "needs N = R S"
-                          : holds && whole_slots ? quantity.formulas[k].cyclic
+                          : holds && whole_slots ? formulas.cyclic
                                                  : "";
     text += fmt::format("{:>13}{}{}\n", other != nullptr ? quantity.number(*other) : "-",
                         *formula != '\0' ? "  " : "", formula);
   };
   for (const Quantity& quantity : quantities(estimates, basis)) {
     text += fmt::format("\n{}\n{:>26}{:>33}\n", quantity.name, "dp", rule);
-    for (std::size_t k = 0; k < all_placements.size(); ++k) row(quantity, k);
+    for (const PlacementKind& kind : placement_kinds()) row(quantity, kind);
   }
   return text;
 }

@@ -13,6 +13,7 @@
 
 #include "core/forecast/forecast.hpp"
 #include "core/plan/costs.hpp"
+#include "core/plan/placements/kinds.hpp"
 
 namespace carousel {
 namespace {
@@ -80,8 +81,8 @@ class Search {
   Advice run() {
     for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
       if (rule != RuleKind::dp && question_.optimizer.clipping() == Clipping::model) break;
-      for (const Placement placement : all_placements) {
-        if (const std::optional<Candidate> best = best_of(rule, placement))
+      for (const PlacementKind& kind : placement_kinds()) {
+        if (const std::optional<Candidate> best = best_of(rule, kind.placement))
           advice_.best.push_back(*best);
       }
     }

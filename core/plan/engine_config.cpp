@@ -3,6 +3,7 @@
 #include "core/plan/engine_config.hpp"
 
 #include "core/deck/row.hpp"
+#include "core/plan/placements/kinds.hpp"
 
 namespace carousel {
 
@@ -37,7 +38,7 @@ std::vector<Row<EngineConfig>> EngineConfig::rows() {
           "at the same time may then run at the same time on a GPU. Each queue has scratch and "
           "workspace of its own. Results do not depend on it; CPUs run one pass after the other.",
           {.only_with = {{"parallel.rule", {"cdp-v1", "cdp-v2"}},
-                         {"parallel.placement", {"single"}}}}),
+                         {"parallel.placement", placements_with(&PlacementTraits::one_device)}}}),
       key("precision", &EngineConfig::precision, one_of<DataType>(),
           "Type of activations and weights where they are kept and sent. bf16: both take half the "
           "memory, and so do messages that carry them; sums, gradients, biases, norms and what the "

@@ -3,10 +3,23 @@
 
 // The rows of [parallel], but for those of the transport.
 
+#include <fmt/format.h>
+
 #include "core/deck/row.hpp"
+#include "core/plan/placements/kinds.hpp"
 #include "core/plan/rule.hpp"
 
 namespace carousel {
+namespace {
+
+std::string docs_of_placements() {
+  std::string text;
+  for (const PlacementKind& kind : placement_kinds())
+    text += fmt::format(" {}: {}", kind.name, kind.doc);
+  return text;
+}
+
+}  // namespace
 
 std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
   // Bounds keep products of two of these, and the number of samples of a step, within 32 bits.
@@ -17,13 +30,11 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
           "those of the step before. cdp-v2: the freshest that exist in time.",
           bound(Bond::fixed)),
       key("placement", &ParallelConfig::placement, one_of<Placement>(),
-          "Which device runs what. single: one device runs everything. replicated: a device for "
-          "each micro-batch. model: a device for each stage of each micro-batch; cyclic rules need "
-          "about half of them. pipeline: a device for each stage. sharded: as replicated, but each "
-          "parameter is stored on one device."),
+          "Which device runs what." + docs_of_placements()),
       key("order", &ParallelConfig::order, one_of<Order>(),
           "together: all micro-batches of a step at once. accumulate: one after the other.",
-          {.only_with = {{"parallel.rule", {"dp"}}, {"parallel.placement", {"single"}}}}),
+          {.only_with = {{"parallel.rule", {"dp"}},
+                         {"parallel.placement", placements_with(&PlacementTraits::has_orders)}}}),
       key("micro_batches", &ParallelConfig::micro_batches, counts,
           "Number of micro-batches in a training step, N.", bound(Bond::numbers)),
       key("stages", &ParallelConfig::stages, counts,

@@ -21,10 +21,9 @@ constexpr auto words_of(RuleKind) {
   return all_words<RuleKind>("dp", "cdp-v1", "cdp-v2");
 }
 
+/// Each is described in core/plan/placements/kinds.hpp.
 enum class Placement : std::uint8_t { single, replicated, model, pipeline, sharded };
-constexpr auto words_of(Placement) {
-  return all_words<Placement>("single", "replicated", "model", "pipeline", "sharded");
-}
+[[nodiscard]] Words<Placement> words_of(Placement);
 
 enum class Order : std::uint8_t { together, accumulate };
 constexpr auto words_of(Order) {

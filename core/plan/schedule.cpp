@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/check.hpp"
-#include "core/plan/placements/placements.hpp"
+#include "core/plan/placements/kinds.hpp"
 #include "core/plan/rounds.hpp"
 
 namespace carousel {
@@ -84,7 +84,7 @@ Schedule::Schedule(const ScheduleSpec& spec)
   CAROUSEL_CHECK(spec_.message_bytes.size() == stages && spec_.parameter_bytes.size() == stages,
                  "{} and {} message sizes, S = {}", spec_.message_bytes.size(),
                  spec_.parameter_bytes.size(), stages);
-  layout_ = placements::layout_of(rule_, spec_);
+  layout_ = kind_of(spec_.parallel.placement).layout(rule_, spec_);
   adopt_programs();
   if (spec_.rounds) make_rounds();
   for (const Program& program : layout_.programs) teams_.push_back(program.first_device);

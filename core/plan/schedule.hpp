@@ -12,7 +12,8 @@
 
 #include "core/plan/action.hpp"
 #include "core/plan/agenda.hpp"
-#include "core/plan/placements/placements.hpp"
+#include "core/plan/placements/layout.hpp"
+#include "core/plan/placements/traits.hpp"
 #include "core/plan/program.hpp"
 #include "core/plan/rule.hpp"
 

@@ -216,9 +216,9 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int i, int j) {
   return result;
 }
 
-}  // namespace
-
-Layout model(const Rule& rule, const ScheduleSpec& spec) {
+/// One stage of one micro-batch on a device at a time. dp: N S devices. Cyclic rules: S - j devices
+/// per replica take the micro-batches of stage j in turn.
+Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   const int n = rule.micro_batches();
   const int stages = rule.stages();
   Layout layout{.period_time = 2LL * stages, .turns = stages};
@@ -245,9 +245,24 @@ Layout model(const Rule& rule, const ScheduleSpec& spec) {
   return layout;
 }
 
-const PlacementTraits& model_traits() {
-  static const PlacementTraits traits{
+}  // namespace
+
+PlacementKind model() {
+  return {
       .placement = Placement::model,
+      .name = "model",
+      .doc = "a device for each stage of each micro-batch; cyclic rules need about half of them.",
+      .help =
+          "A device for every stage of every micro-batch: N S for dp. Cyclic rules share devices "
+          "and need R S (S + 1) / 2; N = R S only.",
+      .formulas = {.devices = {"N S", "R S (S + 1) / 2"},
+                   .busy = {"1 / S", "2 / (S + 1)"},
+                   .largest_activations = {"max a_j", "max a_j"},
+                   .held_activations = {"N A", "sum R (S - j) a_j"},
+                   .parameter_copies = {"N", "2 R sum (S-j) p_j/P"},
+                   .optimizer_state = {"N P", "sum R (S - j) p_j"},
+                   .sent = {"2 (N-1) P + N C", "sums, totals, N C"},
+                   .longest = {"2 (N - 1)", "0 or 1 for N = S"}},
       .devices =
           [](const ParallelConfig& parallel) {
             const int n = parallel.micro_batches;
@@ -255,13 +270,13 @@ const PlacementTraits& model_traits() {
             return parallel.rule == RuleKind::dp ? n * stages
                                                  : n / stages * stages * (stages + 1) / 2;
           },
-      .splits_stages = true,
-      .holds_one = true,
-      .whole_slots = true,
-      .dp_reductions = {Reduction::ordered, Reduction::fast},
-      .cyclic_reductions = {Reduction::ordered, Reduction::local, Reduction::fast},
-      .groups_by_stage = true};
-  return traits;
+      .layout = lay_out,
+      .traits = {.splits_stages = true,
+                 .holds_one = true,
+                 .whole_slots = true,
+                 .dp_reductions = {Reduction::ordered, Reduction::fast},
+                 .cyclic_reductions = {Reduction::ordered, Reduction::local, Reduction::fast},
+                 .groups_by_stage = true}};
 }
 
 }  // namespace carousel::placements

@@ -134,6 +134,15 @@ Action accumulate(int micro_batch, int stage, int buffer, int source) {
   return action;
 }
 
+void add_summed_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int sum,
+                         int own) {
+  const bool first = pass.micro_batch == 0;
+  add_backward(builder, rule, pass, first ? sum : own);
+  if (!first)
+    builder.add(pass.backward_time, Phase::compute,
+                accumulate(pass.micro_batch, pass.stage, sum, own));
+}
+
 AlternatingBuffers::AlternatingBuffers(int stages, int first_buffer, std::int64_t time_steps)
     : stages_(stages),
       first_(first_buffer),
@@ -157,9 +166,7 @@ Term term_of(const Rule& rule, const ScheduleSpec& spec, int micro_batch) {
   Term term{micro_batch, micro_batch};
   if (!rule.cyclic() || spec.parallel.reduction != Reduction::fast) return term;
   term = {rule.first_of_slot(micro_batch), rule.last_of_slot(micro_batch)};
-  // Of totals, only those of `replicated` have time to spare: what others make of them is read, or
-  // leaves, in the next time step, with any slack.
-  const bool spare = spec.parallel.placement == Placement::replicated && rule.slack() > 0;
+  const bool spare = traits_of(spec.parallel.placement).totals_may_wait && rule.slack() > 0;
   if (term.joint() && (term.last + 1 < rule.micro_batches() || spare)) term.delay = 1;
   return term;
 }

@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/plan/placements/placements.hpp"
+#include "core/plan/placements/kinds.hpp"
+#include "core/plan/placements/layout.hpp"
 
 namespace carousel::placements {
 
@@ -77,6 +78,10 @@ void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pas
 [[nodiscard]] Action update(int stage, int source);
 /// buffer += source, which completes the sum through `micro_batch`.
 [[nodiscard]] Action accumulate(int micro_batch, int stage, int buffer, int source);
+/// Where all micro-batches of a stage meet on one device: the first one writes the gradient to the
+/// buffer `sum`, the others to `own`, which is added to it.
+void add_summed_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int sum,
+                         int own);
 
 /// A few buffers take the stages of a backward pass in turn, so that some may still be on their way
 /// while the next is filled. Two are enough between neighbours two time steps apart; gradients of a

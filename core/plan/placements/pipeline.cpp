@@ -7,17 +7,6 @@
 namespace carousel::placements {
 namespace {
 
-/// Sums of gradients where all micro-batches of a stage meet on one device: the first one writes
-/// the sum, the others a buffer of their own that is added to it.
-void add_summed_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int sum,
-                         int own) {
-  const bool first = pass.micro_batch == 0;
-  add_backward(builder, rule, pass, first ? sum : own);
-  if (!first)
-    builder.add(pass.backward_time, Phase::compute,
-                accumulate(pass.micro_batch, pass.stage, sum, own));
-}
-
 /// When the micro-batches of a pipeline begin, and how long a training step takes.
 struct Pace {
   const Rule& rule;
@@ -43,43 +32,9 @@ struct Pace {
   }
 };
 
-}  // namespace
-
-Layout single(const Rule& rule, const ScheduleSpec& spec) {
-  const int n = rule.micro_batches();
-  const int stages = rule.stages();
-  const bool one_by_one = !rule.cyclic() && spec.parallel.order == Order::accumulate;
-  const std::int64_t cycle = 2LL * stages;
-  Layout layout{.period_time = one_by_one ? cycle * n : cycle};
-  layout.owner.assign(stages, 0);
-  ProgramBuilder builder(layout.period_time);
-  BufferCounts counts = counts_of(rule, 0, stages - 1);
-
-  for (int j = 0; j < stages; ++j) counts.gradients.push_back({j});
-  if (n > 1) counts.gradients.push_back(counts.owned);
-  const auto begin = [&](int i) { return one_by_one ? cycle * i : rule.offset(i); };
-  for (int i = 0; i < n; ++i) {
-    add_load(builder, {.micro_batch = i, .forward_time = begin(i)});
-    for (int j = stages - 1; j >= 0; --j) {
-      const Pass pass{.micro_batch = i,
-                      .stage = j,
-                      .forward_time = begin(i) + j,
-                      .backward_time = begin(i) + cycle - 1 - j};
-      add_forward(builder, rule, pass);
-      add_summed_backward(builder, rule, pass, j, stages);
-      add_release(builder, pass);
-    }
-  }
-  const std::int64_t end = begin(n - 1) + cycle;
-  for (int j = stages - 1; needs_norms(spec) && j >= 0; --j)
-    builder.add(end - j, Phase::update, measure(j, j));
-  for (int j = stages - 1; j >= 0; --j)
-    builder.add(needs_norms(spec) ? end : end - j, Phase::update, update(j, j));
-  layout.programs.push_back({.actions = builder.fold(), .buffers = std::move(counts)});
-  return layout;
-}
-
-Layout pipeline(const Rule& rule, const ScheduleSpec& spec) {
+/// Stage j on device j, one micro-batch after the other. Cyclic rules never drain the pipeline; dp
+/// is 1F1B with a flush between training steps (Narayanan et al. 2021, PipeDream-Flush).
+Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   const int n = rule.micro_batches();
   const int stages = rule.stages();
   const Pace pace{rule};
@@ -108,26 +63,29 @@ Layout pipeline(const Rule& rule, const ScheduleSpec& spec) {
   return layout;
 }
 
-const PlacementTraits& single_traits() {
-  static const PlacementTraits traits{.placement = Placement::single,
-                                      .devices = [](const ParallelConfig&) { return 1; },
-                                      .one_device = true,
-                                      .meets_all = true,
-                                      .has_orders = true,
-                                      .dp_reductions = {Reduction::ordered},
-                                      .cyclic_reductions = {Reduction::ordered}};
-  return traits;
-}
+}  // namespace
 
-const PlacementTraits& pipeline_traits() {
-  static const PlacementTraits traits{
-      .placement = Placement::pipeline,
-      .devices = [](const ParallelConfig& parallel) { return parallel.stages; },
-      .splits_stages = true,
-      .meets_all = true,
-      .dp_reductions = {Reduction::ordered},
-      .cyclic_reductions = {Reduction::ordered}};
-  return traits;
+PlacementKind pipeline() {
+  return {.placement = Placement::pipeline,
+          .name = "pipeline",
+          .doc = "a device for each stage.",
+          .help =
+              "S: a device for every stage. dp runs 1F1B with a flush between steps, cyclic rules "
+              "without one.",
+          .formulas = {.devices = {"S", "S"},
+                       .busy = {"N / (N + S - 1)", "1"},
+                       .largest_activations = {"max min(N,S-j) a_j", "max (S - j) a_j"},
+                       .held_activations = {"sum min(N,S-j) a_j", "sum (S - j) a_j"},
+                       .parameter_copies = {"1", "2"},
+                       .optimizer_state = {"P", "P"},
+                       .sent = {"N C", "N C"},
+                       .longest = {"1", "1"}},
+          .devices = [](const ParallelConfig& parallel) { return parallel.stages; },
+          .layout = lay_out,
+          .traits = {.splits_stages = true,
+                     .meets_all = true,
+                     .dp_reductions = {Reduction::ordered},
+                     .cyclic_reductions = {Reduction::ordered}}};
 }
 
 }  // namespace carousel::placements

@@ -215,9 +215,10 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
   return result;
 }
 
-}  // namespace
-
-Layout replicated(const Rule& rule, const ScheduleSpec& spec) {
+/// Micro-batch i on device i. Cyclic rules: partial sums go from i to i + 1, totals from N - 1 to
+/// the stage's owner, new parameters from the owner around the ring. dp: every device updates;
+/// partial sums from i to i + 1 and totals around to all, or one all-reduce at the end.
+Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   Layout layout{.period_time = 2LL * rule.stages()};
   std::vector<HandOn> rings;
   for (int j = 0; j < rule.stages(); ++j) {
@@ -232,16 +233,32 @@ Layout replicated(const Rule& rule, const ScheduleSpec& spec) {
   return layout;
 }
 
-const PlacementTraits& replicated_traits() {
-  static const PlacementTraits traits{
-      .placement = Placement::replicated,
-      .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
-      .paced = true,
-      .dp_reductions = {Reduction::ordered, Reduction::fast, Reduction::overlapped,
-                        Reduction::owner},
-      .cyclic_reductions = {Reduction::ordered, Reduction::fast},
-      .sums_all_stages = true};
-  return traits;
+}  // namespace
+
+PlacementKind replicated() {
+  return {.placement = Placement::replicated,
+          .name = "replicated",
+          .doc = "a device for each micro-batch.",
+          .help =
+              "N: a device for every micro-batch. dp: an all-reduce, or a chain of partial sums. "
+              "Cyclic: gradients and parameters go round a ring; every stage has one owner, which "
+              "alone holds optimizer state.",
+          .formulas = {.devices = {"N", "N"},
+                       .busy = {"1", "1"},
+                       .largest_activations = {"A", "A"},
+                       .held_activations = {"N A", "sum R (S - j) a_j"},
+                       .parameter_copies = {"N", "2 N"},
+                       .optimizer_state = {"N P", "P"},
+                       .sent = {"2 (N - 1) P", "(2 N - 1) P - L"},
+                       .longest = {"2 (N - 1)", "0 or 1 for N = S"}},
+          .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
+          .layout = lay_out,
+          .traits = {.paced = true,
+                     .totals_may_wait = true,
+                     .dp_reductions = {Reduction::ordered, Reduction::fast, Reduction::overlapped,
+                                       Reduction::owner},
+                     .cyclic_reductions = {Reduction::ordered, Reduction::fast},
+                     .sums_all_stages = true}};
 }
 
 }  // namespace carousel::placements

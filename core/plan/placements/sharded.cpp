@@ -219,9 +219,10 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
   return result;
 }
 
-}  // namespace
-
-Layout sharded(const Rule& rule, const ScheduleSpec& spec) {
+/// Micro-batch i on device i, parameters and optimizer state of a stage on its owner alone (ZeRO,
+/// Rajbhandari et al. 2020, stage 3). dp: broadcast before every pass. Cyclic rules: two copies,
+/// for forward and for backward, go from micro-batch to micro-batch.
+Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   Layout layout{.period_time = 2LL * rule.stages()};
   for (int j = 0; j < rule.stages(); ++j) layout.owner.push_back(first_fresh(rule, j));
   layout.groups = groups_of(rule);
@@ -233,17 +234,31 @@ Layout sharded(const Rule& rule, const ScheduleSpec& spec) {
   return layout;
 }
 
-const PlacementTraits& sharded_traits() {
-  static const PlacementTraits traits{
-      .placement = Placement::sharded,
-      .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
-      .passes_parameters = true,
-      .whole_slots = true,
-      .paced = true,
-      .dp_reductions = {Reduction::ordered, Reduction::fast},
-      .cyclic_reductions = {Reduction::ordered, Reduction::fast},
-      .dp_sum = ActionKind::reduce};
-  return traits;
+}  // namespace
+
+PlacementKind sharded() {
+  return {.placement = Placement::sharded,
+          .name = "sharded",
+          .doc = "as replicated, but each parameter is stored on one device.",
+          .help =
+              "N: every stage has an owner (ZeRO). dp: owners broadcast their stages, gradients "
+              "are reduced to them. Cyclic: stages travel from device to device; N = R S only.",
+          .formulas = {.devices = {"N", "N"},
+                       .busy = {"1", "1"},
+                       .largest_activations = {"A", "A"},
+                       .held_activations = {"N A", "sum R (S - j) a_j"},
+                       .parameter_copies = {"1 + 2 N max p_j/P", "2 R + 3 N max p_j/P"},
+                       .optimizer_state = {"P", "R P"},
+                       .sent = {"3 (N - 1) P", "(3 N - R - 1) P - L"},
+                       .longest = {"2 (N - 1)", "0 or 1 for N = S"}},
+          .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
+          .layout = lay_out,
+          .traits = {.passes_parameters = true,
+                     .whole_slots = true,
+                     .paced = true,
+                     .dp_reductions = {Reduction::ordered, Reduction::fast},
+                     .cyclic_reductions = {Reduction::ordered, Reduction::fast},
+                     .dp_sum = ActionKind::reduce}};
 }
 
 }  // namespace carousel::placements

@@ -4,41 +4,12 @@
 
 #include <algorithm>
 
-#include "core/base/check.hpp"
-#include "core/plan/placements/placements.hpp"
+#include "core/plan/placements/kinds.hpp"
 
 namespace carousel {
 
 const PlacementTraits& traits_of(Placement placement) {
-  switch (placement) {
-    case Placement::single:
-      return placements::single_traits();
-    case Placement::replicated:
-      return placements::replicated_traits();
-    case Placement::model:
-      return placements::model_traits();
-    case Placement::pipeline:
-      return placements::pipeline_traits();
-    case Placement::sharded:
-      return placements::sharded_traits();
-  }
-  fail(ExitCode::internal, "no such placement");
-}
-
-placements::Layout placements::layout_of(const Rule& rule, const ScheduleSpec& spec) {
-  switch (spec.parallel.placement) {
-    case Placement::single:
-      return single(rule, spec);
-    case Placement::replicated:
-      return replicated(rule, spec);
-    case Placement::model:
-      return model(rule, spec);
-    case Placement::pipeline:
-      return pipeline(rule, spec);
-    case Placement::sharded:
-      return sharded(rule, spec);
-  }
-  fail(ExitCode::internal, "no such placement");
+  return kind_of(placement).traits;
 }
 
 bool has_reduction(const ParallelConfig& parallel, Reduction reduction) {
@@ -63,7 +34,7 @@ bool needs_whole_slots(RuleKind rule, Placement placement) {
 }
 
 int devices_of(const ParallelConfig& parallel) {
-  return traits_of(parallel.placement).devices(parallel);
+  return kind_of(parallel.placement).devices(parallel);
 }
 
 }  // namespace carousel

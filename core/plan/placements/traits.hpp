@@ -3,10 +3,8 @@
 #pragma once
 
 // What a placement is, as facts that its own file states, so that nobody else asks which one it is.
-// The actions of its devices are in placements.hpp.
+// All else about it is in kinds.hpp.
 
-#include <array>
-#include <initializer_list>
 #include <vector>
 
 #include "core/plan/action.hpp"
@@ -15,9 +13,6 @@
 namespace carousel {
 
 struct PlacementTraits {
-  Placement placement = Placement::single;
-  int (*devices)(const ParallelConfig& parallel) =
-      nullptr;  // of whole slots where those are needed
   /// A single device has all stages of all micro-batches.
   bool one_device = false;
   /// A device has a single stage, so that activations travel between devices.
@@ -33,6 +28,9 @@ struct PlacementTraits {
   bool whole_slots = false;
   /// Under cyclic rules tokens pace the devices.
   bool paced = false;
+  /// Slack gives totals of cyclic rules a time step to spare. Elsewhere what is made of a total is
+  /// read, or leaves, in the next time step, with any slack.
+  bool totals_may_wait = false;
   /// dp may run its micro-batches together or one after the other.
   bool has_orders = false;
   std::vector<Reduction> dp_reductions;      // ordered first
@@ -44,10 +42,6 @@ struct PlacementTraits {
   bool groups_by_stage = false;
 };
 
-/// Every placement, in the order in which they are shown.
-inline constexpr std::array all_placements = {Placement::single, Placement::replicated,
-                                              Placement::model, Placement::pipeline,
-                                              Placement::sharded};
 [[nodiscard]] const PlacementTraits& traits_of(Placement placement);
 
 /// Whether the gradients of this rule may be summed so.

@@ -132,15 +132,15 @@ TEST(Picture, HasExactlyOneBoxForEveryPassOfItsWindow) {
 }
 
 TEST(Picture, ShowsTwoWholeTrainingStepsAndTheFactsOfTheRule) {
-  for (const Placement placement : testing::all_placements) {
-    const Schedule schedule = schedule_of(parallel(RuleKind::cdp_v2, placement, 4, 4));
+  for (const PlacementKind& kind : placement_kinds()) {
+    const Schedule schedule = schedule_of(parallel(RuleKind::cdp_v2, kind.placement, 4, 4));
     const Timeline timeline = timeline_of(schedule, 128, 512);
     EXPECT_LE(timeline.steps[1].end, timeline.times);
     EXPECT_EQ(timeline.steady, schedule.rule().offset(3));
     for (std::int64_t time = timeline.steady; time < timeline.times; ++time)
-      EXPECT_EQ(timeline.held[time], 10) << to_string(placement) << " at " << time;
+      EXPECT_EQ(timeline.held[time], 10) << kind.name << " at " << time;
     EXPECT_EQ(count_of(draw_svg(schedule), "at most 10 (62.5%)"), 1);
-    EXPECT_DOUBLE_EQ(timeline.busy, placement == Placement::model ? 2.0 / 5 : 1);
+    EXPECT_DOUBLE_EQ(timeline.busy, kind.placement == Placement::model ? 2.0 / 5 : 1);
   }
   // 1F1B idles (S - 1) / (N + S - 1) of the time.
   const Schedule flushed = schedule_of(parallel(RuleKind::dp, Placement::pipeline, 6, 3));

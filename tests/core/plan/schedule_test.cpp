@@ -54,9 +54,9 @@ TEST(Schedule, IsAcceptedByTheChecker) {
 }
 
 TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
-  for (Placement placement : testing::all_placements)
+  for (const PlacementKind& kind : placement_kinds())
     for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2})
-      check_schedule(schedule_of(parallel(rule, placement, 64, 64), rule == RuleKind::dp));
+      check_schedule(schedule_of(parallel(rule, kind.placement, 64, 64), rule == RuleKind::dp));
 }
 
 TEST(Schedule, HasTheDevicesOfItsPlacement) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/placements/kinds.hpp"
 #include "core/plan/schedule.hpp"
 
 namespace carousel::testing {
@@ -48,28 +49,25 @@ inline Schedule schedule_of(const ParallelConfig& config, bool norms = false, bo
   return Schedule(spec);
 }
 
-inline constexpr Placement all_placements[] = {Placement::single, Placement::replicated,
-                                               Placement::model, Placement::pipeline,
-                                               Placement::sharded};
-
 /// All that a deck can ask of this placement, N and S, slack 0 .. S included.
 inline std::vector<ParallelConfig> variants(Placement placement, int n, int stages) {
   std::vector<ParallelConfig> all;
-  ParallelConfig dp = parallel(RuleKind::dp, placement, n, stages);
+  const ParallelConfig dp = parallel(RuleKind::dp, placement, n, stages);
   all.push_back(dp);
-  if (placement == Placement::single) dp.order = Order::accumulate;
-  if (placement != Placement::single) dp.reduction = Reduction::fast;
-  if (placement != Placement::pipeline) all.push_back(dp);
-  for (const Reduction reduction : {Reduction::overlapped, Reduction::owner}) {
-    dp.reduction = reduction;
-    if (placement == Placement::replicated) all.push_back(dp);
+  if (traits_of(placement).has_orders) {
+    all.push_back(dp);
+    all.back().order = Order::accumulate;
   }
-  const bool whole = placement == Placement::model || placement == Placement::sharded;
-  if (whole && n % stages != 0) return all;
+  for (const Reduction reduction : {Reduction::fast, Reduction::overlapped, Reduction::owner}) {
+    if (!has_reduction(dp, reduction)) continue;
+    all.push_back(dp);
+    all.back().reduction = reduction;
+  }
+  if (needs_whole_slots(RuleKind::cdp_v1, placement) && n % stages != 0) return all;
   all.push_back(parallel(RuleKind::cdp_v1, placement, n, stages));
   for (int slack = 0; slack <= stages; ++slack) {
     all.push_back(parallel(RuleKind::cdp_v2, placement, n, stages, slack));
-    if (placement != Placement::model) continue;
+    if (!has_reduction(all.back(), Reduction::local)) continue;
     all.push_back(all.back());
     all.back().reduction = Reduction::local;
   }
@@ -85,8 +83,8 @@ inline std::vector<ParallelConfig> variants(Placement placement, int n, int stag
 
 inline std::vector<ParallelConfig> variants(int n, int stages) {
   std::vector<ParallelConfig> all;
-  for (Placement placement : all_placements) {
-    const std::vector<ParallelConfig> some = variants(placement, n, stages);
+  for (const PlacementKind& kind : placement_kinds()) {
+    const std::vector<ParallelConfig> some = variants(kind.placement, n, stages);
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/plan/placements/kinds.hpp"
 #include "tests/core/train/random_dataset.hpp"
 #include "tests/core/train/small_run.hpp"
 #include "tests/layers/device.hpp"
@@ -157,10 +158,10 @@ namespace carousel::test {
 [[nodiscard]] inline std::vector<SmallDeck> exact_placements(const SmallDeck& deck) {
   std::vector<SmallDeck> all;
   const ParallelConfig& p = deck.parallel;
-  for (const Placement placement :
-       {Placement::replicated, Placement::model, Placement::pipeline, Placement::sharded}) {
-    if (!needs_whole_slots(p.rule, placement) || p.micro_batches % p.stages == 0)
-      all.push_back(placed(deck, placement));
+  for (const PlacementKind& kind : placement_kinds()) {
+    if (kind.traits.one_device) continue;
+    if (!needs_whole_slots(p.rule, kind.placement) || p.micro_batches % p.stages == 0)
+      all.push_back(placed(deck, kind.placement));
   }
   if (p.rule != RuleKind::dp) return all;
   all.push_back(deck);
@@ -173,16 +174,12 @@ namespace carousel::test {
 [[nodiscard]] inline std::vector<SmallDeck> rounding_placements(const SmallDeck& deck) {
   std::vector<SmallDeck> all;
   if (deck.kernels.type != DataType::full) return all;
-  const bool cyclic = deck.parallel.rule != RuleKind::dp;
   for (const SmallDeck& exact : exact_placements(deck)) {
-    if (has_fast_sums(exact.parallel))
-      all.push_back(placed(exact, exact.parallel.placement, Reduction::fast));
-    for (const Reduction reduction : {Reduction::overlapped, Reduction::owner}) {
-      if (!cyclic && exact.parallel.placement == Placement::replicated)
-        all.push_back(placed(exact, Placement::replicated, reduction));
+    for (const Reduction reduction :
+         {Reduction::fast, Reduction::overlapped, Reduction::owner, Reduction::local}) {
+      if (has_reduction(exact.parallel, reduction))
+        all.push_back(placed(exact, exact.parallel.placement, reduction));
     }
-    if (cyclic && exact.parallel.placement == Placement::model)
-      all.push_back(placed(exact, Placement::model, Reduction::local));
   }
   return all;
 }
