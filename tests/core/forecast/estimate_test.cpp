@@ -12,7 +12,6 @@
 #include <set>
 
 #include "core/base/real.hpp"
-#include "core/draw/comparison.hpp"
 #include "core/forecast/routes.hpp"
 #include "core/plan/partition.hpp"
 #include "tests/core/plan/schedules.hpp"
@@ -265,30 +264,6 @@ TEST(Routes, ArePrintedWithin80Columns) {
     EXPECT_LE(text.find('\n', at) - at, 80U) << text.substr(at, 100);
   const Schedule alone = testing::schedule_of(parallel(RuleKind::dp, Placement::single, 4, 4));
   EXPECT_EQ(to_string(routes_of(alone), alone), "");
-}
-
-TEST(Comparison, HasDpBesideACyclicRuleForEveryPlacement) {
-  EXPECT_EQ(alternatives(parallel(RuleKind::dp, Placement::single, 4, 4)).size(), 10U);
-  // model and sharded need N = R S with a cyclic rule.
-  EXPECT_EQ(alternatives(parallel(RuleKind::cdp_v1, Placement::single, 3, 2)).size(), 8U);
-  for (const ParallelConfig& config :
-       alternatives(parallel(RuleKind::cdp_v1, Placement::single, 4, 2)))
-    EXPECT_TRUE(config.rule == RuleKind::dp || config.rule == RuleKind::cdp_v1);
-}
-
-TEST(Comparison, IsPrintedWithin80Columns) {
-  for (const int n : {3, 4}) {
-    std::vector<Estimate> estimates;
-    for (const ParallelConfig& config :
-         alternatives(parallel(RuleKind::cdp_v2, Placement::single, n, 2)))
-      estimates.push_back(estimate_of(config));
-    const std::string text =
-        compare(estimates, {123456789012, 123456789012, 123456789012, estimates}) +
-        tabulate("value", std::vector<LabelledEstimate>{{"12", estimates[0]}});
-    EXPECT_EQ(text.find("needs N = R S") != std::string::npos, n == 3);
-    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
-      EXPECT_LE(text.find('\n', at) - at, 80U) << text.substr(at, 100);
-  }
 }
 
 }  // namespace
