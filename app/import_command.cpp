@@ -20,10 +20,10 @@
 #include "core/data/class_sizes.hpp"
 #include "core/data/dataset.hpp"
 #include "core/import/cifar10.hpp"
+#include "core/import/file_source.hpp"
 #include "core/import/imagenet.hpp"
 #include "core/import/picture_layout.hpp"
 #include "core/import/pictures.hpp"
-#include "core/import/source.hpp"
 
 namespace carousel {
 namespace {
@@ -83,7 +83,7 @@ void tell_left_out(const std::vector<std::string>& paths, const char* one, const
 }
 
 /// Says of links that are left out, which may have led to all of a class, what they are.
-void tell_links(const std::vector<std::string>& left_out, const Source& source) {
+void tell_links(const std::vector<std::string>& left_out, const FileSource& source) {
   for (const std::string& path : left_out) {
     const auto at = std::ranges::lower_bound(source.files(), path) - source.files().begin();
     const std::string& fault = source.fault(static_cast<std::size_t>(at));
@@ -110,7 +110,7 @@ void listen_to_signals() {
   }
 }
 
-ImportResult import_from(const ImportDataArguments& arguments, const Source& source,
+ImportResult import_from(const ImportDataArguments& arguments, const FileSource& source,
                          ProgressLine& line) {
   const auto or_else = [](const std::string& given, const std::string& otherwise) {
     return given.empty() ? otherwise : given;
@@ -164,9 +164,9 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
   double seconds = 0;
   try {
     ProgressLine line("import", "images");
-    const std::unique_ptr<Source> source = arguments.collection == Collection::imagenet
-                                               ? open_imagenet(arguments.path, arguments.labels)
-                                               : Source::open(arguments.path);
+    const std::unique_ptr<FileSource> source = arguments.collection == Collection::imagenet
+                                                   ? open_imagenet(arguments.path, arguments.labels)
+                                                   : FileSource::open(arguments.path);
     result = import_from(arguments, *source, line);
     seconds = line.seconds();
   } catch (const Interrupted&) {

@@ -35,7 +35,7 @@ constexpr Form binary = {".bin", "batches.meta.txt"};
 
 /// The number of the file of that name, in whatever folder that is not hidden or a system's. Of two
 /// it cannot be known which is meant.
-std::optional<std::size_t> find(const Source& source, const std::string& name) {
+std::optional<std::size_t> find(const FileSource& source, const std::string& name) {
   std::optional<std::size_t> found;
   for (std::size_t k = 0; k < source.files().size(); ++k) {
     const std::string& path = source.files()[k];
@@ -108,12 +108,12 @@ std::vector<std::string> read_names(const Form& form, std::span<const std::byte>
 
 }  // namespace
 
-bool has_cifar10_batches(const Source& source) {
+bool has_cifar10_batches(const FileSource& source) {
   return find(source, batches.front()) ||
          find(source, std::string(batches.front()) + binary.ending);
 }
 
-ImportResult import_cifar10_batches(const Source& source, const std::string& path,
+ImportResult import_cifar10_batches(const FileSource& source, const std::string& path,
                                     const ImportOptions& options, const ImportProgress& progress) {
   const Form& form = find(source, batches.front()) ? python : binary;
   std::vector<bool> wanted(source.files().size());

@@ -6,17 +6,17 @@
 
 #include <string>
 
+#include "core/import/file_source.hpp"
 #include "core/import/pictures.hpp"
-#include "core/import/source.hpp"
 
 namespace carousel {
 
 /// Whether a source has files of such batches.
-[[nodiscard]] bool has_cifar10_batches(const Source& source);
+[[nodiscard]] bool has_cifar10_batches(const FileSource& source);
 
 /// Writes the data set `path`: 50,000 images for training in the order of the five batches, 10,000
 /// for tests. Holds them in memory. Throws Error(bad_data) when batches are missing or damaged.
-[[nodiscard]] ImportResult import_cifar10_batches(const Source& source, const std::string& path,
+[[nodiscard]] ImportResult import_cifar10_batches(const FileSource& source, const std::string& path,
                                                   const ImportOptions& options,
                                                   const ImportProgress& progress);
 

@@ -33,12 +33,12 @@ std::string folder_of(const std::string& path) {
 }
 
 /// A half, in whichever of the two forms is there.
-std::unique_ptr<Source> open_half(const std::string& folder, const char* archive,
-                                  const char* unpacked) {
+std::unique_ptr<FileSource> open_half(const std::string& folder, const char* archive,
+                                      const char* unpacked) {
   std::error_code unknown;  // open() says why it cannot be read
   for (const char* name : {archive, unpacked}) {
     const fs::path path = fs::path(folder) / name;
-    if (fs::exists(path, unknown)) return Source::open(path.string());
+    if (fs::exists(path, unknown)) return FileSource::open(path.string());
   }
   fail(ExitCode::bad_data, "{}: has neither {} nor {}/", folder, archive, unpacked);
 }
@@ -122,10 +122,10 @@ std::vector<std::string> read_labels(const std::string& list, const std::string&
   return classes;
 }
 
-class ImageNet final : public Source {
+class ImageNet final : public FileSource {
  public:
   ImageNet(const std::string& folder, const std::string& labels)
-      : Source(folder),
+      : FileSource(folder),
         train_(open_half(folder, "ILSVRC2012_img_train.tar", "train")),
         validation_(open_half(folder, "ILSVRC2012_img_val.tar", "val")) {
     list_training();
@@ -222,15 +222,15 @@ class ImageNet final : public Source {
     }
   }
 
-  std::unique_ptr<Source> train_;
-  std::unique_ptr<Source> validation_;
+  std::unique_ptr<FileSource> train_;
+  std::unique_ptr<FileSource> validation_;
   std::unordered_map<std::string, Place> places_;
   std::vector<std::string> validation_paths_;  // of each of its files
 };
 
 }  // namespace
 
-std::unique_ptr<Source> open_imagenet(const std::string& folder, const std::string& labels) {
+std::unique_ptr<FileSource> open_imagenet(const std::string& folder, const std::string& labels) {
   return std::make_unique<ImageNet>(folder, labels);
 }
 

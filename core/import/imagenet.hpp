@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "core/import/source.hpp"
+#include "core/import/file_source.hpp"
 
 namespace carousel {
 
@@ -20,7 +20,7 @@ namespace carousel {
 /// without an ending, and its class, whatever follows; a folder CLASS/ must agree. An archive of a
 /// class is held in memory while it is read. Throws Error(input_output) or, naming what is wrong,
 /// Error(bad_data).
-[[nodiscard]] std::unique_ptr<Source> open_imagenet(const std::string& folder,
-                                                    const std::string& labels);
+[[nodiscard]] std::unique_ptr<FileSource> open_imagenet(const std::string& folder,
+                                                        const std::string& labels);
 
 }  // namespace carousel

@@ -37,7 +37,7 @@ struct Stopped {};
 /// One attempt at all pictures of a layout.
 class Import {
  public:
-  Import(const Source& source, const PictureLayout& layout, const ImportOptions& options)
+  Import(const FileSource& source, const PictureLayout& layout, const ImportOptions& options)
       : source_(source), layout_(layout), options_(options), targets_(source.files().size()) {
     for (const Half half : both_halves) {
       std::int64_t index = 0;
@@ -191,7 +191,7 @@ class Import {
     if (!failure_) failure_ = failure;
   }
 
-  const Source& source_;
+  const FileSource& source_;
   const PictureLayout& layout_;
   const ImportOptions& options_;
   std::vector<Target> targets_;  // of each file
@@ -201,7 +201,7 @@ class Import {
   std::exception_ptr failure_;
 };
 
-void leave_out(PictureLayout& layout, const Source& source, const std::vector<BadFile>& bad) {
+void leave_out(PictureLayout& layout, const FileSource& source, const std::vector<BadFile>& bad) {
   for (std::vector<PictureLayout::Item>& half : layout.halves) {
     std::erase_if(half, [&](const PictureLayout::Item& item) {
       return std::ranges::binary_search(bad, source.files()[item.file], {}, &BadFile::path);
@@ -213,8 +213,9 @@ void leave_out(PictureLayout& layout, const Source& source, const std::vector<Ba
 
 }  // namespace
 
-ImportResult import_pictures(const Source& source, PictureLayout layout, const std::string& path,
-                             const ImportOptions& options, const ImportProgress& progress) {
+ImportResult import_pictures(const FileSource& source, PictureLayout layout,
+                             const std::string& path, const ImportOptions& options,
+                             const ImportProgress& progress) {
   ImportResult result = Import(source, layout, options).run(path, progress);
   if (result.written || !options.skip_bad) return result;
   leave_out(layout, source, result.bad);

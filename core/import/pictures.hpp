@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/import/file_source.hpp"
 #include "core/import/picture_layout.hpp"
-#include "core/import/source.hpp"
 
 namespace carousel {
 
@@ -44,8 +44,8 @@ using ImportProgress = std::function<void(std::size_t done, std::size_t all)>;
 
 /// Writes the data set `path`. Where pixels are kept, all pictures must have the size of the first
 /// one. With bad ones and skip_bad the rest is imported anew. Throws Error(bad_data) if none is
-/// good, and as Source and DatasetWriter do.
-[[nodiscard]] ImportResult import_pictures(const Source& source, PictureLayout layout,
+/// good, and as FileSource and DatasetWriter do.
+[[nodiscard]] ImportResult import_pictures(const FileSource& source, PictureLayout layout,
                                            const std::string& path, const ImportOptions& options,
                                            const ImportProgress& progress);
 

@@ -56,7 +56,8 @@ FOREIGN = (
      re.compile(r"core/base/cuda_stream|(tests/)?layers/|comm/|jobscripts/|tests/core/engine/")),
     ("a codec", re.compile(r"j(peglib|error)\.h$|png\.h$"), re.compile(r"core/data/picture\.cpp")),
     ("zlib", re.compile(r"zlib\.h$"), re.compile(r"core/import/gzip\.[ch]pp")),
-    ("libarchive", re.compile(r"archive(_entry)?\.h$"), re.compile(r"core/import/source\.cpp")),
+    ("libarchive", re.compile(r"archive(_entry)?\.h$"),
+     re.compile(r"core/import/file_source\.cpp")),
     ("HDF5", re.compile(r"hdf5\.h$|H5[A-Za-z]*public\.h$"),
      re.compile(r"core/base/hdf5")),
 )

@@ -26,12 +26,12 @@ struct ListedFile {
   auto operator<=>(const ListedFile&) const = default;
 };
 
-class Source {
+class FileSource {
  public:
   /// Opens a folder or an archive and lists its files. Throws Error(input_output) when it cannot be
   /// read, Error(bad_data) when it is neither.
-  static std::unique_ptr<Source> open(const std::string& path);
-  virtual ~Source() = default;
+  static std::unique_ptr<FileSource> open(const std::string& path);
+  virtual ~FileSource() = default;
 
   /// As it was given to open(), for errors.
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -57,7 +57,7 @@ class Source {
   virtual void read(const std::vector<bool>& wanted, const Take& take) const = 0;
 
  protected:
-  explicit Source(const std::string& path) : path_(path) {}
+  explicit FileSource(const std::string& path) : path_(path) {}
   /// Takes what was found, in whatever order.
   void keep(std::vector<ListedFile> found);
 
@@ -70,7 +70,7 @@ class Source {
 };
 
 /// Visits the files of a tar archive in memory, in its order, and tells what reads them. `where`
-/// names the archive in errors, which are those of Source::open().
+/// names the archive in errors, which are those of FileSource::open().
 using VisitFile = std::function<void(const ListedFile& file,
                                      const std::function<std::vector<std::byte>()>& read)>;
 void visit_tar(const std::string& where, std::span<const std::byte> tar, const VisitFile& visit);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
-#include "core/import/source.hpp"
+#include "core/import/file_source.hpp"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -41,9 +41,9 @@ bool is_zip_head(std::span<const std::byte> head) {
          std::ranges::equal(head.first(begin.size()), std::as_bytes(std::span(begin)));
 }
 
-class Folder : public Source {
+class Folder : public FileSource {
  public:
-  explicit Folder(const std::string& path) : Source(path), root_(path) {
+  explicit Folder(const std::string& path) : FileSource(path), root_(path) {
     list("");
     keep(std::move(found_));
   }
@@ -237,9 +237,9 @@ class Reader {
   std::unique_ptr<archive, Close> archive_;
 };
 
-class Tar : public Source {
+class Tar : public FileSource {
  public:
-  explicit Tar(const std::string& path) : Source(path) {
+  explicit Tar(const std::string& path) : FileSource(path) {
     Reader reader(path);
     std::vector<ListedFile> found;
     while (auto file = reader.next()) {
@@ -283,7 +283,7 @@ void visit_tar(const std::string& where, std::span<const std::byte> tar, const V
   }
 }
 
-void Source::keep(std::vector<ListedFile> found) {
+void FileSource::keep(std::vector<ListedFile> found) {
   std::ranges::sort(found);
   for (ListedFile& file : found) {
     files_.push_back(std::move(file.path));
@@ -293,7 +293,7 @@ void Source::keep(std::vector<ListedFile> found) {
   }
 }
 
-std::unique_ptr<Source> Source::open(const std::string& path) {
+std::unique_ptr<FileSource> FileSource::open(const std::string& path) {
   try {
     if (fs::is_directory(path)) return std::make_unique<Folder>(path);
   } catch (const fs::filesystem_error& error) {
