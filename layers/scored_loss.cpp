@@ -64,7 +64,7 @@ class ScoredLoss final : public Layer {
                            .outputs = outputs_,
                            .type = type_,
                            .values = arguments.input.data,
-                           .labels = arguments.labels};
+                           .labels = labels_of(arguments.targets)};
     for (const Scored& metric : metrics_) {
       scored.sums = arguments.report + metric.first;
       metric.kernels->compute(exec, scored);

@@ -34,6 +34,12 @@ struct BasicTensor {
 using Tensor = BasicTensor<real>;
 using ConstTensor = BasicTensor<const real>;
 
+/// Targets of a loss, in device memory, that are labels: one int32 of each sample. The plan of a
+/// run lets no others meet a loss that reads labels.
+[[nodiscard]] inline const int* labels_of(const void* targets) {
+  return static_cast<const int*>(targets);
+}
+
 /// What random numbers of a micro-batch are drawn for, so that ranks, stages and the order of work
 /// change none of them.
 struct Draw {
@@ -46,7 +52,7 @@ struct ForwardArguments {
   ConstTensor input;
   Tensor output;                     // equals input.data for layers in place
   const real* parameters = nullptr;  // the layer's parameters, one after the other in spec order
-  const int* labels = nullptr;       // [n], loss only
+  const void* targets = nullptr;     // [n, target of the source], loss only
   double* report = nullptr;          // loss only: report_head numbers, then sums of its metrics
   int* chosen = nullptr;             // [n], loss only: class of the largest logit, if wanted
   ConstTensor second = {};           // absent where the layer has one input
@@ -66,7 +72,7 @@ struct BackwardArguments {
                        // d_output for layers in place
   const real* parameters = nullptr;
   real* d_parameters = nullptr;      // overwritten, in the order of `parameters`
-  const int* labels = nullptr;       // [n], loss only
+  const void* targets = nullptr;     // [n, target of the source], loss only
   Tensor d_second = {};              // absent, too, where d_output serves as well
   bool adds_input = false;           // d_input is added to what other layers left there
   bool adds_second = false;          // d_second likewise

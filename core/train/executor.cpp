@@ -132,7 +132,7 @@ StageArguments Executor::arguments(const Action& pass) {
                                               : memory.travelling(buffers_.parameters);
   result.training = training;
   result.draw = {parts_.seed, epochs_[buffers_.input], memory.samples(buffers_.input)};
-  result.labels = memory.labels(buffers_.input);
+  result.targets = memory.labels(buffers_.input);
   if (!training && !rehearses_ && parts_.chosen != nullptr)
     result.chosen = parts_.chosen + std::int64_t{pass.micro_batch} * parts_.micro_batch_size;
   result.report = training ? memory.report(pass.micro_batch) : memory.evaluation(pass.source);

@@ -29,7 +29,7 @@ struct StageArguments {
   real* d_parameters = nullptr;           // flat, backward only
   std::byte* d_output = nullptr;  // boundary gradients, backward only; none of the last stage
   std::byte* d_input = nullptr;   // boundary gradients, backward only; none of the first stage
-  const int* labels = nullptr;    // last stage only
+  const void* targets = nullptr;  // [n, target of the source]; last stage only
   double* report = nullptr;       // last stage, forward only
   int* chosen = nullptr;          // [n], likewise, if wanted
   bool training = true;

@@ -132,7 +132,7 @@ void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArgum
   with_stored(type_, [&]<class Stored>() {
     const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
     report_mean(label, exec, arguments.input.n,
-                Forward<Stored>{classes_, logits, arguments.labels, smoothing}, arguments.report);
+                Forward<Stored>{classes_, logits, labels_of(arguments.targets), smoothing}, arguments.report);
   });
 }
 
@@ -145,7 +145,7 @@ void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArg
     auto* d_logits = reinterpret_cast<Stored*>(arguments.d_input.data);
     Kokkos::parallel_for(
         label, TeamPolicy(exec, n, 1, loss_vector),
-        Backward<Stored>{n, classes_, logits, arguments.labels, d_logits,
+        Backward<Stored>{n, classes_, logits, labels_of(arguments.targets), d_logits,
                          static_cast<real>(smoothing_ / classes_),
                          static_cast<real>(1 - smoothing_ + smoothing_ / classes_)});
   });

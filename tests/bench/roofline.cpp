@@ -114,7 +114,7 @@ class Bench {
       layer_->forward(exec_, {.input = {x_.data(), n_, spec_.input()},
                               .output = {y_.data(), n_, spec_.output},
                               .parameters = parameters_.data(),
-                              .labels = labels_.data(),
+                              .targets = labels_.data(),
                               .report = report_.data(),
                               .second = {second_.data(), n_, spec_.inputs.back().shape},
                               .saved = bytes(saved_),
@@ -130,7 +130,7 @@ class Bench {
                                .d_input = {learns ? d_x_.data() : nullptr, n_, spec_.input()},
                                .parameters = parameters_.data(),
                                .d_parameters = d_parameters_.data(),
-                               .labels = labels_.data(),
+                               .targets = labels_.data(),
                                .saved = bytes(saved_),
                                .statistics = buffers_.data()});
     });

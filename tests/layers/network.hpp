@@ -43,7 +43,7 @@ class Network {
                                      ? stored_.data()
                                      : reinterpret_cast<const std::byte*>(theta_.data()),
                    .d_parameters = gradient_.data(),
-                   .labels = labels_.data(),
+                   .targets = labels_.data(),
                    .report = report_.data()},
         output_type_(model.layers.back().output_format.type),
         output_size_(n * model.layers.back().output.size()) {}

@@ -41,7 +41,7 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels, double s
   const std::unique_ptr<Layer> layer = make_layer(spec, n, {});
   layer->forward(ExecutionSpace(), {.input = {scores.data(), n, classes},
                                     .output = {scores.data(), n, classes},
-                                    .labels = device_labels.data(),
+                                    .targets = device_labels.data(),
                                     .report = report.data(),
                                     .training = training});
   const std::vector<double> said = test::to_host(report);
@@ -50,7 +50,7 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels, double s
                                      .output = {scores.data(), n, classes},
                                      .d_output = {},
                                      .d_input = {scores.data(), n, classes},
-                                     .labels = device_labels.data()});
+                                     .targets = device_labels.data()});
   result.gradient = test::to_host(scores);
   return result;
 }
@@ -104,7 +104,7 @@ Numbers gradient_in_bf16(const Numbers& logits, const std::vector<int>& labels, 
                                      .output = {at, n, {classes}},
                                      .d_output = {},
                                      .d_input = {at, n, {classes}},
-                                     .labels = device_labels.data()});
+                                     .targets = device_labels.data()});
   return test::restored(test::to_host(scores), DataType::bfloat16);
 }
 
