@@ -36,7 +36,7 @@ void add_decks(std::string& report, const RunSummary& a, const RunSummary& b) {
 
 std::string data_of(const PlanRecord& plan) {
   if (!plan.basis) return "?";
-  return fmt::format("{} of {}", plan.basis->train_samples, to_string(plan.basis->input.shown));
+  return fmt::format("{} of {}", plan.basis->train_samples, to_string(plan.basis->source.shown));
 }
 
 void add_plans(std::string& report, const PlanRecord& a, const PlanRecord& b) {

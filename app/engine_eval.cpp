@@ -16,6 +16,7 @@
 #include "app/state_files.hpp"
 #include "comm/local_transport.hpp"
 #include "core/data/black_images.hpp"
+#include "core/data/image_source.hpp"
 #include "core/state/checkpoint.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
@@ -96,6 +97,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const RunClock clock;
   const Clock seconds = [&clock] { return clock.seconds(); };
   LocalHub hub(exec, {}, 1, seconds);
+  const ImageSource source(dataset, config.data.augment, config.run.seed);
   SilentObserver observer;
   const std::int64_t step = checkpoint.place().step;
   const Beginning beginning{.step = step, .state = source_of(checkpoint, config.train.optimizer)};
@@ -104,8 +106,9 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .partition = run.partition,
                    .schedule = run.schedule,
                    .memory = run.memory,
-                   .dataset = dataset,
-                   .augment = config.data.augment,
+                   .source = source,
+                   .mean = mean_of(dataset, config.data.augment),
+                   .std = std_of(dataset, config.data.augment),
                    .train = config.train,
                    .checkpoint = config.checkpoint,
                    .profile = config.profile,

@@ -30,6 +30,7 @@
 #include "comm/nccl_session.hpp"
 #include "comm/rounds_transport.hpp"
 #include "core/base/version.hpp"
+#include "core/data/image_source.hpp"
 #include "core/plan/account.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/record/trace.hpp"
@@ -223,6 +224,7 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
 
   // What a training is made of outlives whatever ends it, until that is told.
   std::optional<Dataset> dataset;
+  std::optional<ImageSource> source;
   std::optional<PreparedRun> run;
   RunStart start;
   std::optional<Checkpoint> checkpoint;
@@ -334,6 +336,7 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
     }
     ranks.together([&] {
       observer.emplace(config, *run, *dataset, devices, ranks, status, start);
+      source.emplace(*dataset, config.data.augment, config.run.seed);
       trainer.emplace(
           *exec,
           TrainerSpec{
@@ -341,8 +344,9 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
               .partition = run->partition,
               .schedule = run->schedule,
               .memory = run->memory,
-              .dataset = *dataset,
-              .augment = config.data.augment,
+              .source = *source,
+              .mean = mean_of(*dataset, config.data.augment),
+              .std = std_of(*dataset, config.data.augment),
               .train = config.train,
               .checkpoint = config.checkpoint,
               .profile = config.profile,

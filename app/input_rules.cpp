@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "core/data/sample_reader.hpp"
+#include "core/data/image_source.hpp"
 
 namespace carousel {
 namespace {
@@ -28,7 +28,7 @@ InputRecord inputs_of(const RunConfig& config, const Dataset& dataset) {
     return InputRecord{.mean = mean_of(dataset, augment),
                        .std = std_of(dataset, augment),
                        .class_names = dataset.class_names(),
-                       .shape = input_spec(dataset, augment).shown,
+                       .shape = source_spec(dataset, augment).shown,
                        .resize = resize};
   });
 }

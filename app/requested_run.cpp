@@ -11,6 +11,7 @@
 #include "core/base/category.hpp"
 #include "core/base/vectors.hpp"
 #include "core/base/version.hpp"
+#include "core/data/image_source.hpp"
 #include "core/train/learning_rate.hpp"
 
 namespace carousel {
@@ -67,7 +68,7 @@ PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, Transpo
   const bool accelerated = !build_info().cuda.empty();
   return with_locations(config, [&] {
     const PlanBasis basis{
-        .input = input_spec(dataset, config.data.augment),
+        .source = source_spec(dataset, config.data.augment),
         .classes = dataset.classes(),
         .train_samples = dataset.train().samples(),
         .test_samples = dataset.test().samples(),

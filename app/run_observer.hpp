@@ -20,6 +20,7 @@
 #include "app/run_start.hpp"
 #include "app/start_text.hpp"
 #include "app/terminal.hpp"
+#include "core/data/dataset.hpp"
 #include "core/data/sampler.hpp"
 #include "core/record/metrics_log.hpp"
 #include "core/record/run_file.hpp"

@@ -52,7 +52,7 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
   };
   add("data",
       fmt::format("{} training and {} test samples, {}", human_count(run.basis.train_samples),
-                  human_count(run.basis.test_samples), to_string(run.basis.input.read)));
+                  human_count(run.basis.test_samples), to_string(run.basis.source.input.shape)));
   add("labels", printable(classes));
   add("rule", fmt::format("{}, {}: N = {}, S = {}{}", to_string(parallel.rule),
                           to_string(parallel.placement), parallel.micro_batches, parallel.stages,

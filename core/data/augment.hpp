@@ -26,9 +26,6 @@ namespace carousel {
 template <class Struct>
 struct Row;
 
-/// Training reads /train in the order of an epoch's permutation, evaluation /test in file order.
-enum class Pass : std::uint8_t { training, evaluation };
-
 /// How training chooses its part of a picture. centre: as evaluations do. random: any place.
 /// resized: any box of some area and aspect ratio, which is resized.
 enum class CropKind : std::uint8_t { centre, random, resized };

@@ -8,6 +8,16 @@
 #include "core/base/check.hpp"
 
 namespace carousel {
+namespace {
+
+/// The bytes of samples first .. first + count - 1 of a ring, `bytes` each.
+std::span<std::byte> slice(std::span<std::byte> ring, std::size_t first, std::size_t count,
+                           std::size_t bytes) {
+  return ring.subspan(first * bytes, count * bytes);
+}
+
+}  // namespace
+
 BatchRequest training_request(const TrainingOrder& order, std::int64_t step, int micro_batch) {
   const EpochPosition position = order.locate(step, micro_batch);
   return {.pass = Pass::training,
@@ -32,25 +42,26 @@ std::vector<BatchRequest> evaluation_requests(std::int64_t samples, int batch_si
 }
 
 Prefetcher::Prefetcher(const PrefetcherSpec& spec)
-    : dataset_(spec.dataset),
-      sampler_(spec.seed, spec.dataset.train().samples()),
-      input_(spec.images ? input_spec(spec.dataset, spec.augment) : InputSpec()),
+    : source_(spec.source),
+      reads_(spec.reads),
+      input_bytes_(reads_.inputs ? static_cast<std::size_t>(spec.source.spec().input.bytes()) : 0),
+      target_bytes_(reads_.targets ? static_cast<std::size_t>(spec.source.spec().target.bytes())
+                                   : 0),
+      sampler_(spec.seed, spec.source.samples(Pass::training)),
       largest_batch_(spec.largest_batch),
-      images_(spec.memory),
+      inputs_(spec.memory),
       parts_(spec.memory),
-      labels_(spec.memory),
+      targets_(spec.memory),
       samples_(spec.memory),
       ring_(static_cast<std::size_t>(spec.buffers)) {
   CAROUSEL_CHECK(spec.largest_batch >= 1 && spec.buffers >= 1 && spec.workers >= 1,
                  "{} buffers of {} for {} threads", spec.buffers, spec.largest_batch, spec.workers);
-  const int threads = spec.images ? spec.workers : 1;
-  labels_.resize(ring_.size() * static_cast<std::size_t>(spec.largest_batch));
-  samples_.resize(labels_.size());
-  if (spec.images) {
-    images_.resize(labels_.size() * static_cast<std::size_t>(input_.read.size()));
-    parts_.resize(labels_.size());
-    for (int k = 0; k < threads; ++k) readers_.emplace_back(spec.dataset, spec.augment, spec.seed);
-  }
+  samples_.resize(ring_.size() * static_cast<std::size_t>(spec.largest_batch));
+  inputs_.resize(samples_.size() * input_bytes_);
+  targets_.resize(samples_.size() * target_bytes_);
+  if (reads_.inputs) parts_.resize(samples_.size());
+  const int threads = reads_.any() ? spec.workers : 1;
+  for (int k = 0; reads_.any() && k < threads; ++k) readers_.push_back(source_.reader(reads_));
   for (int k = 0; k < threads; ++k)
     threads_.emplace_back(&Prefetcher::work, this, static_cast<std::size_t>(k));
 }
@@ -66,19 +77,19 @@ Prefetcher::~Prefetcher() {
 
 std::int64_t Prefetcher::bytes() const {
   const std::size_t indices =
-      labels_.size() + samples_.size() + 2 * static_cast<std::size_t>(dataset_.train().samples());
-  return static_cast<std::int64_t>(images_.size() + parts_.size() * sizeof(ShownPart) +
-                                   indices * sizeof(int)) +
-         std::ssize(readers_) * input_.reader_bytes;
+      samples_.size() + 2 * static_cast<std::size_t>(source_.samples(Pass::training));
+  return static_cast<std::int64_t>(inputs_.size() + parts_.size() * sizeof(ShownPart) +
+                                   targets_.size() + indices * sizeof(int)) +
+         (reads_.inputs ? std::ssize(readers_) * source_.spec().reader_bytes : 0);
 }
 
-std::int64_t Prefetcher::planned_bytes(const InputSpec& input, std::int64_t samples,
+StagingBytes Prefetcher::planned_bytes(const SourceSpec& source, std::int64_t samples,
                                        int largest_batch, int buffers, int workers) {
   const std::int64_t staged = static_cast<std::int64_t>(buffers) * largest_batch;
-  const bool images = input.read.size() > 0;
-  const std::int64_t image = input.read.size() + (images ? std::int64_t{sizeof(ShownPart)} : 0);
-  const std::int64_t indices = 2 * staged + 2 * samples;
-  return staged * image + indices * std::int64_t{sizeof(int)} + workers * input.reader_bytes;
+  const std::int64_t input = source.input.bytes() + std::int64_t{sizeof(ShownPart)};
+  return {.samples = (staged + 2 * samples) * std::int64_t{sizeof(int)},
+          .inputs = staged * input + workers * source.reader_bytes,
+          .targets = staged * source.target.bytes()};
 }
 
 void Prefetcher::start(std::span<const BatchRequest> requests) {
@@ -133,7 +144,6 @@ bool Prefetcher::has_work() const {
 }
 
 void Prefetcher::work(std::size_t worker) {
-  SampleReader* const reader = readers_.empty() ? nullptr : &readers_[worker];
   std::unique_lock lock(mutex_);
   while (true) {
     work_.wait(lock, [this] { return ending_ || has_work(); });
@@ -154,7 +164,7 @@ void Prefetcher::work(std::size_t worker) {
       if (sample < 0)
         open(entry, request);
       else
-        read(reader, entry, sample);
+        read(*readers_[worker], entry, sample);
     } catch (...) {
       error = std::current_exception();
     }
@@ -162,13 +172,16 @@ void Prefetcher::work(std::size_t worker) {
     --busy_;
     if (sample < 0) {
       opening_ = false;
-      given_ = 0;
+      if (reads_.any())
+        given_ = 0;
+      else
+        ++next_;  // it is whole
       work_.notify_all();
     }
     if (error != nullptr) {
       note(number, sample, std::move(error));
-    } else if (sample >= 0) {
-      --entry.left;
+    } else {
+      if (sample >= 0) --entry.left;
       while (filled_ < next_ && ring_[filled_ % ring_.size()].left == 0) ++filled_;
     }
     ready_.notify_one();
@@ -185,39 +198,37 @@ void Prefetcher::note(std::size_t batch, int sample, std::exception_ptr error) {
 /// Chooses the samples of a batch; by one thread at a time, which others wait for.
 void Prefetcher::open(Entry& entry, const BatchRequest& request) {
   const bool training = request.pass == Pass::training;
-  const Split& split = training ? dataset_.train() : dataset_.test();
+  const std::int64_t all = source_.samples(request.pass);
   const auto count = static_cast<std::size_t>(request.count);
   CAROUSEL_CHECK(request.count >= 1 && request.count <= largest_batch_ && request.first >= 0 &&
-                     request.first + request.count <= split.samples(),
-                 "batch of {} at {} of {} samples", count, request.first, split.samples());
+                     request.first + request.count <= all,
+                 "batch of {} at {} of {} samples", count, request.first, all);
   const std::span<const int> order =
       training ? sampler_.permutation(request.epoch) : std::span<const int>();
   const auto at =
       static_cast<std::size_t>(&entry - ring_.data()) * static_cast<std::size_t>(largest_batch_);
-  const std::span labels = std::span(labels_).subspan(at, count);
   const std::span samples = std::span(samples_).subspan(at, count);
   for (std::size_t k = 0; k < count; ++k) {
     const auto position = static_cast<std::size_t>(request.first) + k;
-    const std::size_t index = training ? static_cast<std::size_t>(order[position]) : position;
-    labels[k] = split.labels()[index];
-    samples[k] = static_cast<int>(index);
+    samples[k] = training ? order[position] : static_cast<int>(position);
   }
-  const auto image = static_cast<std::size_t>(input_.read.size());
-  entry.batch = {request, std::span(images_).subspan(at * image, count * image),
-                 parts_.empty() ? std::span<ShownPart>() : std::span(parts_).subspan(at, count),
-                 labels, samples};
-  entry.left = request.count;
+  entry.batch = {request, slice(inputs_, at, count, input_bytes_),
+                 reads_.inputs ? std::span(parts_).subspan(at, count) : std::span<ShownPart>(),
+                 slice(targets_, at, count, target_bytes_), samples};
+  entry.left = reads_.any() ? request.count : 0;
 }
 
-void Prefetcher::read(SampleReader* reader, const Entry& entry, int sample) {
-  if (reader == nullptr) return;
+void Prefetcher::read(SourceReader& reader, const Entry& entry, int sample) {
   const BatchRequest& request = entry.batch.request;
   const auto at =
       static_cast<std::size_t>(&entry - ring_.data()) * static_cast<std::size_t>(largest_batch_) +
       static_cast<std::size_t>(sample);
-  const auto image = static_cast<std::size_t>(input_.read.size());
-  parts_[at] = reader->read(request.pass, request.epoch, samples_[at],
-                            std::span(images_).subspan(at * image, image));
+  if (reads_.inputs)
+    parts_[at] = reader.read_input(request.pass, request.epoch, samples_[at],
+                                   slice(inputs_, at, 1, input_bytes_));
+  if (reads_.targets)
+    reader.read_target(request.pass, request.epoch, samples_[at],
+                       slice(targets_, at, 1, target_bytes_));
 }
 
 }  // namespace carousel

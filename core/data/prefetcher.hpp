@@ -6,18 +6,18 @@
 // of host buffers ahead of use. They decide no order and touch no device memory.
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <memory_resource>
 #include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
-#include "core/data/augment.hpp"
-#include "core/data/dataset.hpp"
-#include "core/data/sample_reader.hpp"
 #include "core/data/sampler.hpp"
+#include "core/data/source.hpp"
 
 namespace carousel {
 
@@ -35,13 +35,13 @@ struct BatchRequest {
   int count = 0;
 };
 
-/// A batch in host memory.
+/// A batch in host memory; empty is what is not read.
 struct Batch {
   BatchRequest request;
-  std::span<const std::uint8_t> images;  // [count, shape of InputSpec::read]
-  std::span<const ShownPart> parts;      // [count], of images
-  std::span<const int> labels;           // [count]
-  std::span<const int> samples;          // [count], their numbers in the data set
+  std::span<const std::byte> inputs;   // [count, SourceSpec::input]
+  std::span<const ShownPart> parts;    // [count], of inputs
+  std::span<const std::byte> targets;  // [count, SourceSpec::target]
+  std::span<const int> samples;        // [count], their numbers in the data set
 };
 
 [[nodiscard]] BatchRequest training_request(const TrainingOrder& order, std::int64_t step,
@@ -51,16 +51,22 @@ struct Batch {
 [[nodiscard]] std::vector<BatchRequest> evaluation_requests(std::int64_t samples, int batch_size,
                                                             std::int64_t step);
 
-/// What a prefetcher reads; data set and configuration outlive it.
+/// What a prefetcher reads; the source outlives it.
 struct PrefetcherSpec {
-  const Dataset& dataset;
-  const AugmentConfig& augment;
-  std::uint64_t seed = 1;
+  const Source& source;
+  Reads reads = {};        // of nothing, one thread chooses samples
+  std::uint64_t seed = 1;  // of their order
   int largest_batch = 1;
   int buffers = staged_batches;
   int workers = 1;
-  bool images = true;  // otherwise only labels and numbers of samples are read, by one thread
   std::pmr::memory_resource* memory = std::pmr::get_default_resource();  // of the ring
+};
+
+/// Host bytes of a prefetcher: staging buffers, permutations, readers.
+struct StagingBytes {
+  std::int64_t samples = 0;  // numbers of samples and their order, wherever batches are loaded
+  std::int64_t inputs = 0;   // more where inputs are read, with their parts and readers
+  std::int64_t targets = 0;  // more where targets are read
 };
 
 /// One consumer thread calls the public functions.
@@ -72,13 +78,11 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
   ~Prefetcher();
 
-  /// Of the images that it reads.
-  [[nodiscard]] const InputSpec& input() const { return input_; }
-  /// Host bytes held: staging buffers, permutations, readers.
+  [[nodiscard]] const Source& source() const { return source_; }
+  /// Host bytes held.
   [[nodiscard]] std::int64_t bytes() const;
-  /// The same, before anything is allocated, for `samples` in /train; of InputSpec{} without
-  /// images.
-  [[nodiscard]] static std::int64_t planned_bytes(const InputSpec& input, std::int64_t samples,
+  /// The same, before anything is allocated, of a source of so many samples to train with.
+  [[nodiscard]] static StagingBytes planned_bytes(const SourceSpec& source, std::int64_t samples,
                                                   int largest_batch, int buffers, int workers);
 
   /// Begins a segment; forgets what was left of the one before. The requests stay borrowed until
@@ -108,18 +112,20 @@ class Prefetcher {
   void work(std::size_t worker);
   [[nodiscard]] bool has_work() const;
   void open(Entry& entry, const BatchRequest& request);
-  void read(SampleReader* reader, const Entry& entry, int sample);
+  void read(SourceReader& reader, const Entry& entry, int sample);
   void note(std::size_t batch, int sample, std::exception_ptr error);
 
-  const Dataset& dataset_;
+  const Source& source_;
+  Reads reads_;
+  std::size_t input_bytes_;   // of a sample; 0 where none are read
+  std::size_t target_bytes_;  // likewise
   Sampler sampler_;
-  InputSpec input_;  // nothing without images
   int largest_batch_;
-  std::vector<SampleReader> readers_;      // of each thread
-  std::pmr::vector<std::uint8_t> images_;  // [buffers, largest batch, shape of input_.read]
-  std::pmr::vector<ShownPart> parts_;      // [buffers, largest batch]
-  std::pmr::vector<int> labels_;           // [buffers, largest batch]
-  std::pmr::vector<int> samples_;          // [buffers, largest batch]
+  std::vector<std::unique_ptr<SourceReader>> readers_;  // of each thread that reads
+  std::pmr::vector<std::byte> inputs_;                  // [buffers, largest batch, input]
+  std::pmr::vector<ShownPart> parts_;                   // [buffers, largest batch]
+  std::pmr::vector<std::byte> targets_;                 // [buffers, largest batch, target]
+  std::pmr::vector<int> samples_;                       // [buffers, largest batch]
 
   std::mutex mutex_;               // guards everything below, and who owns a ring entry
   std::condition_variable work_;   // something to read, or to end

@@ -12,7 +12,7 @@
 namespace carousel {
 
 enum class ActionKind : std::uint8_t {
-  load,        // put images and labels of a micro-batch into its input buffer
+  load,        // put inputs and targets of a micro-batch into its input buffer
   forward,     // one stage of one micro-batch, with parameters of `version`
   backward,    // its gradient goes to gradient buffer `buffer`
   accumulate,  // gradient buffer `buffer` += gradient buffer `source`

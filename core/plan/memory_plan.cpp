@@ -121,19 +121,21 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   }
   offsets.take(Category::communication, communication_bytes);
   const std::int64_t samples = spec.micro_batch_size;
+  const bool reads_inputs = counts.first_stage == 0;
+  const bool reads_targets = counts.last_stage + 1 == count;
   for (int k = 0; k < counts.inputs; ++k) {
-    if (counts.first_stage == 0)
+    if (reads_inputs)
       plan.images.push_back(
           offsets.take(Category::data, samples * spec.input.size() * std::int64_t{sizeof(real)}));
-    if (counts.last_stage + 1 == count)
-      plan.labels.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
+    if (reads_targets)
+      plan.targets.push_back(offsets.take(Category::data, samples * spec.target_bytes));
     plan.samples.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
   }
-  if (counts.first_stage == 0) {
+  if (reads_inputs) {
     plan.levels = offsets.take(Category::data, std::int64_t{spec.input.channels} * pixel_levels *
                                                    std::int64_t{sizeof(real)});
-    if (spec.read_input.size() > 0) {
-      plan.read = offsets.take(Category::data, samples * spec.read_input.size());
+    if (spec.read_bytes > 0) {
+      plan.read = offsets.take(Category::data, samples * spec.read_bytes);
       plan.parts = offsets.take(Category::data, samples * part_bytes);
     }
   }
@@ -143,8 +145,9 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
                                      ? spec.evaluation_batches
                                      : evaluation_share(schedule, spec.evaluation_batches, device);
   plan.evaluation = offsets.take(Category::data, evaluated * report);
-  plan.staging = offsets.take(
-      Category::data, counts.first_stage == 0 ? spec.staging_bytes : spec.label_staging_bytes);
+  plan.staging = offsets.take(Category::data, spec.staging_bytes +
+                                                  (reads_inputs ? spec.input_staging_bytes : 0) +
+                                                  (reads_targets ? spec.target_staging_bytes : 0));
   plan.peak = plan.bytes;
   plan.peak[static_cast<std::size_t>(Category::activations)] =
       peak_activations(schedule, stages, device, schedule.window());

@@ -37,7 +37,7 @@ struct DeviceMemoryPlan {
   std::int64_t levels = -1;           // [c, 256] normalised values, in data, likewise
   std::int64_t read = -1;             // a batch as it was read, in data, likewise
   std::int64_t parts = -1;            // of its images, likewise
-  std::vector<std::int64_t> labels;   // [input], in data, with the last stage
+  std::vector<std::int64_t> targets;  // [input], in data, with the last stage
   std::vector<std::int64_t> samples;  // [input], numbers of the samples, in data
   std::int64_t reports = 0;           // [N] of the training step, in data
   std::int64_t evaluation = 0;        // [batches] of an evaluation, in data
@@ -66,15 +66,17 @@ struct MemoryPlan {
 /// What the plan needs to know beside the schedule.
 struct MemorySpec {
   SampleShape input;
-  SampleShape read_input = {};  // uint8 images that are copied to the device first; none on hosts
+  std::int64_t read_bytes = 0;    // of an input that is copied to the device first; 0 on hosts
+  std::int64_t target_bytes = 0;  // of a sample
   int micro_batch_size = 1;
-  OptimizerConfig optimizer = {};        // what it keeps and works with
-  std::int64_t evaluation_batches = 0;   // micro-batches of the test set
-  std::int64_t staging_bytes = 0;        // host buffers of the prefetcher
-  std::int64_t label_staging_bytes = 0;  // the same where no images are loaded
-  bool staged_messages = false;          // messages under way lie in host memory
-  int token_bytes = 0;                   // of a device, for messages that carry nothing
-  int compute_queues = 1;                // of a device; each has scratch and a workspace of its own
+  OptimizerConfig optimizer = {};         // what it keeps and works with
+  std::int64_t evaluation_batches = 0;    // micro-batches of the test set
+  std::int64_t staging_bytes = 0;         // host buffers of the prefetcher, on every device
+  std::int64_t input_staging_bytes = 0;   // more with the first stage
+  std::int64_t target_staging_bytes = 0;  // more with the last stage
+  bool staged_messages = false;           // messages under way lie in host memory
+  int token_bytes = 0;                    // of a device, for messages that carry nothing
+  int compute_queues = 1;  // of a device; each has scratch and a workspace of its own
 };
 
 /// Values of a pixel as it was read.

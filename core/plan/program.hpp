@@ -22,7 +22,7 @@ namespace carousel {
 struct BufferCounts {
   int first_stage = 0;  // the device runs stages first_stage .. last_stage
   int last_stage = 0;
-  int inputs = 0;                           // images and labels of a micro-batch
+  int inputs = 0;                           // inputs and targets of a micro-batch
   std::vector<int> frames;                  // [S] saved activations, used round robin
   std::vector<int> boundaries;              // [S] gradients of a stage's output; none for the last
   std::vector<std::vector<int>> gradients;  // [buffer] stages whose gradients it holds in turn

@@ -21,7 +21,7 @@ namespace carousel {
 
 /// Which buffers of a device a forward or a backward works on, beside those that its action names.
 struct PassBuffers {
-  int input = 0;            // images and labels
+  int input = 0;            // inputs and targets
   int landing = 0;          // of the device's first stage, where it lands
   std::vector<int> frames;  // [S] of the device's stages up to that of the pass
   int parameters = -1;      // of those that pass by; -1: the stage's stay on the device

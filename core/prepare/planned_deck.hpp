@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/data/config.hpp"
-#include "core/data/sample_reader.hpp"
+#include "core/data/source.hpp"
 #include "core/model/kernels.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/engine_config.hpp"
@@ -22,7 +22,7 @@ namespace carousel {
 /// What a plan follows from beside the deck, so that it can be made again when the data set is gone
 /// and on another machine.
 struct PlanBasis {
-  InputSpec input;
+  SourceSpec source;
   int classes = 0;
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
@@ -31,8 +31,9 @@ struct PlanBasis {
   bool staged_messages = false;                // messages pass through host memory
   VendorKernels vendor = VendorKernels::none;  // by the build and the deck
   int token_bytes = 0;                      // that a device holds for messages that carry nothing
-  bool copies_input = false;                // images are copied to a device before they are shown
+  bool copies_input = false;                // inputs are copied to a device before they are shown
   int rider_parts = carousel::rider_parts;  // 1 in runs from before sums were doubles
+  bool targets_everywhere = false;          // all devices stage them, as in earlier runs
 
   bool operator==(const PlanBasis&) const = default;
 };

@@ -35,17 +35,18 @@ const LayerSpec* single_values(const Model& model, int batch) {
 }
 
 MemorySpec memory_spec(const PlannedDeck& deck, const PlanBasis& basis, int batch) {
-  const auto staging = [&](const InputSpec& input) {
-    return Prefetcher::planned_bytes(input, basis.train_samples, batch, staged_batches,
-                                     deck.data.workers);
-  };
-  return {.input = basis.input.shown,
-          .read_input = basis.copies_input ? basis.input.read : SampleShape(),
+  const StagingBytes staging = Prefetcher::planned_bytes(basis.source, basis.train_samples, batch,
+                                                         staged_batches, deck.data.workers);
+  const std::int64_t everywhere = basis.targets_everywhere ? staging.targets : 0;
+  return {.input = basis.source.shown,
+          .read_bytes = basis.copies_input ? basis.source.input.bytes() : 0,
+          .target_bytes = basis.source.target.bytes(),
           .micro_batch_size = batch,
           .optimizer = deck.train.optimizer,
           .evaluation_batches = (basis.test_samples + batch - 1) / batch,
-          .staging_bytes = staging(basis.input),
-          .label_staging_bytes = staging({}),
+          .staging_bytes = staging.samples + everywhere,
+          .input_staging_bytes = staging.inputs,
+          .target_staging_bytes = staging.targets - everywhere,
           .staged_messages = basis.staged_messages,
           .token_bytes = basis.token_bytes,
           .compute_queues = std::min(deck.engine.queues, deck.parallel.micro_batches)};
@@ -72,7 +73,7 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {
   const int batch = deck.train.micro_batch_size;
-  Model model = choose_kernels(build_model(deck.model, basis.input.shown, basis.classes, deck.task),
+  Model model = choose_kernels(build_model(deck.model, basis.source.shown, basis.classes, deck.task),
                                {basis.block, deck.engine.winograd, deck.engine.recompute,
                                 deck.engine.precision, basis.vendor});
   if (const LayerSpec* layer = too_many_pixels(model, batch))

@@ -178,7 +178,7 @@ void SymbolicDevice::forward(const Action& action) {
   demand_version(action);
   demand(progress_[self].forwards++ == j - counts_.first_stage,
          "is not the next forward of this micro-batch");
-  demand(in_turn(inputs_, action).holds(self), "its images and labels are not here");
+  demand(in_turn(inputs_, action).holds(self), "its inputs and targets are not here");
   if (j > counts_.first_stage)
     demand(in_turn(frames_[j - 1], action).holds(self), "its input is not here");
   else if (counts_.lands())
@@ -208,7 +208,7 @@ void SymbolicDevice::backward(const Action& action) {
   demand(progress.backwards++ == counts_.last_stage - j,
          "is not the next backward of this micro-batch");
   demand(in_turn(frames_[j], action).holds(self), "its activations are not in that frame");
-  demand(in_turn(inputs_, action).holds(self), "its images and labels are gone");
+  demand(in_turn(inputs_, action).holds(self), "its inputs and targets are gone");
   if (j > counts_.first_stage)
     demand(in_turn(frames_[j - 1], action).holds(self), "its input is gone");
   if (!fine()) return;

@@ -132,7 +132,7 @@ class SymbolicDevice {
   std::vector<std::vector<Holder>> frames_;      // [stage][frame]
   std::vector<Holder> landings_;                 // [frame] of the first stage
   std::vector<std::vector<Holder>> boundaries_;  // [stage][buffer]
-  std::vector<Holder> inputs_;                   // images and labels
+  std::vector<Holder> inputs_;                   // inputs and targets
   std::vector<Occupant> metrics_;                // [N] whose loss, from the last stage
   std::map<Occupant, Progress> progress_;
   std::int64_t passes_ = 0;

@@ -14,12 +14,17 @@ namespace {
 void write_basis(hdf5::File& file, const PlanBasis& basis) {
   const std::string group = "/plan/basis";
   file.create_group(group);
-  file.set(group, "channels", std::int64_t{basis.input.shown.channels});
-  file.set(group, "height", std::int64_t{basis.input.shown.height});
-  file.set(group, "width", std::int64_t{basis.input.shown.width});
-  file.set(group, "read_height", std::int64_t{basis.input.read.height});
-  file.set(group, "read_width", std::int64_t{basis.input.read.width});
-  file.set(group, "reader_bytes", basis.input.reader_bytes);
+  file.set(group, "channels", std::int64_t{basis.source.shown.channels});
+  file.set(group, "height", std::int64_t{basis.source.shown.height});
+  file.set(group, "width", std::int64_t{basis.source.shown.width});
+  file.set(group, "read_type", to_string(basis.source.input.type));
+  file.set(group, "read_height", std::int64_t{basis.source.input.shape.height});
+  file.set(group, "read_width", std::int64_t{basis.source.input.shape.width});
+  file.set(group, "target_type", to_string(basis.source.target.type));
+  file.set(group, "target_channels", std::int64_t{basis.source.target.shape.channels});
+  file.set(group, "target_height", std::int64_t{basis.source.target.shape.height});
+  file.set(group, "target_width", std::int64_t{basis.source.target.shape.width});
+  file.set(group, "reader_bytes", basis.source.reader_bytes);
   file.set(group, "classes", std::int64_t{basis.classes});
   file.set(group, "train_samples", basis.train_samples);
   file.set(group, "test_samples", basis.test_samples);
@@ -30,6 +35,7 @@ void write_basis(hdf5::File& file, const PlanBasis& basis) {
   file.set(group, "token_bytes", std::int64_t{basis.token_bytes});
   file.set(group, "copies_input", std::int64_t{basis.copies_input});
   file.set(group, "rider_parts", std::int64_t{basis.rider_parts});
+  file.set(group, "targets_everywhere", std::int64_t{basis.targets_everywhere});
 }
 
 void write_plan_group(hdf5::File& file, const PlanRecord& plan) {

@@ -27,13 +27,32 @@ int count(const hdf5::File& file, const std::string& group, const char* name) {
   return static_cast<int>(value);
 }
 
+/// The type of a tensor of the source.
+NumberType read_type(const hdf5::File& file, const char* attribute) {
+  const std::string name = file.string("/plan/basis", attribute);
+  if (const auto type = number_type(name)) return *type;
+  fail(ExitCode::bad_data, "{}: attribute {} of /plan/basis is \"{}\", no type of numbers",
+       file.path(), attribute, name);
+}
+
 PlanBasis read_basis(const hdf5::File& file) {
   const auto number = [&](const char* name) { return file.integer("/plan/basis", name); };
   const auto small = [&](const char* name) { return count(file, "/plan/basis", name); };
   const SampleShape shown = {small("channels"), small("height"), small("width")};
-  const SampleShape read = {shown.channels, small("read_height"), small("read_width")};
+  // Files from before there was a choice have images and labels.
+  TensorSpec input = {NumberType::uint8,
+                      {shown.channels, small("read_height"), small("read_width")}};
+  TensorSpec target = label_spec;
+  if (file.has("/plan/basis", "target_type")) {
+    input.type = read_type(file, "read_type");
+    target = {read_type(file, "target_type"),
+              {small("target_channels"), small("target_height"), small("target_width")}};
+  }
   return {
-      .input = {.read = read, .shown = shown, .reader_bytes = number("reader_bytes")},
+      .source = {.input = input,
+                 .target = target,
+                 .shown = shown,
+                 .reader_bytes = number("reader_bytes")},
       .classes = small("classes"),
       .train_samples = number("train_samples"),
       .test_samples = number("test_samples"),
@@ -44,7 +63,9 @@ PlanBasis read_basis(const hdf5::File& file) {
           file.has("/plan/basis", "vendor") ? std::clamp<std::int64_t>(number("vendor"), 0, 2) : 0),
       .token_bytes = file.has("/plan/basis", "token_bytes") ? small("token_bytes") : 0,
       .copies_input = number("copies_input") != 0,
-      .rider_parts = file.has("/plan/basis", "rider_parts") ? small("rider_parts") : 1};
+      .rider_parts = file.has("/plan/basis", "rider_parts") ? small("rider_parts") : 1,
+      .targets_everywhere =
+          !file.has("/plan/basis", "targets_everywhere") || number("targets_everywhere") != 0};
 }
 
 /// Files from before there was a choice have the accuracy.

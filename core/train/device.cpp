@@ -30,6 +30,12 @@ std::vector<Stage> make_stages(const TrainerSpec& spec, const BufferCounts& coun
   return stages;
 }
 
+Reads reads_of(const Schedule& schedule, int device) {
+  const BufferCounts& counts = schedule.buffers(device);
+  return {.inputs = counts.first_stage == 0,
+          .targets = counts.last_stage + 1 == schedule.rule().stages()};
+}
+
 /// Tasks that a device is ahead by, at most; fewer than two steps of a large plan.
 constexpr int queued_tasks = 1024;
 
@@ -153,14 +159,14 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
       lanes_(make_lanes(spec, spec.schedule.buffers(index), exec_, memory_)),
       next_lane_(spec.next_lane),
       communication_(make_communication(spec, index, exec_, communication)),
-      prefetcher_({.dataset = spec.dataset,
-                   .augment = spec.augment,
+      prefetcher_({.source = spec.source,
+                   .reads = reads_of(spec.schedule, index),
                    .seed = spec.seed,
                    .largest_batch = spec.train.micro_batch_size,
                    .workers = spec.workers,
-                   .images = spec.schedule.buffers(index).first_stage == 0,
                    .memory = pinned_memory()}),
-      chosen_("carousel::train::chosen", spec.keeps_chosen ? spec.dataset.test().samples() : 0),
+      chosen_("carousel::train::chosen",
+              spec.keeps_chosen ? spec.source.samples(Pass::evaluation) : 0),
       recorder_(Slices(spec.profile.steps), hooks.total_steps, pinned_memory()),
       reports_(exec_, spec.memory.stages, spec.beginning.step),
       executor_({.device = index,
@@ -195,9 +201,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
   memory_.add_external(Category::data, prefetcher_.bytes());
   memory_.add_external(Category::communication, communication_->staging_bytes());
   if (memory_.levels() != nullptr)
-    copy_to_device(
-        exec_, memory_.levels(),
-        normalised_levels(mean_of(spec.dataset, spec.augment), std_of(spec.dataset, spec.augment)));
+    copy_to_device(exec_, memory_.levels(), normalised_levels(spec.mean, spec.std));
   activity_.completes(spec.beginning.step);
   fill(spec.model, spec.beginning.step,
        spec.beginning.state ? spec.beginning.state : first_values(spec.seed));
@@ -223,7 +227,7 @@ void Device::rehearse(const TrainerSpec& spec, std::int64_t step) {
   });
   const std::int64_t batches = spec.memory.evaluation_batches;
   const int most = spec.train.micro_batch_size;
-  const std::int64_t rest = spec.dataset.test().samples() - (batches - 1) * most;
+  const std::int64_t rest = spec.source.samples(Pass::evaluation) - (batches - 1) * most;
   const auto evaluation = evaluation_actions(schedule, batches, step, spec.memory.report_bytes());
   for (const Action& action : evaluation[index_]) {
     if (action.kind != ActionKind::forward) continue;

@@ -123,9 +123,9 @@ ShownPart* DeviceMemory::parts() const {
   return reinterpret_cast<ShownPart*>(at(Category::data, plan_.parts));
 }
 
-int* DeviceMemory::labels(int input) const {
-  if (plan_.labels.empty()) return nullptr;
-  return reinterpret_cast<int*>(at(Category::data, plan_.labels[input]));
+std::byte* DeviceMemory::targets(int input) const {
+  if (plan_.targets.empty()) return nullptr;
+  return at(Category::data, plan_.targets[input]);
 }
 
 int* DeviceMemory::samples(int input) const {

@@ -11,7 +11,7 @@
 
 #include "core/base/category.hpp"
 #include "core/base/view.hpp"
-#include "core/data/sample_reader.hpp"
+#include "core/data/source.hpp"
 #include "core/engine/layer.hpp"
 #include "core/plan/memory_plan.hpp"
 
@@ -57,7 +57,7 @@ class DeviceMemory {
   [[nodiscard]] std::uint8_t* read_images() const;
   [[nodiscard]] ShownPart* parts() const;
   /// Null where the device has not the last stage.
-  [[nodiscard]] int* labels(int input) const;
+  [[nodiscard]] std::byte* targets(int input) const;
   [[nodiscard]] int* samples(int input) const;
   /// What the loss of a micro-batch, or of a batch of an evaluation, reports.
   [[nodiscard]] double* report(int micro_batch) const;

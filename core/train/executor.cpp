@@ -132,7 +132,7 @@ StageArguments Executor::arguments(const Action& pass) {
                                               : memory.travelling(buffers_.parameters);
   result.training = training;
   result.draw = {parts_.seed, epochs_[buffers_.input], memory.samples(buffers_.input)};
-  result.targets = memory.labels(buffers_.input);
+  result.targets = memory.targets(buffers_.input);
   if (!training && !rehearses_ && parts_.chosen != nullptr)
     result.chosen = parts_.chosen + std::int64_t{pass.micro_batch} * parts_.micro_batch_size;
   result.report = training ? memory.report(pass.micro_batch) : memory.evaluation(pass.source);
@@ -152,7 +152,7 @@ void Executor::load(const Action& action) {
   };
   if (counts_.first_stage == 0) show(batch, input);
   if (counts_.last_stage + 1 == std::ssize(frames_))
-    bring(parts_.memory.labels(input), batch.labels);
+    bring(parts_.memory.targets(input), batch.targets);
   bring(parts_.memory.samples(input), batch.samples);
   epochs_[input] = batch.request.epoch;
   loads_.mark();
@@ -167,16 +167,16 @@ void Executor::give_batches_back() {
 
 void Executor::show(const Batch& batch, int input) {
   const DeviceMemory& memory = parts_.memory;
-  const std::uint8_t* images = batch.images.data();
+  const auto* images = reinterpret_cast<const std::uint8_t*>(batch.inputs.data());
   const ShownPart* shown = batch.parts.data();
   if (memory.read_images() != nullptr) {
     copy<MemorySpace, HostSpace>(lane_->exec, memory.read_images(), images,
-                                 batch.images.size_bytes());
+                                 batch.inputs.size_bytes());
     copy<MemorySpace, HostSpace>(lane_->exec, memory.parts(), shown, batch.parts.size_bytes());
     images = memory.read_images();
     shown = memory.parts();
   }
-  show_images(for_numbers(2 * std::ssize(batch.images)), parts_.prefetcher.input(),
+  show_images(for_numbers(2 * std::ssize(batch.inputs)), parts_.prefetcher.source().spec(),
               batch.request.count, images, shown, memory.levels(), memory.images(input));
 }
 

@@ -17,12 +17,12 @@ std::vector<real> normalised_levels(const std::vector<double>& mean,
   return levels;
 }
 
-void show_images(const ExecutionSpace& exec, const InputSpec& input, int n,
+void show_images(const ExecutionSpace& exec, const SourceSpec& source, int n,
                  const std::uint8_t* read, const ShownPart* parts, const real* levels,
                  real* shown) {
   static const std::string label = "carousel::train::show_images";
-  const SampleShape from = input.read;
-  const SampleShape to = input.shown;
+  const SampleShape from = source.input.shape;
+  const SampleShape to = source.shown;
   // A thread of a host takes a row, one of an accelerator a pixel.
   const int along = runs_on_host ? to.width : 1;
   Kokkos::parallel_for(

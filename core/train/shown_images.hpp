@@ -10,7 +10,7 @@
 
 #include "core/base/real.hpp"
 #include "core/base/view.hpp"
-#include "core/data/sample_reader.hpp"
+#include "core/data/source.hpp"
 
 namespace carousel {
 
@@ -18,10 +18,10 @@ namespace carousel {
 [[nodiscard]] std::vector<real> normalised_levels(const std::vector<double>& mean,
                                                   const std::vector<double>& std);
 
-/// All in the memory of `exec`: `read` is [n, shape of input.read], `parts` [n], `levels` as above;
-/// `shown` is [n, shape of input.shown] and overwritten. Outside of an image there are zeros, which
-/// are normalised as any value is.
-void show_images(const ExecutionSpace& exec, const InputSpec& input, int n,
+/// All in the memory of `exec`: `read` is [n, source.input], `parts` [n], `levels` as above;
+/// `shown` is [n, source.shown] and overwritten. Outside of an image there are zeros, which are
+/// normalised as any value is.
+void show_images(const ExecutionSpace& exec, const SourceSpec& source, int n,
                  const std::uint8_t* read, const ShownPart* parts, const real* levels, real* shown);
 
 }  // namespace carousel

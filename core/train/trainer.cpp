@@ -31,7 +31,7 @@ void rest(int idle) {
 }
 
 TrainingOrder training_order(const TrainerSpec& spec) {
-  const TrainingOrder order{.samples = spec.dataset.train().samples(),
+  const TrainingOrder order{.samples = spec.source.samples(Pass::training),
                             .micro_batches = spec.schedule.rule().micro_batches(),
                             .micro_batch_size = spec.train.micro_batch_size};
   return order.going_on(spec.beginning.step, spec.beginning.place);
@@ -103,7 +103,7 @@ void Trainer::tell() {
 
 void Trainer::tell_evaluating(std::int64_t version, double part) {
   if (devices_.front()->index() != 0) return;
-  const std::int64_t samples = spec_.dataset.test().samples();
+  const std::int64_t samples = spec_.source.samples(Pass::evaluation);
   observer_.on_evaluating({.step = version,
                            .done = static_cast<std::int64_t>(part * static_cast<double>(samples)),
                            .samples = samples,
@@ -186,7 +186,7 @@ void Trainer::drive(std::int64_t evaluated) {
 }
 
 EvaluationRecord Trainer::evaluate(std::int64_t version) {
-  const std::int64_t samples = spec_.dataset.test().samples();
+  const std::int64_t samples = spec_.source.samples(Pass::evaluation);
   const std::int64_t batches = spec_.memory.evaluation_batches;
   const auto lists =
       evaluation_actions(spec_.schedule, batches, version, spec_.memory.report_bytes());

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/dataset.hpp"
+#include "core/data/source.hpp"
 #include "core/engine/layer.hpp"
 #include "core/engine/transport.hpp"
 #include "core/plan/memory_plan.hpp"
@@ -30,8 +30,9 @@ struct TrainerSpec {
   const Partition& partition;
   const Schedule& schedule;
   const MemoryPlan& memory;
-  const Dataset& dataset;
-  const AugmentConfig& augment;
+  const Source& source;
+  const std::vector<double>& mean;  // of each channel of its inputs, of values in [0, 1]
+  const std::vector<double>& std;   // likewise
   const TrainConfig& train;
   const CheckpointConfig& checkpoint;
   const ProfileConfig& profile;

@@ -10,7 +10,7 @@
 #include <array>
 
 #include "core/data/dataset.hpp"
-#include "core/data/sample_reader.hpp"
+#include "core/data/image_source.hpp"
 #include "tests/core/support.hpp"
 
 namespace carousel {
@@ -185,18 +185,20 @@ TEST_P(BothOrders, GiveTheSameImages) {
                                .layout = layout});
     const Dataset last(folder / "last.h5");
     const AugmentConfig& augment = GetParam().augment;
-    const InputSpec input = input_spec(first, augment);
-    EXPECT_EQ(input_spec(last, augment).read, input.read);
-    EXPECT_EQ(input_spec(last, augment).shown, input.shown);
-    EXPECT_GE(input_spec(last, augment).reader_bytes, 10 * 14 * GetParam().channels);
-    SampleReader reads_first(first, augment, 5);
-    SampleReader reads_last(last, augment, 5);
-    std::vector<std::uint8_t> wanted(static_cast<std::size_t>(input.read.size()));
-    std::vector<std::uint8_t> found(wanted.size());
+    const ImageSource first_source(first, augment, 5);
+    const ImageSource last_source(last, augment, 5);
+    const SourceSpec& spec = first_source.spec();
+    EXPECT_EQ(last_source.spec().input, spec.input);
+    EXPECT_EQ(last_source.spec().shown, spec.shown);
+    EXPECT_GE(last_source.spec().reader_bytes, 10 * 14 * GetParam().channels);
+    const std::unique_ptr<SourceReader> reads_first = first_source.reader({});
+    const std::unique_ptr<SourceReader> reads_last = last_source.reader({});
+    std::vector<std::byte> wanted(static_cast<std::size_t>(spec.input.bytes()));
+    std::vector<std::byte> found(wanted.size());
     for (const Pass pass : {Pass::training, Pass::evaluation})
       for (std::int64_t k = 0; k < 9; ++k) {
-        const ShownPart part = reads_first.read(pass, 2, k, wanted);
-        const ShownPart same = reads_last.read(pass, 2, k, found);
+        const ShownPart part = reads_first->read_input(pass, 2, k, wanted);
+        const ShownPart same = reads_last->read_input(pass, 2, k, found);
         EXPECT_EQ(found, wanted) << "sample " << k;
         EXPECT_EQ((std::array{part.top, part.left, part.mirrored}),
                   (std::array{same.top, same.left, same.mirrored}));

@@ -16,7 +16,7 @@
 #include "core/base/random.hpp"
 #include "core/data/dataset.hpp"
 #include "core/data/dataset_writer.hpp"
-#include "core/data/sample_reader.hpp"
+#include "core/data/image_source.hpp"
 #include "tests/core/data/small_dataset.hpp"
 #include "tests/core/support.hpp"
 
@@ -80,13 +80,12 @@ std::vector<std::byte> mutated(std::vector<std::byte> bytes, Dice& dice) {
 /// Reads all samples as training and evaluation do.
 void read_all(const std::string& path, const AugmentConfig& config) {
   const Dataset dataset(path);
-  const InputSpec input = input_spec(dataset, config);
-  SampleReader reader(dataset, config, 1);
-  std::vector<std::uint8_t> image(static_cast<std::size_t>(input.read.size()));
+  const ImageSource source(dataset, config, 1);
+  const std::unique_ptr<SourceReader> reader = source.reader({});
+  std::vector<std::byte> image(static_cast<std::size_t>(source.spec().input.bytes()));
   for (const Pass pass : {Pass::training, Pass::evaluation}) {
-    const Split& split = pass == Pass::training ? dataset.train() : dataset.test();
-    for (std::int64_t k = 0; k < split.samples(); ++k)
-      static_cast<void>(reader.read(pass, 0, k, image));
+    for (std::int64_t k = 0; k < source.samples(pass); ++k)
+      static_cast<void>(reader->read_input(pass, 0, k, image));
   }
 }
 

@@ -118,15 +118,19 @@ TEST(MemoryPlan, OfTheDigitsModelIsAsWorkedOutByHand) {
   const std::int64_t logits = 16 * 10 * r;
   const std::int64_t images = 16 * 64 * r;
   const std::int64_t labels = 2 * 64;  // 16 int, and as many numbers of samples
+  const std::int64_t staging = 600 + 300 + 100;
   const std::int64_t momentum = 3 * (64 * 64 + 64) * r + align_up((64 * 10 + 10) * r);
   const Model model = build_mlp({64, 64, 64, 64, 10}, {1, 8, 8}, 10);
   const MemorySpec spec{.input = {1, 8, 8},
+                        .target_bytes = 4,
                         .micro_batch_size = 16,
                         .optimizer = {.kind = Sgd{.momentum = 0.9}},
                         .evaluation_batches = 23,
-                        .staging_bytes = 1000};
+                        .staging_bytes = 600,
+                        .input_staging_bytes = 300,
+                        .target_staging_bytes = 100};
   const std::int64_t levels = 256 * r;  // of one channel
-  const std::int64_t fixed_data = 4 * 32 + align_up(23 * 32) + 1024 + levels;
+  const std::int64_t fixed_data = 4 * 32 + align_up(23 * 32) + align_up(staging) + levels;
 
   const Planned single =
       plan_model(model, parallel(RuleKind::cdp_v2, Placement::single, 4, 4), spec);
@@ -154,7 +158,7 @@ TEST(MemoryPlan, OfTheDigitsModelIsAsWorkedOutByHand) {
   EXPECT_EQ(ring.bytes(3, Category::optimizer), (64 * 64 + 64) * r);
   EXPECT_EQ(ring.bytes(2, Category::activations), 3 * hidden + logits);
   EXPECT_EQ(ring.bytes(2, Category::data),
-            images + labels + 4 * 32 + align_up(6 * 32) + 1024 + levels);
+            images + labels + 4 * 32 + align_up(6 * 32) + align_up(staging) + levels);
 }
 
 /// Collects buffers of one arena and finds what is wrong with their places.
@@ -228,7 +232,7 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
   for (int k = 0; k < counts.inputs; ++k) {
     if (first == 0) data.add(plan.images[k], spec.micro_batch_size * spec.input.size() * r);
     if (counts.last_stage + 1 == std::ssize(stages))
-      data.add(plan.labels[k], spec.micro_batch_size * 4);
+      data.add(plan.targets[k], spec.micro_batch_size * spec.target_bytes);
     data.add(plan.samples[k], spec.micro_batch_size * 4);
   }
   const std::int64_t report = planned.memory.report_bytes();
@@ -236,7 +240,13 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
   const std::int64_t batches = spec.evaluation_batches;
   data.add(plan.evaluation,
            report * (device == 0 ? batches : evaluation_share(planned.schedule, batches, device)));
-  data.add(plan.staging, first == 0 ? spec.staging_bytes : spec.label_staging_bytes);
+  const bool last = counts.last_stage + 1 == std::ssize(stages);
+  EXPECT_EQ(plan.images.empty(), first > 0);
+  EXPECT_EQ(plan.targets.empty(), !last);
+  const std::int64_t staging = spec.staging_bytes + (first == 0 ? spec.input_staging_bytes : 0) +
+                               (last ? spec.target_staging_bytes : 0);
+  data.add(plan.staging, staging);
+  EXPECT_EQ(planned.bytes(device, Category::data), plan.staging + align_up(staging));
   for (Arena* each : {&gradients, &optimizer, &activations, &boundary, &data}) each->expect_apart();
   EXPECT_EQ(plan.total(), std::accumulate(plan.bytes.begin(), plan.bytes.end(), std::int64_t{0}));
 }
@@ -249,11 +259,13 @@ TEST(MemoryPlan, KeepsBuffersApartAlignedAndInside) {
     const int stages = 1 + static_cast<int>(random() % 5);
     const Model model = perceptron(stages + static_cast<int>(random() % 3), random);
     const MemorySpec spec{.input = {1, 8, 8},
+                          .target_bytes = 1 + static_cast<std::int64_t>(random() % 40),
                           .micro_batch_size = 1 + static_cast<int>(random() % 9),
                           .optimizer = {.kind = optimizers[random() % 3]},
                           .evaluation_batches = static_cast<std::int64_t>(random() % 9),
                           .staging_bytes = static_cast<std::int64_t>(random() % 999),
-                          .label_staging_bytes = static_cast<std::int64_t>(random() % 99)};
+                          .input_staging_bytes = static_cast<std::int64_t>(random() % 999),
+                          .target_staging_bytes = static_cast<std::int64_t>(random() % 99)};
     for (const ParallelConfig& config : variants(n, stages)) {
       const Planned planned = plan_model(model, config, spec);
       for (int d = 0; d < planned.schedule.devices(); ++d) expect_sound(planned, spec, d);

@@ -42,7 +42,10 @@ inline PlanRecord sample_plan() {
   plan.metrics = {"accuracy"};
   plan.activation_bytes_together = 8192;
   plan.activation_bytes_accumulate = 2048;
-  plan.basis = {.input = {.read = {1, 4, 5}, .shown = {1, 2, 3}, .reader_bytes = 77},
+  plan.basis = {.source = {.input = {NumberType::int32, {1, 4, 5}},
+                           .target = {NumberType::uint8, {6, 7, 8}},
+                           .shown = {1, 2, 3},
+                           .reader_bytes = 77},
                 .classes = 4,
                 .train_samples = 8,
                 .test_samples = 5,

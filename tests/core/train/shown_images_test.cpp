@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/data/dataset_writer.hpp"
+#include "core/data/image_source.hpp"
 #include "core/data/prefetcher.hpp"
 #include "tests/core/support.hpp"
 #include "tests/layers/device.hpp"
@@ -39,18 +40,19 @@ AugmentConfig configuration(const hdf5::File& file, const std::string& name) {
 }
 
 /// What the kernel makes of a batch, where a level is its number.
-std::vector<real> shown(const InputSpec& input, const Batch& batch) {
-  std::vector<real> numbers(static_cast<std::size_t>(input.shown.channels) * 256);
+std::vector<real> shown(const SourceSpec& source, const Batch& batch) {
+  std::vector<real> numbers(static_cast<std::size_t>(source.shown.channels) * 256);
   for (std::size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<real>(k % 256);
   const auto on_device = [](const auto& values) {
     return test::to_device(std::vector(values.begin(), values.end()));
   };
-  const auto images = on_device(batch.images);
+  const auto* first = reinterpret_cast<const std::uint8_t*>(batch.inputs.data());
+  const auto images = on_device(std::span(first, batch.inputs.size()));
   const auto parts = on_device(batch.parts);
   const auto levels = test::to_device(numbers);
-  const auto count = static_cast<int>(batch.labels.size());
-  const test::Device<real> result("carousel::test::shown", count * input.shown.size());
-  show_images(ExecutionSpace(), input, count, images.data(), parts.data(), levels.data(),
+  const auto count = static_cast<int>(batch.samples.size());
+  const test::Device<real> result("carousel::test::shown", count * source.shown.size());
+  show_images(ExecutionSpace(), source, count, images.data(), parts.data(), levels.data(),
               result.data());
   Kokkos::fence("carousel::test::shown");
   return test::to_host(result);
@@ -60,11 +62,12 @@ std::vector<real> shown(const InputSpec& input, const Batch& batch) {
 /// be off by `most`.
 void expect_pass(Prefetcher& prefetcher, const std::vector<BatchRequest>& requests,
                  std::span<const std::uint8_t> expected, int most) {
-  const auto image = static_cast<std::size_t>(prefetcher.input().shown.size());
+  const SourceSpec& source = prefetcher.source().spec();
+  const auto image = static_cast<std::size_t>(source.shown.size());
   prefetcher.start(requests);
   for (const BatchRequest& request : requests) {
     const Batch& batch = prefetcher.acquire(request.step, request.micro_batch);
-    const std::vector<real> values = shown(prefetcher.input(), batch);
+    const std::vector<real> values = shown(source, batch);
     for (std::size_t k = 0; k < batch.samples.size(); ++k) {
       const auto wanted = expected.subspan(static_cast<std::size_t>(batch.samples[k]) * image);
       int largest = 0;
@@ -101,9 +104,9 @@ TEST_P(Pictures, AreThoseOfTorchvision) {
   const std::int64_t samples = dataset.train().samples();
   const auto train = file.read<std::uint8_t>(name + "/train");
   const auto test = file.read<std::uint8_t>(name + "/test");
+  const ImageSource source(dataset, config, seed);
   for (const int workers : {1, 3}) {
-    Prefetcher prefetcher({.dataset = dataset,
-                           .augment = config,
+    Prefetcher prefetcher({.source = source,
                            .seed = seed,
                            .largest_batch = static_cast<int>(samples),
                            .workers = workers});
@@ -131,8 +134,8 @@ TEST(Views, OfPixelsAreCutOutByTheDevice) {
   writer.finish();
   const Dataset dataset(folder / "a.h5");
   const AugmentConfig config = {.crop = CropKind::random, .padding = 4, .flip = 0.4};
-  Prefetcher prefetcher(
-      {.dataset = dataset, .augment = config, .seed = seed, .largest_batch = samples});
+  const ImageSource source(dataset, config, seed);
+  Prefetcher prefetcher({.source = source, .seed = seed, .largest_batch = samples});
   expect_training(prefetcher, samples, hdf5::File::open(views).read<std::uint8_t>("/pixels"), 0);
   expect_pass(prefetcher, evaluation_requests(1, 1, 0), image, 0);
 }

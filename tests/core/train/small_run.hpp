@@ -12,6 +12,7 @@
 #include "comm/local_transport.hpp"
 #include "comm/rounds_transport.hpp"
 #include "core/base/vectors.hpp"
+#include "core/data/image_source.hpp"
 #include "core/data/prefetcher.hpp"
 #include "core/model/kernels.hpp"
 #include "core/proof/checker.hpp"
@@ -143,12 +144,13 @@ class SmallRun final : public TrainingObserver {
            const Process* process = nullptr, const Beginning& beginning = {})
       : first_here_(process == nullptr ? 0 : process->device),
         deck_(deck),
-        description_(model_of(deck, dataset)),
+        source_(dataset, deck_.augment, seed),
+        description_(model_of(deck, source_, dataset.classes())),
         model_(choose_kernels(description_, deck.kernels)),
         partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
         stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
         schedule_(schedule_of(deck, stages_)),
-        memory_(plan_memory(memory_spec(dataset, process), stages_, schedule_)),
+        memory_(plan_memory(memory_spec(process), stages_, schedule_)),
         hub_(exec, schedule_.groups(), 64 * schedule_.devices(), [this] { return seconds(); }),
         trainer_(exec, trainer_spec(dataset, process, beginning), *this) {
     check_schedule(schedule_);
@@ -201,9 +203,10 @@ class SmallRun final : public TrainingObserver {
   }
 
  private:
-  static Model model_of(const SmallDeck& deck, const Dataset& dataset) {
-    return build_model(deck.model, input_spec(dataset, deck.augment).shown, dataset.classes(),
-                       deck.task);
+  static constexpr std::uint64_t seed = 5;
+
+  static Model model_of(const SmallDeck& deck, const Source& source, int classes) {
+    return build_model(deck.model, source.spec().shown, classes, deck.task);
   }
 
   static Schedule schedule_of(const SmallDeck& deck, const std::vector<StageMemory>& stages) {
@@ -212,21 +215,21 @@ class SmallRun final : public TrainingObserver {
     return Schedule(spec);
   }
 
-  [[nodiscard]] MemorySpec memory_spec(const Dataset& dataset, const Process* process) const {
+  [[nodiscard]] MemorySpec memory_spec(const Process* process) const {
     const int batch = deck_.train.micro_batch_size;
-    const InputSpec input = input_spec(dataset, deck_.augment);
-    const auto staging = [&](const InputSpec& read) {
-      return Prefetcher::planned_bytes(read, dataset.train().samples(), batch, staged_batches,
-                                       deck_.workers);
-    };
+    const SourceSpec& source = source_.spec();
+    const StagingBytes staging = Prefetcher::planned_bytes(source, source_.samples(Pass::training),
+                                                           batch, staged_batches, deck_.workers);
     return {
-        .input = input.shown,
-        .read_input = runs_on_host ? SampleShape() : input.read,
+        .input = source.shown,
+        .read_bytes = runs_on_host ? 0 : source.input.bytes(),
+        .target_bytes = source.target.bytes(),
         .micro_batch_size = batch,
         .optimizer = deck_.train.optimizer,
-        .evaluation_batches = (dataset.test().samples() + batch - 1) / batch,
-        .staging_bytes = staging(input),
-        .label_staging_bytes = staging({}),
+        .evaluation_batches = (source_.samples(Pass::evaluation) + batch - 1) / batch,
+        .staging_bytes = staging.samples,
+        .input_staging_bytes = staging.inputs,
+        .target_staging_bytes = staging.targets,
         .staged_messages = deck_.staged || (process != nullptr && !process->queue && !runs_on_host),
         .token_bytes = process != nullptr ? process->token_bytes : 0,
         .compute_queues = deck_.queues};
@@ -255,12 +258,13 @@ class SmallRun final : public TrainingObserver {
             .partition = partition_,
             .schedule = schedule_,
             .memory = memory_,
-            .dataset = dataset,
-            .augment = deck_.augment,
+            .source = source_,
+            .mean = mean_of(dataset, deck_.augment),
+            .std = std_of(dataset, deck_.augment),
             .train = deck_.train,
             .checkpoint = deck_.checkpoint,
             .profile = deck_.profile,
-            .seed = 5,
+            .seed = seed,
             .workers = deck_.workers,
             .devices = devices,
             .beginning = beginning,
@@ -279,6 +283,7 @@ class SmallRun final : public TrainingObserver {
   std::atomic<std::int64_t> ticks_ = 0;  // transports ask from threads of their own
   int first_here_;
   SmallDeck deck_;
+  ImageSource source_;
   Model description_;
   Model model_;
   Partition partition_;

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where samples come from: what a training needs of a data set, whatever it holds. Order, threads
+// and buffers are the prefetcher's business, and classes and statistics those of the data set.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/model/tensor_format.hpp"
+
+namespace carousel {
+
+/// Training reads /train in the order of an epoch's permutation, evaluation /test in file order.
+enum class Pass : std::uint8_t { training, evaluation };
+
+/// What a source stores numbers as.
+enum class NumberType : std::uint8_t { uint8, int32 };
+
+[[nodiscard]] const char* to_string(NumberType type);
+/// The type of that name, if there is one.
+[[nodiscard]] std::optional<NumberType> number_type(std::string_view name);
+[[nodiscard]] constexpr std::int64_t size_of(NumberType type) {
+  return type == NumberType::uint8 ? 1 : std::int64_t{sizeof(std::int32_t)};
+}
+
+/// A tensor of one sample, [c, h, w], without gaps.
+struct TensorSpec {
+  NumberType type = NumberType::uint8;
+  SampleShape shape;
+
+  [[nodiscard]] std::int64_t bytes() const { return shape.size() * size_of(type); }
+  bool operator==(const TensorSpec&) const = default;
+};
+[[nodiscard]] std::string to_string(const TensorSpec& tensor);
+
+/// A target that is the number of a class.
+inline constexpr TensorSpec label_spec = {NumberType::int32, {1, 1, 1}};
+
+/// How samples come to the model and to its loss.
+struct SourceSpec {
+  TensorSpec input;               // as readers hand it out
+  TensorSpec target;              // what the loss compares with
+  SampleShape shown;              // the input as the model sees it
+  std::int64_t reader_bytes = 0;  // that a reader of inputs holds
+
+  bool operator==(const SourceSpec&) const = default;
+};
+
+/// What the device does with an input that was read: pixel (y, x) of what the model sees is pixel
+/// (top + y, left + x), of a mirrored one (top + y, left + width - 1 - x), and zero where there is
+/// none.
+struct ShownPart {
+  int top = 0;
+  int left = 0;
+  int mirrored = 0;
+};
+
+/// What is read of samples: inputs where the first stage is, targets where the last one is.
+struct Reads {
+  bool inputs = true;
+  bool targets = true;
+
+  [[nodiscard]] bool any() const { return inputs || targets; }
+};
+
+/// Reads samples for one thread.
+class SourceReader {
+ public:
+  SourceReader() = default;
+  SourceReader(const SourceReader&) = delete;
+  SourceReader& operator=(const SourceReader&) = delete;
+  virtual ~SourceReader() = default;
+
+  /// Sample `index` of a pass as an epoch shows it; `input` has the bytes of SourceSpec::input.
+  /// Error(bad_data) where it is damaged.
+  [[nodiscard]] virtual ShownPart read_input(Pass pass, std::int64_t epoch, std::int64_t index,
+                                             std::span<std::byte> input) = 0;
+  /// Likewise, of SourceSpec::target.
+  virtual void read_target(Pass pass, std::int64_t epoch, std::int64_t index,
+                           std::span<std::byte> target) = 0;
+};
+
+/// Hands out samples, each an input and a target. A sample is a pure function of its pass, epoch
+/// and number, so that every device and thread reads the same. Any number of threads may call it.
+class Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source() = default;
+
+  [[nodiscard]] virtual const SourceSpec& spec() const = 0;
+  [[nodiscard]] virtual std::int64_t samples(Pass pass) const = 0;
+  /// A reader that allocates here all it needs for what it will read, but for what decoders take
+  /// while they decode: of inputs SourceSpec::reader_bytes, of targets nothing. The source outlives
+  /// it.
+  [[nodiscard]] virtual std::unique_ptr<SourceReader> reader(const Reads& reads) const = 0;
+};
+
+}  // namespace carousel
