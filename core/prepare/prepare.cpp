@@ -34,6 +34,17 @@ const LayerSpec* single_values(const Model& model, int batch) {
   return nullptr;
 }
 
+/// Devices show a model inputs of uint8, and every loss compares with labels.
+void check_source(const SourceSpec& source) {
+  CAROUSEL_CHECK(source.input.shape.channels == source.shown.channels, "{} is to be shown as {}",
+                 to_string(source.input), to_string(source.shown));
+  if (source.input.type != NumberType::uint8 || source.target != label_spec)
+    fail(ExitCode::usage,
+         "data.file has inputs of {} and targets of {}; models read inputs of uint8, and losses "
+         "compare with labels, {}",
+         to_string(source.input), to_string(source.target), to_string(label_spec));
+}
+
 MemorySpec memory_spec(const PlannedDeck& deck, const PlanBasis& basis, int batch) {
   const StagingBytes staging = Prefetcher::planned_bytes(basis.source, basis.train_samples, batch,
                                                          staged_batches, deck.data.workers);
@@ -72,6 +83,7 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 }  // namespace
 
 PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {
+  check_source(basis.source);
   const int batch = deck.train.micro_batch_size;
   Model model = choose_kernels(build_model(deck.model, basis.source.shown, basis.classes, deck.task),
                                {basis.block, deck.engine.winograd, deck.engine.recompute,

@@ -317,6 +317,7 @@ class Verify(Runs):
             ("run.h5", name("plan", "stages", 5), "stages of /plan is 5"),
             ("run.h5", name("plan/basis", "classes", 11), "/plan/basis"),
             ("run.h5", name("plan/basis", "target_type", "int9"), "target_type of /plan/basis is"),
+            ("run.h5", name("plan/basis", "target_height", 7), "/plan/basis"),
             ("run.h5", name("info", "seed", 2), "seed of /info"),
             ("run.h5", put("steps/learning_rate", 30, 0.04), "/steps/learning_rate row 30"),
             ("run.h5", put("steps/step", 7, 8), "/steps/step row 7"),

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Where a model meets a source of samples: what devices stage of it, now and in plans of earlier
-// runs.
+// runs, and what no kernel can read.
 
 #include "core/prepare/prepare.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/data/prefetcher.hpp"
+#include "tests/core/support.hpp"
 
 namespace carousel {
 namespace {
@@ -81,6 +83,17 @@ TEST_F(PrepareTest, DevicesOfEarlierRunsStagedTargetsWithAnyStage) {
   EXPECT_EQ(staged(),
             (std::vector<std::int64_t>{align_up(part.samples + part.inputs + part.targets), labels,
                                        labels, labels}));
+}
+
+TEST_F(PrepareTest, RefusesTensorsThatNoKernelReads) {
+  basis_.source.target.shape.channels = 2;
+  EXPECT_THAT(failure(ExitCode::usage, [this] { (void)prepare(); }),
+              StartsWith("data.file has inputs of uint8 2x5x6 and targets of int32 2x1x1; "));
+  basis_.source.target = {NumberType::uint8, {1, 1, 1}};
+  EXPECT_THAT(failure(ExitCode::usage, [this] { (void)prepare(); }), StartsWith("data.file has"));
+  basis_.source.target = label_spec;
+  basis_.source.input.type = NumberType::int32;
+  EXPECT_THAT(failure(ExitCode::usage, [this] { (void)prepare(); }), StartsWith("data.file has"));
 }
 
 }  // namespace
