@@ -61,6 +61,12 @@ class Earlier(unittest.TestCase):
         self.check_goes_on("mlp", MLP_LOSSES, MLP_EVALUATIONS)
         self.check_goes_on("resnet", RESNET_LOSSES, RESNET_EVALUATIONS)
 
+    def test_plans_of_several_devices_are_made_again(self):
+        # Without its checkpoint, which nobody needs here. Devices of the time staged all labels.
+        told = self.carousel("verify", "pipeline")
+        self.assertIn("cdp-v2, pipeline on 3 devices", told)
+        self.assertIn("All checks passed", told)
+
     def test_checkpoints_are_evaluated(self):
         for run, data, line in (("mlp", "digits.h5", "20 samples, loss 2.8517"),
                                 ("resnet", "pictures.h5", "4 samples, loss 0.6371")):
