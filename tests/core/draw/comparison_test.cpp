@@ -75,7 +75,7 @@ class Formula {
     }
     letters_["N"] = n_;
     letters_["S"] = s_;
-    letters_["R"] = n_ / s_;
+    letters_["R"] = static_cast<double>(n_) / s_;
   }
 
   double value() {
@@ -103,7 +103,8 @@ class Formula {
       skip();
       if (takes("/"))
         result /= factor();
-      else if (at_ < text_.size() && std::string_view("+-,)").find(text_[at_]) == text_.npos)
+      else if (at_ < text_.size() &&
+               std::string_view("+-,)").find(text_[at_]) == std::string_view::npos)
         result *= factor();
       else
         return result;
