@@ -85,9 +85,10 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {
   check_source(basis.source);
   const int batch = deck.train.micro_batch_size;
-  Model model = choose_kernels(build_model(deck.model, basis.source.shown, basis.classes, deck.task),
-                               {basis.block, deck.engine.winograd, deck.engine.recompute,
-                                deck.engine.precision, basis.vendor});
+  Model model =
+      choose_kernels(build_model(deck.model, basis.source.shown, basis.classes, deck.task),
+                     {basis.block, deck.engine.winograd, deck.engine.recompute,
+                      deck.engine.precision, basis.vendor});
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,
          "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "

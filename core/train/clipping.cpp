@@ -54,7 +54,7 @@ void find_root(const ExecutionSpace& exec, const double* sums, std::int64_t bloc
 
 void measure_norm(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
                   double scale, std::span<std::byte> workspace, real* norm) {
-  CAROUSEL_CHECK(std::ssize(workspace) >= clip_bytes(size), "{} bytes to measure {} numbers",
+  CAROUSEL_CHECK(std::ssize(workspace) >= norm_bytes(size), "{} bytes to measure {} numbers",
                  workspace.size(), size);
   auto* const sums = reinterpret_cast<double*>(workspace.data());
   square_blocks(exec, gradient_sum, size, sums);

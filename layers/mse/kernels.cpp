@@ -61,7 +61,8 @@ class Mse final : public Layer {
     with_stored(type_, [&]<class Stored>() {
       const auto* values = reinterpret_cast<const Stored*>(arguments.input.data);
       report_mean(label, exec, arguments.input.n,
-                  Forward<Stored>{outputs_, values, arguments.labels}, arguments.report);
+                  Forward<Stored>{outputs_, values, labels_of(arguments.targets)},
+                  arguments.report);
     });
   }
 
@@ -72,9 +73,10 @@ class Mse final : public Layer {
     with_stored(type_, [&]<class Stored>() {
       const auto* values = reinterpret_cast<const Stored*>(arguments.output.data);
       auto* d_values = reinterpret_cast<Stored*>(arguments.d_input.data);
-      Kokkos::parallel_for(label, range(exec, size),
-                           Backward<Stored>{outputs_, values, arguments.labels, d_values,
-                                            static_cast<real>(2.0 / static_cast<double>(size))});
+      Kokkos::parallel_for(
+          label, range(exec, size),
+          Backward<Stored>{outputs_, values, labels_of(arguments.targets), d_values,
+                           static_cast<real>(2.0 / static_cast<double>(size))});
     });
   }
 

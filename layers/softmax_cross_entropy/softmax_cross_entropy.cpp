@@ -132,7 +132,8 @@ void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArgum
   with_stored(type_, [&]<class Stored>() {
     const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
     report_mean(label, exec, arguments.input.n,
-                Forward<Stored>{classes_, logits, labels_of(arguments.targets), smoothing}, arguments.report);
+                Forward<Stored>{classes_, logits, labels_of(arguments.targets), smoothing},
+                arguments.report);
   });
 }
 

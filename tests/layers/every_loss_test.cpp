@@ -69,7 +69,7 @@ class LossRun {
   void forward(const ExecutionSpace& exec = {}, bool training = true) {
     layer_->forward(exec, {.input = tensor(outputs_),
                            .output = tensor(outputs_),
-                           .labels = labels_.data(),
+                           .targets = labels_.data(),
                            .report = report_.data(),
                            .chosen = chosen_.data(),
                            .training = training});
@@ -80,7 +80,7 @@ class LossRun {
                             .output = tensor(outputs_),
                             .d_output = {},
                             .d_input = tensor(in_place ? outputs_ : gradient_),
-                            .labels = labels_.data()});
+                            .targets = labels_.data()});
   }
 
   [[nodiscard]] std::vector<double> report() const { return to_host(report_); }

@@ -39,6 +39,7 @@ class PrepareTest : public ::testing::Test {
 
   [[nodiscard]] PreparedRun prepare() const {
     return prepare_run({.model = model_,
+                        .task = task_,
                         .data = data_,
                         .parallel = parallel_,
                         .train = train_,
@@ -56,6 +57,7 @@ class PrepareTest : public ::testing::Test {
   }
 
   ModelConfig model_;
+  TaskConfig task_;
   DataConfig data_;
   ParallelConfig parallel_;
   TrainConfig train_;
