@@ -70,7 +70,7 @@ std::string allowed_words(const KeySpec& spec) {
   const std::string range = range_words(spec.allowed);
   const std::string unit = spec.allowed.unit.empty() ? "" : " (" + spec.allowed.unit + ")";
   const bool any = spec.allowed.choices.empty();
-  const std::string choices = any ? "a string" : either(spec.allowed.choices, "\"");
+  std::string choices = any ? "a string" : either(spec.allowed.choices, "\"");
   switch (spec.type) {
     case KeyType::boolean:
       return "true or false";
