@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -59,14 +60,22 @@ template <Worded Enum>
   return words[number];
 }
 
-/// The enumerator of that word. Error(internal) where there is none: who reads a deck has looked.
+/// The enumerator of that word, if there is one.
 template <Worded Enum>
-[[nodiscard]] Enum value_named(std::string_view word) {
+[[nodiscard]] std::optional<Enum> find_value(std::string_view word) {
   const Words<Enum> words = words_of(Enum());
   const auto found = std::ranges::find(words, word);
-  CAROUSEL_CHECK(found != words.end(), "{} is none of {} ... {}", word, words.front(),
-                 words.back());
+  if (found == words.end()) return std::nullopt;
   return static_cast<Enum>(found - words.begin());
+}
+
+/// The same. Error(internal) where there is none: who reads a deck has looked.
+template <Worded Enum>
+[[nodiscard]] Enum value_named(std::string_view word) {
+  const std::optional<Enum> value = find_value<Enum>(word);
+  const Words<Enum> words = words_of(Enum());
+  CAROUSEL_CHECK(value, "{} is none of {} ... {}", word, words.front(), words.back());
+  return *value;
 }
 
 }  // namespace carousel

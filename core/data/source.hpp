@@ -8,11 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
+#include "core/base/words.hpp"
 #include "core/model/tensor_format.hpp"
 
 namespace carousel {
@@ -22,10 +21,9 @@ enum class Pass : std::uint8_t { training, evaluation };
 
 /// What a source stores numbers as.
 enum class NumberType : std::uint8_t { uint8, int32 };
-
-[[nodiscard]] const char* to_string(NumberType type);
-/// The type of that name, if there is one.
-[[nodiscard]] std::optional<NumberType> number_type(std::string_view name);
+constexpr auto words_of(NumberType) {
+  return all_words<NumberType>("uint8", "int32");
+}
 [[nodiscard]] constexpr std::int64_t size_of(NumberType type) {
   return type == NumberType::uint8 ? 1 : std::int64_t{sizeof(std::int32_t)};
 }

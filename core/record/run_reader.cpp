@@ -30,7 +30,7 @@ int count(const hdf5::File& file, const std::string& group, const char* name) {
 /// The type of a tensor of the source.
 NumberType read_type(const hdf5::File& file, const char* attribute) {
   const std::string name = file.string("/plan/basis", attribute);
-  if (const auto type = number_type(name)) return *type;
+  if (const auto type = find_value<NumberType>(name)) return *type;
   fail(ExitCode::bad_data, "{}: attribute {} of /plan/basis is \"{}\", no type of numbers",
        file.path(), attribute, name);
 }

@@ -79,8 +79,8 @@ TEST_F(ImageSourceTest, ReadersOfTargetsHoldNothing) {
 
 TEST(NumberType, IsReadAsItIsWritten) {
   for (const NumberType type : {NumberType::uint8, NumberType::int32})
-    EXPECT_EQ(number_type(to_string(type)), type);
-  EXPECT_EQ(number_type("int8"), std::nullopt);
+    EXPECT_EQ(find_value<NumberType>(to_string(type)), type);
+  EXPECT_EQ(find_value<NumberType>("int8"), std::nullopt);
   EXPECT_EQ(to_string(TensorSpec{NumberType::int32, {1, 2, 3}}), "int32 1x2x3");
 }
 
