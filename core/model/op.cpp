@@ -87,9 +87,13 @@ std::string fit_in_any_order(LayerSpec& layer, const KernelChoice& /*choice*/) {
   return std::ranges::all_of(layer.inputs, is_same) ? "" : "its tensors lie in different orders";
 }
 
-std::string fit_portable(const LayerSpec& layer) {
-  if (!has_full_numbers(layer)) return "it computes in full numbers";
+std::string fit_in_plain_order(LayerSpec& layer, const KernelChoice& /*choice*/) {
   return is_plain(layer) ? "" : "it computes in plain order";
+}
+
+std::string fit_portable(LayerSpec& layer) {
+  if (!has_full_numbers(layer)) return "it computes in full numbers";
+  return fit_in_plain_order(layer, {});
 }
 
 std::vector<ArgumentSpec> window_arguments() {
@@ -113,6 +117,12 @@ void infer_from_input(LayerSpec& layer, double forward_flops, double backward_fl
   infer_by_number(layer, forward_flops, backward_flops);
   layer.saves_input = true;
   layer.output_recomputable = true;
+}
+
+void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops) {
+  infer_by_number(layer, forward_flops, backward_flops);
+  layer.saves_output = true;
+  layer.in_place = true;
 }
 
 ArgumentSpec any_number(const char* name, double otherwise) {

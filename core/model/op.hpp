@@ -93,8 +93,10 @@ struct Op {
 
 /// fit() of kernels that work number by number, in any order that all tensors have, and any type.
 [[nodiscard]] std::string fit_in_any_order(LayerSpec& layer, const KernelChoice& choice);
+/// fit() of kernels that take any type, in plain order.
+[[nodiscard]] std::string fit_in_plain_order(LayerSpec& layer, const KernelChoice& choice);
 /// The end of a fit() that has nothing but portable kernels for what is left.
-[[nodiscard]] std::string fit_portable(const LayerSpec& layer);
+[[nodiscard]] std::string fit_portable(LayerSpec& layer);
 
 /// Arguments of a window that moves over images, and the window they make.
 [[nodiscard]] std::vector<ArgumentSpec> window_arguments();
@@ -105,6 +107,9 @@ void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flo
 /// in place, even where the output would do: a layer in place behind it, such as an addition or a
 /// dropout, would change what backward reads.
 void infer_from_input(LayerSpec& layer, double forward_flops, double backward_flops);
+/// The same of a loss, whose backward reads the outputs of the network where they are, and may
+/// leave the gradient there.
+void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops);
 /// An argument that may be any number.
 [[nodiscard]] ArgumentSpec any_number(const char* name, double otherwise);
 /// The shape behind a window that moves over the image. Error(usage) where nothing would be left.

@@ -7,18 +7,9 @@
 namespace carousel::ops {
 namespace {
 
-/// Backward needs the logits, which stay where they are.
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
   layer.attributes = op::SoftmaxCrossEntropy{arguments.number("label_smoothing")};
-  layer.output = layer.input();
-  layer.forward_flops = 5.0 * layer.input().channels;
-  layer.backward_flops = 2.0 * layer.input().channels;
-  layer.saves_output = true;
-  layer.in_place = true;
-}
-
-std::string fit(LayerSpec& layer, const KernelChoice& /*choice*/) {
-  return is_plain(layer) ? "" : "it computes in plain order";
+  infer_loss(layer, 5, 2);
 }
 
 }  // namespace
@@ -35,7 +26,7 @@ Op softmax_cross_entropy() {
                                 "Evaluation does not smooth.",
                          .former = "train.label_smoothing"}},
           .infer = infer,
-          .fit = fit,
+          .fit = fit_in_plain_order,
           .loss = LossFacts{.name = "cross-entropy",
                             .doc = "minus the logarithm of the label's share in the softmax of the "
                                    "outputs.",
