@@ -23,6 +23,14 @@ namespace carousel {
 void join_kind(RowText& joined, const DeckValue& standard, const RowText& own,
                const DeckValue& own_standard, const char* kind);
 
+/// " sgd: PyTorch's SGD. adamw: ..." of what has a name and a sentence, for a key that names them.
+template <class Range>
+[[nodiscard]] std::string docs_of(const Range& all) {
+  std::string text;
+  for (const auto& named : all) text += fmt::format(" {}: {}", named.name, named.doc);
+  return text;
+}
+
 template <class Variant>
 struct Kinds;
 

@@ -20,9 +20,17 @@ std::vector<const Op*> all_losses() {
   return losses;
 }
 
-std::vector<std::string> loss_names() {
+std::vector<LossFacts> all_facts() {
+  std::vector<LossFacts> facts;
+  for (const Op* loss : all_losses()) facts.push_back(*loss->loss);
+  return facts;
+}
+
+/// Of all that have one.
+template <class Range>
+std::vector<std::string> names_in(const Range& all) {
   std::vector<std::string> names;
-  for (const Op* loss : all_losses()) names.emplace_back(loss->loss->name);
+  for (const auto& named : all) names.emplace_back(named.name);
   return names;
 }
 
@@ -89,33 +97,14 @@ std::vector<Row<TaskConfig>> argument_rows() {
   return rows;
 }
 
-/// "mse: the mean square. top5: ..." of what has a name and a sentence.
-template <class Named>
-void add_doc(std::string& text, const Named& named) {
-  text += fmt::format(" {}: {}", named.name, named.doc);
-}
-
-std::string loss_docs() {
-  std::string text = "What training makes small.";
-  for (const Op* loss : all_losses()) add_doc(text, *loss->loss);
-  return text;
-}
-
 std::string metric_docs() {
-  std::string text =
-      "What is reported besides the loss. The first one says which evaluation is the best.";
-  for (const Metric& metric : all_metrics()) add_doc(text, metric);
-  text += " Without the key:";
-  for (const Op* loss : all_losses())
-    text += fmt::format("{} {} for {}", loss == all_losses().front() ? "" : ",",
-                        fmt::join(loss->loss->metrics, " and "), loss->loss->name);
-  return text + ".";
-}
-
-std::vector<std::string> metric_names() {
-  std::vector<std::string> names;
-  for (const Metric& metric : all_metrics()) names.emplace_back(metric.name);
-  return names;
+  std::vector<std::string> own;
+  for (const LossFacts& loss : all_facts())
+    own.push_back(fmt::format("{} for {}", fmt::join(loss.metrics, " and "), loss.name));
+  return fmt::format(
+      "What is reported besides the loss. The first one says which evaluation is the best.{} "
+      "Without the key: {}.",
+      docs_of(all_metrics()), fmt::join(own, ", "));
 }
 
 }  // namespace
@@ -124,8 +113,9 @@ std::vector<Row<TaskConfig>> TaskConfig::rows() {
   KeyTraits choosing = bound(Bond::fixed);
   choosing.chooses = true;
   std::vector<Row<TaskConfig>> rows = {
-      key("loss", &TaskConfig::loss, one_of(loss_names()), loss_docs(), choosing),
-      key("metrics", &TaskConfig::metrics, one_of(metric_names()), metric_docs(),
+      key("loss", &TaskConfig::loss, one_of(names_in(all_facts())),
+          "What training makes small." + docs_of(all_facts()), choosing),
+      key("metrics", &TaskConfig::metrics, one_of(names_in(all_metrics())), metric_docs(),
           bound(Bond::fixed, optional_key)),
   };
   for (Row<TaskConfig>& row : argument_rows()) rows.push_back(std::move(row));
@@ -144,8 +134,8 @@ void TaskConfig::check() const {
 }
 
 const Op& loss_named(std::string_view name) {
-  for (const Op* loss : all_losses())
-    if (name == loss->loss->name) return *loss;
+  for (const Op& op : all_ops())
+    if (op.loss && name == op.loss->name) return op;
   fail(ExitCode::usage, "there is no loss {}", name);
 }
 

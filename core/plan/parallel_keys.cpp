@@ -3,24 +3,11 @@
 
 // The rows of [parallel], but for those of the transport.
 
-#include <fmt/format.h>
-
-#include "core/deck/row.hpp"
+#include "core/deck/kinds.hpp"
 #include "core/plan/placements/kinds.hpp"
 #include "core/plan/rule.hpp"
 
 namespace carousel {
-namespace {
-
-std::string docs_of_placements() {
-  std::string text;
-  for (const PlacementKind& kind : placement_kinds())
-    text += fmt::format(" {}: {}", kind.name, kind.doc);
-  return text;
-}
-
-}  // namespace
-
 std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
   // Bounds keep products of two of these, and the number of samples of a step, within 32 bits.
   const Allowed counts = within(1, most_parallel);
@@ -30,7 +17,7 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
           "those of the step before. cdp-v2: the freshest that exist in time.",
           bound(Bond::fixed)),
       key("placement", &ParallelConfig::placement, one_of<Placement>(),
-          "Which device runs what." + docs_of_placements()),
+          "Which device runs what." + docs_of(placement_kinds())),
       key("order", &ParallelConfig::order, one_of<Order>(),
           "together: all micro-batches of a step at once. accumulate: one after the other.",
           {.only_with = {{"parallel.rule", {"dp"}},
