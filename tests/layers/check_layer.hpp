@@ -15,8 +15,7 @@
 #include "core/base/vectors.hpp"
 #include "core/model/builder.hpp"
 #include "core/model/kernels.hpp"
-#include "tests/layers/heap_counter.hpp"
-#include "tests/layers/kokkos_watch.hpp"
+#include "tests/layers/launches.hpp"
 #include "tests/layers/single_layer.hpp"
 
 namespace carousel::test {
@@ -262,21 +261,7 @@ inline void check_launches(const Checked& checked, const Given& given) {
   else
     layer.backward_without_input(given.d_y);
   const ExecutionSpace exec;
-  layer.repeat(exec);  // scratch memory of Kokkos and texts of labels come into being here
-  {
-    const HeapCounter heap;
-    layer.repeat(exec);
-    EXPECT_EQ(heap.allocations(), 0);
-  }
-  {
-    const KokkosWatch watch(KokkosWatch::allocation + KokkosWatch::fence);
-    layer.repeat(exec);
-    EXPECT_EQ(watch.allocations(), std::vector<Allocation>());
-    EXPECT_EQ(watch.fences(), std::vector<std::string>());
-  }
-  const KokkosWatch watch(KokkosWatch::launch);
-  layer.repeat(exec);
-  for (const Launch& launch : watch.launches())
+  for (const Launch& launch : launches_alone([&] { layer.repeat(exec); }))
     EXPECT_TRUE(launch.label.starts_with("carousel::layers::") ||
                 launch.label.starts_with("carousel::base::"))
         << launch.label;

@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +54,13 @@ template <class T>
   for (int i = 0; i < n; ++i)
     labels[i] = static_cast<int>(uniform01(random_key(7, "labels"), stream, i) * classes);
   return labels;
+}
+
+/// A text as GoogleTest allows it in the name of a test.
+[[nodiscard]] inline std::string in_name(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return text;
 }
 
 /// max|d| / max|expected|, the measure of design.md section 8.

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <ostream>
 
@@ -14,8 +13,7 @@
 #include "core/model/kernels.hpp"
 #include "layers/factory.hpp"
 #include "tests/layers/device.hpp"
-#include "tests/layers/heap_counter.hpp"
-#include "tests/layers/kokkos_watch.hpp"
+#include "tests/layers/launches.hpp"
 #include "tests/layers/stored.hpp"
 #include "tests/reference/losses.hpp"
 
@@ -202,33 +200,13 @@ TEST_P(EveryLoss, OnlyLaunches) {
   const Batch batch = batch_of(33, 10, type());
   LossRun run = run_of(batch);
   const ExecutionSpace exec;
-  const auto repeat = [&] {
+  const std::vector<Launch> launches = launches_alone([&] {
     run.forward(exec);
     run.backward(false, exec);
-  };
-  repeat();  // texts of labels come into being here
-  {
-    const HeapCounter heap;
-    repeat();
-    EXPECT_EQ(heap.allocations(), 0);
-  }
-  {
-    const KokkosWatch watch(KokkosWatch::allocation + KokkosWatch::fence);
-    repeat();
-    EXPECT_EQ(watch.allocations(), std::vector<Allocation>());
-    EXPECT_EQ(watch.fences(), std::vector<std::string>());
-  }
-  const KokkosWatch watch(KokkosWatch::launch);
-  repeat();
-  EXPECT_GE(watch.launches().size(), 2 + all_metrics().size());
-  for (const Launch& launch : watch.launches())
+  });
+  EXPECT_GE(launches.size(), 2 + all_metrics().size());
+  for (const Launch& launch : launches)
     EXPECT_TRUE(launch.label.starts_with("carousel::layers::")) << launch.label;
-}
-
-std::string in_name(std::string name) {
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, EveryLoss,

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/base/check.hpp"
 #include "tests/layers/check_layer.hpp"
@@ -74,12 +73,6 @@ const std::vector<Example> examples = {
 const Example* first_of(std::string_view op) {
   const auto found = std::ranges::find(examples, op, &Example::op);
   return found == examples.end() ? nullptr : &*found;
-}
-
-std::string in_name(std::string name) {
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
 }
 
 TEST(EveryOp, HasAnExample) {

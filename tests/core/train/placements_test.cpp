@@ -15,6 +15,20 @@ namespace {
 
 class Placements : public ::testing::TestWithParam<int> {
  protected:
+  /// Trains on one device and in all exact placements, to the same bits.
+  void train_everywhere(const SmallDeck& deck) {
+    SmallRun single(exec_, dataset_, deck);
+    single.trainer().run();
+    for (const SmallDeck& other : exact_placements(deck)) {
+      SCOPED_TRACE(name_of(other));
+      SmallRun run(exec_, dataset_, other);
+      run.trainer().run();
+      expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
+      expect_same(run.story(), single.story());
+      expect_same_receipts(run, single);
+    }
+  }
+
   const RandomDataset file_;
   const Dataset dataset_{file_.path()};
   const ExecutionSpace exec_;
@@ -92,16 +106,8 @@ TEST_P(Placements, UpdateTheSameByEveryOptimizer) {
                             .weight_decay = 0.05,
                             .decay_norm_and_bias = false,
                             .clip_stage_norm = 0.3};
-    SmallRun single(exec_, dataset_, deck);
-    single.trainer().run();
-    for (const SmallDeck& other : exact_placements(deck)) {
-      SCOPED_TRACE(name + " " + name_of(other));
-      SmallRun run(exec_, dataset_, other);
-      run.trainer().run();
-      expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
-      expect_same(run.story(), single.story());
-      expect_same_receipts(run, single);
-    }
+    SCOPED_TRACE(name);
+    train_everywhere(deck);
   }
 }
 
@@ -112,16 +118,8 @@ TEST_P(Placements, TrainTheSameForEveryTask) {
     SmallDeck deck = decks_for(GetParam()).back();
     deck.task.loss = op.loss->name;
     for (const Metric& metric : all_metrics()) deck.task.metrics.emplace_back(metric.name);
-    SmallRun single(exec_, dataset_, deck);
-    single.trainer().run();
-    for (const SmallDeck& other : exact_placements(deck)) {
-      SCOPED_TRACE(deck.task.loss + " " + name_of(other));
-      SmallRun run(exec_, dataset_, other);
-      run.trainer().run();
-      expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
-      expect_same(run.story(), single.story());
-      expect_same_receipts(run, single);
-    }
+    SCOPED_TRACE(deck.task.loss);
+    train_everywhere(deck);
   }
 }
 
