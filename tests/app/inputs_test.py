@@ -32,8 +32,12 @@ def run(*words, code=0):
     return result.stdout + result.stderr
 
 
+def deck(output, *words):
+    return DECK, f"run.output={output}", "engine.threads=1", *words
+
+
 def train(output, *words, code=0):
-    return run("train", DECK, f"run.output={output}", "engine.threads=1", *words, code=code)
+    return run("train", *deck(output, *words), code=code)
 
 
 def accuracy(told):
@@ -87,8 +91,9 @@ class Inputs(unittest.TestCase):
         self.assertIn("10: digit 0, digit 1,", run("inspect", self.last))
         told = json.loads(run("inspect", "--json", self.last))[0]["inputs"]
         self.assertEqual((told["shape"], told["class_names"]), ([1, 8, 8], NAMES))
-        # The plan counts them.
-        planned = re.search(r"checkpoint +([\d.]+ \w+)", run("plan", DECK, f"data.file={self.data}"))
+        # The plan counts them, and the deck, which is in the file, too.
+        said = run("plan", *deck("run", f"data.file={self.data}", "train.epochs=4"))
+        planned = re.search(r"checkpoint +([\d.]+ \w+)", said)
         self.assertEqual(planned[1], f"{self.last.stat().st_size / 1024:.1f} KiB")
 
     def test_eval_refuses_what_was_not_trained(self):
