@@ -12,6 +12,7 @@
 
 #include "core/optim/schedules/constant.hpp"
 #include "core/optim/schedules/cosine.hpp"
+#include "core/optim/schedules/cosine_restarts.hpp"
 #include "core/optim/schedules/multistep.hpp"
 #include "core/optim/schedules/one_cycle.hpp"
 #include "core/optim/schedules/step.hpp"
@@ -19,7 +20,8 @@
 namespace carousel {
 
 /// Every kind; the first one is the standard.
-using RateSchedule = std::variant<ConstantRate, StepRate, MultistepRate, CosineRate, OneCycleRate>;
+using RateSchedule = std::variant<ConstantRate, StepRate, MultistepRate, CosineRate,
+                                  CosineRestartsRate, OneCycleRate>;
 
 struct LearningRateConfig {
   RateSchedule kind = {};
@@ -38,7 +40,7 @@ struct LearningRateConfig {
 /// count from the start of the run, in whole updates; others see what is left after the warm-up.
 /// Keys in steps count t - ahead, where `ahead` is negative if steps were smaller before, and know
 /// nothing of epochs. Throws Error(usage) for a warm-up with a schedule that has its own, and for
-/// drops in less than an update.
+/// drops or periods in less than an update.
 [[nodiscard]] double learning_rate(const LearningRateConfig& config, double base, std::int64_t t,
                                    std::int64_t steps_per_epoch, std::int64_t total_steps,
                                    std::int64_t ahead = 0);

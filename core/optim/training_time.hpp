@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <numbers>
 
+#include "core/base/check.hpp"
+
 namespace carousel {
 
 struct TrainingTime {
@@ -18,6 +20,17 @@ struct TrainingTime {
   double warmup = 0;       // updates of the linear rise before, which are over
   bool in_epochs = false;  // the rate changes only between epochs
 };
+
+/// What key `name` of a deck says in epochs, in whole updates. Throws Error(usage) where it is less
+/// than one of them, which another key, `in_steps`, could say.
+[[nodiscard]] inline std::int64_t whole_updates(double epochs, const TrainingTime& time,
+                                                const char* name, const char* in_steps) {
+  const double updates = epochs * static_cast<double>(time.per_epoch);
+  if (updates < 0.5)
+    fail(ExitCode::usage, "{} = {} is less than a training step, of which an epoch has {}; use {}",
+         name, epochs, time.per_epoch, in_steps);
+  return std::llround(updates);
+}
 
 /// From `first` at fraction 0 to `last` at fraction 1 along half a cosine.
 [[nodiscard]] inline double anneal(double first, double last, double fraction) {

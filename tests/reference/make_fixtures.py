@@ -137,6 +137,11 @@ def make_learning_rates():
             optimizer, [schedule.LinearLR(optimizer, 0.1, total_iters=10),
                         schedule.CosineAnnealingLR(optimizer, total - 10, eta_min=0.02)], [10])
 
+    def warm_restarts(optimizer):
+        return schedule.SequentialLR(
+            optimizer, [schedule.LinearLR(optimizer, 0.1, total_iters=10),
+                        schedule.CosineAnnealingWarmRestarts(optimizer, 4, 3, eta_min=0.02)], [10])
+
     return {"base": 0.2, "steps_per_epoch": per_epoch, "total_steps": total, "cases": [
         case(rates(lambda o: schedule.ConstantLR(o, 1.0), total), kind="constant"),
         case(rates(lambda o: schedule.StepLR(o, 3, gamma=0.3), total, per_epoch),
@@ -151,6 +156,14 @@ def make_learning_rates():
              kind="cosine", per_epoch=True),
         case(rates(warm_cosine, total), kind="cosine", final_factor=0.1, warmup_epochs=2,
              warmup_factor=0.1),
+        case(rates(lambda o: schedule.CosineAnnealingWarmRestarts(o, 7, eta_min=0.02), total),
+             kind="cosine_restarts", period_steps=7, final_factor=0.1),
+        case(rates(lambda o: schedule.CosineAnnealingWarmRestarts(o, 10, 2), total),
+             kind="cosine_restarts", period_epochs=2, period_factor=2),
+        case(rates(lambda o: schedule.CosineAnnealingWarmRestarts(o, 2, 2), total, per_epoch),
+             kind="cosine_restarts", period_epochs=2, period_factor=2, per_epoch=True),
+        case(rates(warm_restarts, total), kind="cosine_restarts", period_steps=4, period_factor=3,
+             final_factor=0.1, warmup_epochs=2, warmup_factor=0.1),
         case(rates(lambda o: schedule.OneCycleLR(o, 0.2, total_steps=total, cycle_momentum=False),
                    total), kind="one_cycle"),
         case(rates(lambda o: schedule.OneCycleLR(o, 0.2, total_steps=epochs, pct_start=0.5,

@@ -4,23 +4,7 @@
 
 #include <cmath>
 
-#include "core/base/check.hpp"
-
 namespace carousel {
-namespace {
-
-/// Updates from one drop to the next.
-std::int64_t interval(double epochs, const TrainingTime& time) {
-  const double updates = epochs * static_cast<double>(time.per_epoch);
-  if (updates < 0.5)
-    fail(ExitCode::usage,
-         "train.schedule.step_epochs = {} is less than a training step, of which an epoch has {}; "
-         "use train.schedule.step_size",
-         epochs, time.per_epoch);
-  return std::llround(updates);
-}
-
-}  // namespace
 
 std::vector<Row<StepRate>> StepRate::rows() {
   return {key("step_epochs", &StepRate::epochs, above(0, "epochs"),
@@ -33,7 +17,10 @@ std::vector<Row<StepRate>> StepRate::rows() {
 }
 
 double StepRate::rate(double base, const TrainingTime& time) const {
-  const std::int64_t drops = updates > 0 ? time.step / updates : time.held / interval(epochs, time);
+  const std::int64_t drops =
+      updates > 0 ? time.step / updates
+                  : time.held / whole_updates(epochs, time, "train.schedule.step_epochs",
+                                              "train.schedule.step_size");
   return base * std::pow(gamma, static_cast<double>(drops));
 }
 

@@ -19,6 +19,11 @@ RateSchedule kind_of(const nlohmann::json& json) {
   if (kind == "multistep")
     return MultistepRate{.milestones = json.at("milestones"), .gamma = value("gamma", 0.1)};
   if (kind == "cosine") return CosineRate{.final_factor = value("final_factor", 0.0)};
+  if (kind == "cosine_restarts")
+    return CosineRestartsRate{.period_epochs = value("period_epochs", 10.0),
+                              .period_steps = value("period_steps", std::int64_t{0}),
+                              .period_factor = value("period_factor", std::int64_t{1}),
+                              .final_factor = value("final_factor", 0.0)};
   if (kind == "one_cycle")
     return OneCycleRate{.peak_fraction = value("peak_fraction", 0.3),
                         .initial_divisor = value("initial_divisor", 25.0),
@@ -110,6 +115,42 @@ TEST(LearningRate, MilestonesAreWholeUpdates) {
   EXPECT_EQ(drops(config, 22, 100), (std::vector<std::int64_t>{3, 50}));
 }
 
+/// The updates at which the rate rises.
+std::vector<std::int64_t> restarts(const LearningRateConfig& config, std::int64_t steps_per_epoch,
+                                   std::int64_t total) {
+  std::vector<std::int64_t> found;
+  const auto rate = [&](std::int64_t at) {
+    return learning_rate(config, 1, at, steps_per_epoch, total);
+  };
+  for (std::int64_t t = 1; t < total; ++t)
+    if (rate(t) > rate(t - 1)) found.push_back(t);
+  for (const std::int64_t t : found) EXPECT_DOUBLE_EQ(rate(t), 1);
+  return found;
+}
+
+TEST(LearningRate, RestartsAfterWholeUpdatesWhateverPartOfAnEpochTheyAre) {
+  LearningRateConfig config{.kind = CosineRestartsRate{}};
+  auto& kind = std::get<CosineRestartsRate>(config.kind);
+  for (const std::int64_t per_epoch : {1, 3, 5, 7, 10, 22, 49, 100, 1000}) {
+    for (std::int64_t size = 2; size <= per_epoch; ++size) {
+      kind.period_epochs = static_cast<double>(size) / static_cast<double>(per_epoch);
+      ASSERT_EQ(restarts(config, per_epoch, 300), multiples(size, 300))
+          << size << " of " << per_epoch;
+    }
+  }
+  kind.period_epochs = 0.2;  // 4.4 updates
+  kind.period_factor = 3;
+  EXPECT_EQ(restarts(config, 22, 100), (std::vector<std::int64_t>{4, 4 + 12, 4 + 12 + 36}));
+  kind = {.period_steps = 5, .period_factor = 2};
+  EXPECT_EQ(restarts(config, 22, 100), (std::vector<std::int64_t>{5, 15, 35, 75}));
+  config.per_epoch = true;  // which keys in steps do not know
+  EXPECT_EQ(restarts(config, 22, 100), (std::vector<std::int64_t>{5, 15, 35, 75}));
+  config = {.kind = CosineRestartsRate{.period_epochs = 1},
+            .warmup_epochs = 0.07,
+            .warmup_factor = 1};  // times 100 is more than 7
+  EXPECT_EQ(restarts(config, 100, 300), (std::vector<std::int64_t>{107, 207}));
+}
+
 TEST(LearningRate, WarmsUpForUpdates) {
   LearningRateConfig config{.warmup_steps = 4};
   for (std::int64_t t = 0; t < 6; ++t)
@@ -137,12 +178,17 @@ TEST(LearningRate, KeysInStepsKnowNoEpochs) {
     for (std::int64_t t = 0; t < 30; ++t)
       EXPECT_DOUBLE_EQ(learning_rate(cosine, 0.3, t, 22, 100), 0.01 * static_cast<double>(t));
     EXPECT_DOUBLE_EQ(learning_rate(cosine, 0.3, 30, 22, 100), 0.3);
+    const LearningRateConfig warm_restarts{.kind = CosineRestartsRate{.period_steps = 7},
+                                           .per_epoch = per_epoch};
+    EXPECT_EQ(restarts(warm_restarts, 22, 100), multiples(7, 100));
     // Where updates of another size came first, steps are those that were made.
     for (const auto& [ahead, t] : places) {
       EXPECT_EQ(learning_rate(step, 1, t + ahead, 22, 100 + ahead, ahead),
                 learning_rate(step, 1, t, 22, 100));
       EXPECT_EQ(learning_rate(multistep, 1, t + ahead, 22, 100 + ahead, ahead),
                 learning_rate(multistep, 1, t, 22, 100));
+      EXPECT_EQ(learning_rate(warm_restarts, 1, t + ahead, 22, 100 + ahead, ahead),
+                learning_rate(warm_restarts, 1, t, 22, 100));
       if (t >= 30) continue;
       EXPECT_EQ(learning_rate(cosine, 1, t + ahead, 22, 100 + ahead, ahead),
                 learning_rate(cosine, 1, t, 22, 100));
@@ -151,8 +197,10 @@ TEST(LearningRate, KeysInStepsKnowNoEpochs) {
 }
 
 TEST(LearningRate, RefusesDropsInLessThanAnUpdate) {
-  const LearningRateConfig config{.kind = StepRate{.epochs = 0.01}};
-  EXPECT_THROW(static_cast<void>(learning_rate(config, 1, 0, 22, 80)), Error);
+  const std::vector<RateSchedule> kinds = {StepRate{.epochs = 0.01},
+                                           CosineRestartsRate{.period_epochs = 0.01}};
+  for (const RateSchedule& kind : kinds)
+    EXPECT_THROW(static_cast<void>(learning_rate({.kind = kind}, 1, 0, 22, 80)), Error);
 }
 
 TEST(LearningRate, IsFiniteInRunsOfOneStep) {
