@@ -65,6 +65,27 @@ TEST_P(Tokens, AreNormalised) {
   expect_near(layer.backward(d_y, others), test::sum(gradients.d_x, others));
 }
 
+TEST_P(Tokens, AreNormalisedByTheirMeanSquare) {
+  constexpr double epsilon = 0.01;
+  Numbers x = random(n * shape_.size(), "x");
+  for (std::size_t k = 0; k < x.size(); ++k) x[k] = 3 * x[k] + static_cast<real>(k % 19) / 2;
+  const Numbers w = random(width_, "w");
+  const Numbers d_y = random(n * shape_.size(), "d_y");
+  const LayerSpec spec = spec_of(shape_, [](ModelBuilder& builder) {
+    builder.add("rms_norm", "norm", {{"epsilon", epsilon}});
+  });
+  ASSERT_EQ(spec.parameters.size(), 1U);
+  EXPECT_EQ(spec.parameters[0].name, "norm.weight");
+  SingleLayer layer(spec, n, w);
+  const auto gradients = reference::rms_norm_gradients(n, shape_, epsilon, x, w, d_y);
+  expect_near(layer.forward(x), reference::rms_norm(n, shape_, epsilon, x, w));
+  expect_near(layer.backward(d_y), gradients.d_x);
+  expect_near(layer.d_parameters(), gradients.d_w);
+  EXPECT_EQ(layer.d_output(), d_y);
+  const Numbers others = random(n * shape_.size(), "others");
+  expect_near(layer.backward(d_y, others), test::sum(gradients.d_x, others));
+}
+
 TEST_P(Tokens, MeetGelu) {
   Numbers x = random(n * shape_.size(), "x");
   for (real& number : x) number *= 20;

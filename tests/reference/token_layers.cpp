@@ -29,6 +29,14 @@ struct Normalised {
   }
 };
 
+/// Of the mean square of a token's features.
+double root_of_square(const SampleShape& shape, double epsilon, const Numbers& x, int i, int t) {
+  double mean = 0;
+  for (int c = 0; c < shape.channels; ++c)
+    mean += std::pow(x[at(shape, i, c, t)], 2) / double(shape.channels);
+  return std::sqrt(mean + epsilon);
+}
+
 double distribution(double x) {
   return std::erfc(-x / std::numbers::sqrt2) / 2;
 }
@@ -113,6 +121,41 @@ LayerNormGradients layer_norm_gradients(int n, const SampleShape& shape, const N
     }
   }
   return {d_x, {d_w.begin(), d_w.end()}, {d_b.begin(), d_b.end()}};
+}
+
+Numbers rms_norm(int n, const SampleShape& shape, double epsilon, const Numbers& x,
+                 const Numbers& w) {
+  Numbers y(x.size());
+  for (int i = 0; i < n; ++i) {
+    for (int t = 0; t < shape.height; ++t) {
+      const double root = root_of_square(shape, epsilon, x, i, t);
+      for (int c = 0; c < shape.channels; ++c)
+        y[at(shape, i, c, t)] = static_cast<real>(x[at(shape, i, c, t)] / root * w[c]);
+    }
+  }
+  return y;
+}
+
+RmsNormGradients rms_norm_gradients(int n, const SampleShape& shape, double epsilon,
+                                    const Numbers& x, const Numbers& w, const Numbers& d_y) {
+  std::vector<double> d_w(shape.channels);
+  Numbers d_x(x.size());
+  for (int i = 0; i < n; ++i) {
+    for (int t = 0; t < shape.height; ++t) {
+      const double root = root_of_square(shape, epsilon, x, i, t);
+      double mean = 0;
+      for (int c = 0; c < shape.channels; ++c) {
+        const std::size_t k = at(shape, i, c, t);
+        d_w[c] += double{d_y[k]} * x[k] / root;
+        mean += double{d_y[k]} * w[c] * x[k] / root / shape.channels;
+      }
+      for (int c = 0; c < shape.channels; ++c) {
+        const std::size_t k = at(shape, i, c, t);
+        d_x[k] = static_cast<real>((double{d_y[k]} * w[c] - x[k] / root * mean) / root);
+      }
+    }
+  }
+  return {d_x, {d_w.begin(), d_w.end()}};
 }
 
 Numbers gelu(const Numbers& x) {

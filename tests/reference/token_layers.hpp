@@ -23,6 +23,18 @@ struct LayerNormGradients {
                                                       const Numbers& x, const Numbers& w,
                                                       const Numbers& d_y);
 
+/// x / sqrt(mean of squares + epsilon) w over the features of each token.
+[[nodiscard]] Numbers rms_norm(int n, const SampleShape& shape, double epsilon, const Numbers& x,
+                               const Numbers& w);
+
+struct RmsNormGradients {
+  Numbers d_x;
+  Numbers d_w;  // [c]
+};
+[[nodiscard]] RmsNormGradients rms_norm_gradients(int n, const SampleShape& shape, double epsilon,
+                                                  const Numbers& x, const Numbers& w,
+                                                  const Numbers& d_y);
+
 /// x P(z <= x)
 [[nodiscard]] Numbers gelu(const Numbers& x);
 [[nodiscard]] Numbers gelu_gradient(const Numbers& x, const Numbers& d_y);
