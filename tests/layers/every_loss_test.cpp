@@ -31,8 +31,8 @@ void PrintTo(const Example& example, std::ostream* out) {
 }
 
 const std::vector<Example> examples = {
-    {"cross-entropy"},
-    {"cross-entropy", {{"label_smoothing", 0.3}}},
+    {"cross-entropy"}, {"cross-entropy", {{"label_smoothing", 0.3}}},
+    {"huber"},         {"huber", {{"delta", 0.3}}},
     {"mse"},
 };
 
@@ -115,10 +115,11 @@ struct Batch {
   }
 };
 
-/// Outputs from -4 to 4, of which some are equal, as that type has them.
+/// Outputs from -4 to 4, of which some are equal, as that type has them. None is a multiple of 1/8,
+/// where a loss may bend and differences have fewer digits.
 Batch batch_of(int n, int classes, DataType type) {
   Numbers outputs = random_numbers(std::size_t(n) * classes, "outputs");
-  for (real& x : outputs) x = std::round(64 * x) / 8;
+  for (real& x : outputs) x = (std::round(64 * x) + real(0.5)) / 8;
   return {rounded_to(outputs, type), random_labels(n, classes), classes};
 }
 

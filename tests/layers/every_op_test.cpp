@@ -49,6 +49,7 @@ const std::vector<Example> examples = {
     {"group_norm", {wide, 5, 7}, {{"groups", 4}}},
     {"group_norm", {3 * wide, 16, 8}, {{"groups", 4}}},
     {"group_norm", {6, 4, 5}, {{"groups", 3}}},
+    {"huber", {10}},
     {"layer_norm", {wide, 11}},
     {"layer_norm", {5, 4}},
     {"leaky_relu", {wide, 5, 7}},

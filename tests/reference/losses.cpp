@@ -41,6 +41,14 @@ double loss(std::string_view name, const Arguments& arguments, std::span<const d
     }
     return loss;
   }
+  if (name == "huber") {
+    const double delta = argument(arguments, "delta", 1);
+    for (int c = 0; c < std::ssize(outputs); ++c) {
+      const double error = std::abs(outputs[c] - (c == label ? 1 : 0));
+      sum += error < delta ? error * error / 2 : delta * (error - delta / 2);
+    }
+    return sum / classes;
+  }
   if (name == "mse") {
     for (int c = 0; c < std::ssize(outputs); ++c)
       sum += (outputs[c] - (c == label ? 1 : 0)) * (outputs[c] - (c == label ? 1 : 0));

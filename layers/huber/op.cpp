@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/huber/op.hpp"
+
+#include "core/model/op.hpp"
+
+namespace carousel::ops {
+namespace {
+
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
+  layer.attributes = op::Huber{arguments.number("delta")};
+  infer_loss(layer, 6, 4);
+}
+
+}  // namespace
+
+/// torch.nn.HuberLoss (mean; Huber 1964) of targets that are 1 for the label and 0 for all other
+/// classes.
+Op huber() {
+  return {
+      .name = "huber",
+      .arguments = {{.name = "delta",
+                     .otherwise = op::Huber{}.delta,
+                     .least = 1e-6,
+                     .whole = false,
+                     .doc = "Error from which on the loss grows with it, not with its square."}},
+      .infer = infer,
+      .fit = fit_in_plain_order,
+      .loss = LossFacts{.name = "huber",
+                        .doc = "the mean over the outputs of e^2 / 2 where |e| < delta, delta "
+                               "(|e| - delta / 2) elsewhere; e is the output less 1 for the "
+                               "label, the output for other classes.",
+                        .metrics = {"accuracy"}}};
+}
+
+}  // namespace carousel::ops
