@@ -119,6 +119,7 @@ class Chooser {
     }
     LayerSpec layer = model_.layers[first];
     read_results(layer);
+    layer.in_place = layer.in_place && may_overwrite(layer, first + 1);
     choose_kernels(layer, choice_);
     return append(std::move(layer), first, 1);
   }
@@ -165,6 +166,36 @@ class Chooser {
       input.layer = becomes_[input.layer];
       input.format = result_.layers[input.layer].output_format;
     }
+  }
+
+  /// Whether the next layer of the result may change its first input, which no layer from `others`
+  /// on, and no backward of a layer before, reads as it is now. What it changes, the layer right
+  /// before made: both are in one stage.
+  [[nodiscard]] bool may_overwrite(const LayerSpec& layer, std::size_t others) const {
+    const auto& made = result_.layers;
+    if (layer.is_loss() || layer.only_reshapes()) return true;
+    int at = layer.inputs.front().layer;
+    if (at + 1 != static_cast<int>(made.size())) return false;
+    for (bool is_changed = true; is_changed; at = made[at].inputs.front().layer) {
+      if (at < 0 || is_read(at, others)) return false;
+      if (layer.inputs.back().layer == at && layer.inputs.size() > 1) return false;
+      const bool reads_less = made[at].reads_signs && layer.scales;
+      if (made[at].saves_output && !reads_less) return false;
+      is_changed = made[at].in_place;
+    }
+    return true;
+  }
+
+  /// Whether a layer from `others` on reads what layer `at` of the result leaves.
+  [[nodiscard]] bool is_read(int at, std::size_t others) const {
+    const auto first = static_cast<int>(others) - 1;
+    return std::any_of(model_.layers.begin() + static_cast<std::ptrdiff_t>(others),
+                       model_.layers.end(), [&](const LayerSpec& layer) {
+                         return std::ranges::any_of(layer.inputs, [&](const LayerInput& input) {
+                           return input.layer >= 0 && input.layer < first &&
+                                  becomes_[input.layer] == at;
+                         });
+                       });
   }
 
   std::size_t append(LayerSpec layer, std::size_t first, std::size_t length) {

@@ -115,9 +115,11 @@ struct LayerSpec {
   std::vector<ParameterSpec> buffers;  // batch norm: running mean and variance
   double forward_flops = 0;
   double backward_flops = 0;
-  bool in_place = false;      // the output takes the place of the first input
+  bool in_place = false;      // the output takes the place of the first input, where that is safe
+  bool scales = false;        // by factors that are not negative, gradients by the same
   bool saves_input = false;   // backward reads the layer's first input
   bool saves_output = false;  // backward reads the layer's output
+  bool reads_signs = false;   // but only which numbers of it are positive
   bool output_recomputable =
       false;  // from inputs, parameters and what is saved, element by element
   std::vector<SavedTensor> saved = {};
@@ -132,6 +134,8 @@ struct LayerSpec {
 
   /// Whether its kind is a loss.
   [[nodiscard]] bool is_loss() const;
+  /// Whether it works in place and leaves all numbers as they are.
+  [[nodiscard]] bool only_reshapes() const { return in_place && forward_flops == 0; }
   /// Whether it is of the kind of that name.
   [[nodiscard]] bool is(std::string_view kind) const;
   template <class Attributes>

@@ -15,7 +15,7 @@ namespace {
 
 Work forward_of(const Model& model, int l, int batch) {
   const LayerSpec& layer = model.layers[l];
-  if (layer.in_place && layer.forward_flops == 0) return {};  // only the shape changes
+  if (layer.only_reshapes()) return {};
   // What is converted is read in one form and written in the other, as large as a tensor and its
   // gradient.
   std::int64_t bytes = tensor_bytes(layer.output, layer.output_format, batch) +

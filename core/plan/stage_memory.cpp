@@ -319,7 +319,8 @@ class GradientPlaces {
   }
 
   /// What is left in the gradient of the output may be that of the second input as well. If it is
-  /// also that of the first one, nobody may change it before the layer that made that has read it.
+  /// also that of the first one, nobody may change it before the layer that made that has read it,
+  /// that layer included.
   [[nodiscard]] bool shares_gradient(int l, int tensor) const {
     const LayerSpec& layer = model_.layers[l];
     if (!layer.aliases_second_gradient || gradient_.contains(tensor) || leaving_.contains(tensor))
@@ -328,7 +329,7 @@ class GradientPlaces {
     const int first = layer.inputs[0].layer;
     const bool second_changes_it = tensor > first && model_.layers[tensor].aliases_second_gradient;
     return tensors_.of(first) == first && !model_.layers[first].aliases_second_gradient &&
-           !second_changes_it && !tensors_.used_between(tensor, first, l);
+           !second_changes_it && !tensors_.used_between(tensor, first - 1, l);
   }
 
   const Place& gradient_of(int tensor) {

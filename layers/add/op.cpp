@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The residual addition, in the place of its first term.
+// The residual addition, in the place of its first term where it may.
 
 #include "core/model/op.hpp"
 #include "core/base/check.hpp"

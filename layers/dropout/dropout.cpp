@@ -5,6 +5,7 @@
 #include "core/base/check.hpp"
 #include "core/base/random.hpp"
 #include "core/base/range.hpp"
+#include "layers/add_numbers.hpp"
 #include "layers/dropout/op.hpp"
 #include "layers/stored.hpp"
 
@@ -18,22 +19,25 @@ KOKKOS_FUNCTION std::int64_t place_of(std::int64_t i, std::int64_t pixels, int b
   return (i / plane * block + within % block) * pixels + within / block;
 }
 
-/// Sets numbers to zero with a probability, and scales the others.
+/// Sets numbers to zero with a probability, and scales the others, which `to` may be the place of.
 template <class Stored>
 void drop(const ExecutionSpace& exec, const std::string& label, std::uint64_t key,
-          double probability, const Draw& draw, const Tensor& values, int block) {
+          double probability, const Draw& draw, const ConstTensor& from, const Tensor& to,
+          bool adds, int block) {
   const std::uint64_t epoch = static_cast<std::uint64_t>(draw.epoch) << 32;
   const int* samples = draw.samples;
   const auto scale = static_cast<real>(1 / (1 - probability));
-  const std::int64_t size = values.shape.size();
-  const std::int64_t pixels = std::int64_t{values.shape.height} * values.shape.width;
-  auto* y = reinterpret_cast<Stored*>(values.data);
+  const std::int64_t size = to.shape.size();
+  const std::int64_t pixels = std::int64_t{to.shape.height} * to.shape.width;
+  const auto* x = reinterpret_cast<const Stored*>(from.data);
+  auto* y = reinterpret_cast<Stored*>(to.data);
   Kokkos::parallel_for(
-      label, range(exec, values.size()), KOKKOS_LAMBDA(std::int64_t i) {
+      label, range(exec, to.size()), KOKKOS_LAMBDA(std::int64_t i) {
         const std::uint64_t stream = epoch + static_cast<std::uint64_t>(samples[i / size]);
         const std::int64_t k = place_of(i % size, pixels, block);
         const double u = uniform01(key, stream, static_cast<std::uint64_t>(k));
-        put(y[i], u < probability ? real(0) : full(y[i]) * scale);
+        const real left = u < probability ? real(0) : full(x[i]) * scale;
+        put(y[i], adds ? full(y[i]) + left : left);
       });
 }
 
@@ -43,17 +47,18 @@ Dropout::Dropout(const LayerSpec& spec)
     : probability_(spec.as<op::Dropout>().probability),
       format_(spec.output_format),
       purpose_(random_key(0, "dropout " + spec.name)) {
-  CAROUSEL_CHECK(
-      spec.in_place && spec.input() == spec.output && probability_ >= 0 && probability_ < 1,
-      "dropout {} with probability {}", spec.name, probability_);
+  CAROUSEL_CHECK(spec.input() == spec.output && probability_ >= 0 && probability_ < 1,
+                 "dropout {} with probability {}", spec.name, probability_);
 }
 
 void Dropout::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::dropout_forward";
-  if (!arguments.training) return;
   with_stored(format_.type, [&]<class Stored>() {
-    drop<Stored>(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw,
-                 arguments.output, format_.block);
+    if (arguments.training)
+      drop<Stored>(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw,
+                   arguments.input, arguments.output, false, format_.block);
+    else if (arguments.output.data != arguments.input.data)
+      hand_on<Stored>(exec, label, arguments.input, arguments.output, false);
   });
 }
 
@@ -62,7 +67,7 @@ void Dropout::backward(const ExecutionSpace& exec, const BackwardArguments& argu
   if (arguments.d_input.data == nullptr) return;
   with_stored(format_.type, [&]<class Stored>() {
     drop<Stored>(exec, label, arguments.draw.seed ^ purpose_, probability_, arguments.draw,
-                 arguments.d_input, format_.block);
+                 arguments.d_output, arguments.d_input, arguments.adds_input, format_.block);
   });
 }
 

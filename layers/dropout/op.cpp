@@ -11,7 +11,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   layer.attributes = op::Dropout{arguments.number("probability")};
   infer_by_number(layer, 1, 1);
   layer.output_recomputable = true;
-  layer.in_place = true;
+  layer.in_place = layer.scales = true;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// torch.nn.ReLU, in place: backward needs the output alone.
+// torch.nn.ReLU, backward needs the output alone, so that it may work in place.
 
 #include "core/model/op.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
   infer_by_number(layer, 1, 1);
-  layer.saves_output = true;
+  layer.saves_output = layer.reads_signs = true;
   layer.output_recomputable = true;
   layer.in_place = true;
 }

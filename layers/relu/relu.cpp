@@ -20,7 +20,7 @@ void rectify(const ExecutionSpace& exec, const ConstTensor& from, const Tensor& 
       });
 }
 
-template <class Stored>
+template <class Stored, bool Adds>
 void mask(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::relu_backward";
   const auto* y = reinterpret_cast<const Stored*>(arguments.output.data);
@@ -29,7 +29,11 @@ void mask(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
         const Stored d = d_y[i];  // read in any case, so that nothing branches on the data
-        d_x[i] = full(y[i]) <= 0 ? Stored{} : d;
+        const Stored masked = full(y[i]) <= 0 ? Stored{} : d;
+        if constexpr (Adds)
+          put(d_x[i], full(d_x[i]) + full(masked));
+        else
+          d_x[i] = masked;
       });
 }
 
@@ -44,7 +48,12 @@ void Relu::forward(const ExecutionSpace& exec, const ForwardArguments& arguments
 
 void Relu::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   if (arguments.d_input.data == nullptr) return;
-  with_stored(type_, [&]<class Stored>() { mask<Stored>(exec, arguments); });
+  with_stored(type_, [&]<class Stored>() {
+    if (arguments.adds_input)
+      mask<Stored, true>(exec, arguments);
+    else
+      mask<Stored, false>(exec, arguments);
+  });
 }
 
 }  // namespace carousel

@@ -71,9 +71,9 @@ TEST_F(Addition, DoesNothingWhereTheGradientServesBoth) {
   EXPECT_EQ(test::to_host(d_sum_), d_);
 }
 
-TEST(Add, RefusesWhatIsNotInPlace) {
+TEST(Add, RefusesOneTerm) {
   LayerSpec spec = spec_of();
-  spec.in_place = false;
+  spec.inputs.pop_back();
   EXPECT_THROW(Add{spec}, Error);
 }
 

@@ -28,6 +28,7 @@ class Network {
                {{}, {workspace_.data(), workspace_.size()}, vendor_.get()}),
         images_("carousel::test::images", n * model.input.size()),
         labels_("carousel::test::labels", n),
+        samples_("carousel::test::samples", n),
         frame_("carousel::test::frame", memory_.frame_bytes),
         scratch_("carousel::test::scratch", memory_.scratch_bytes),
         theta_("carousel::test::theta", memory_.message_size),
@@ -44,7 +45,8 @@ class Network {
                                      : reinterpret_cast<const std::byte*>(theta_.data()),
                    .d_parameters = gradient_.data(),
                    .targets = labels_.data(),
-                   .report = report_.data()},
+                   .report = report_.data(),
+                   .draw = {.samples = samples_.data()}},
         output_type_(model.layers.back().output_format.type),
         output_size_(n * model.layers.back().output.size()) {}
 
@@ -106,6 +108,7 @@ class Network {
   Stage stage_;
   Device<real> images_;
   Device<int> labels_;
+  Device<int> samples_;  // their numbers, all 0
   Device<std::byte> frame_, scratch_;
   Device<real> theta_;
   Device<std::byte> stored_;  // theta as kernels read it, if that is something else
