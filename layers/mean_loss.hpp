@@ -17,6 +17,9 @@ namespace detail {
 // lanes are added in order, whoever computes them.
 inline constexpr int loss_lanes = 16;
 
+// Losses of micro-batches are added up as such numbers as gradients; no more of them in a step.
+inline constexpr double most_added = 65536;
+
 template <class SampleLoss>
 struct MeanLoss {
   int n;
@@ -37,7 +40,7 @@ struct MeanLoss {
       double all = 0;
       for (int lane = 0; lane < loss_lanes; ++lane) all += sums[lane];
       report[0] = all / n;
-      report[1] = Kokkos::isfinite(report[0]) ? 0.0 : 1.0;
+      report[1] = Kokkos::isfinite(static_cast<real>(report[0] * most_added)) ? 0.0 : 1.0;
       report[2] = n;
     });
   }

@@ -38,6 +38,13 @@ LayerSpec& ModelBuilder::add_joining(std::string_view kind, const std::string& n
 LayerSpec& ModelBuilder::add_loss(const TaskConfig& task) {
   LayerSpec& layer = append(loss_named(task.loss), "", {input_from(from_)}, task.arguments);
   layer.metrics = metrics_of(task);
+  for (const Metric* metric : layer.metrics) {
+    if (layer.input().size() < metric->least_outputs)
+      fail(ExitCode::usage,
+           "task.metrics: {} tells nothing of a network of {} outputs, only of {} or more; remove "
+           "it",
+           metric->name, layer.input().size(), metric->least_outputs);
+  }
   return layer;
 }
 

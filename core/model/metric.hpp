@@ -24,6 +24,7 @@ struct Metric {
   bool higher_is_better = true;
   double least = 0;  // that a value may be
   double most = 1;
+  int least_outputs = 1;  // of a network that it tells something of
 
   /// What most metrics are: sums[0] / samples.
   static double mean_of_sum(std::span<const double> sums, double samples) {
@@ -39,7 +40,7 @@ struct Metric {
 /// Sums, and metrics, that a run may have.
 inline constexpr int most_sums = 16;
 /// Doubles that each micro-batch reports in front of its sums: the mean loss over its samples, 1
-/// where that is no finite number, and the samples.
+/// where that is no finite number or too large to be added to others, and the samples.
 inline constexpr int report_head = 3;
 using MetricValues = std::array<double, most_sums>;
 

@@ -6,7 +6,9 @@
 namespace carousel::metrics {
 
 Metric top5() {
-  return {.name = "top5", .doc = "samples whose five largest outputs have that of their label."};
+  return {.name = "top5",
+          .doc = "samples whose five largest outputs have that of their label.",
+          .least_outputs = 6};
 }
 
 }  // namespace carousel::metrics
