@@ -122,8 +122,14 @@ class ValueCheck {
 Deck up_to_date(Deck deck) {
   for (std::vector<DeckEntry>* entries : {&deck.entries, &deck.removed})
     for (DeckEntry& entry : *entries) entry.key = present_name(entry.key);
-  for (const DeckEntry& removed : deck.removed)
-    std::erase_if(deck.entries, [&](const DeckEntry& entry) { return entry.key == removed.key; });
+  for (const DeckEntry& removed : deck.removed) {
+    std::erase_if(deck.entries, [&](const DeckEntry& entry) {
+      if (entry.key == removed.key && entry.location.file == command_line)
+        fail(ExitCode::usage, "{}: {} is given and removed, under two names; do either",
+             to_string(entry.location), entry.key);
+      return entry.key == removed.key;
+    });
+  }
   std::vector<DeckEntry> entries;
   for (const DeckEntry& entry : deck.entries) {
     const auto before = std::ranges::find(entries, entry.key, &DeckEntry::key);

@@ -134,6 +134,7 @@ WRONG_OVERRIDES = [
     ["model.name=resnet", "model.depth=18", "model.stem=cifar", "model.norm=layer"],
     ["task.loss=hinge"], ["task.metrics=[\"acuracy\"]"], ["task.metrics=accuracy"],
     ["task.metrics=[\"accuracy\",\"accuracy\"]"],
+    ["task.label_smoothing=0.3", "train.label_smoothing="],
     ["train.micro_batch_size=65536"], ["data.file=none.h5"],
     [*MACHINE, "machine.slow_factor=2", "machine.slow_device=4"], ["--advise"],
     [*MACHINE, "machine.memory=1000", "engine.vendor=none", "--advise"],
@@ -213,7 +214,8 @@ def write_transcript(folder):
     (folder / "digits.h5").symlink_to(ROOT / "inputs/digits.h5")
     os.mkfifo(folder / "pipe")
     transcript.add("What carousel says: help, and every sentence about a deck.\n"
-                   "CAROUSEL_RENEW=1 ctest -R app.messages writes this file; read what changes.\n"
+                   "CAROUSEL_RENEW=1 ctest --preset release -R app.messages writes this file;\n"
+                   "read what changes.\n"
                    "Refusals end with exit code 2 where no other is given.")
     transcript.title("Help")
     for topic in HELP:
@@ -293,7 +295,7 @@ def main():
     if expected != text:
         print("".join(difflib.unified_diff(expected.splitlines(True), text.splitlines(True),
                                            "golden/messages.txt", "carousel", n=2)))
-        print("If this is what carousel shall say: CAROUSEL_RENEW=1 ctest -R app.messages")
+        print("If this is what carousel shall say: CAROUSEL_RENEW=1 ctest --preset release -R app.messages")
         failed = True
     return failed
 

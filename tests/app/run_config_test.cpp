@@ -394,6 +394,10 @@ TEST(RunConfig, KnowsFormerNamesOfKeys) {
   EXPECT_EQ(smoothing(with_train("label_smoothing = 0.25", {"task.label_smoothing=0.5"})), "0.5");
   EXPECT_EQ(smoothing(with_train("label_smoothing = 0.25", {"train.label_smoothing=0.5"})), "0.5");
   EXPECT_EQ(smoothing(with_train("label_smoothing = 0.25", {"task.label_smoothing="})), "0.0");
+  EXPECT_THAT(refusal({"train.label_smoothing=", "task.label_smoothing=0.3"}),
+              HasSubstr("task.label_smoothing is given and removed"));
+  EXPECT_THAT(refusal({"task.label_smoothing=0.3", "train.label_smoothing="}),
+              HasSubstr("task.label_smoothing is given and removed"));
   EXPECT_THAT(
       resolved_deck(with_train("label_smoothing = 0.25")),
       AllOf(HasSubstr("[task]\nloss = \"cross-entropy\""), HasSubstr("\nlabel_smoothing = 0.25")));
