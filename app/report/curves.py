@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws curves: loss and accuracy over training steps, activation memory over time.
+"""Draws curves: loss and a metric over training steps, activation memory over time.
 
 Lines carry a gid, "loss:NAME" and so on, by which tests find them. Nothing is computed here but
 units: bytes become KiB and the like, seconds become training steps.
@@ -61,7 +61,8 @@ def draw_loss(axes, runs):
     if len(shown):
         scale_loss(axes, shown.min(), shown.max(), usual)
     mark_above(axes, runs, ceiling)
-    if len(runs) == 1:  # otherwise the lines leave no room, and Accuracy has the legend
+    # Where there are several, their lines leave no room, and the metric beside has the legend.
+    if len(runs) == 1 or shared_metric(runs) is None:
         axes.legend(loc="best")
 
 
@@ -110,9 +111,17 @@ def mark_above(axes, runs, ceiling):
                        fontsize=6.5, fontweight="normal")
 
 
-def draw_accuracy(axes, runs):
-    draw_progress(axes, runs, "accuracy", "Accuracy")
-    axes.set_ylim(0, 1.03)
+def shared_metric(runs):
+    """The first metric of a run that all runs have; None where there is none."""
+    return next((name for name in runs[0].metrics
+                 if all(name in run.metrics for run in runs)), None)
+
+
+def draw_metric(axes, runs, name):
+    draw_progress(axes, runs, name, name.capitalize())
+    largest = max(run.steps[name].max(initial=0) for run in runs)
+    if largest <= 1:  # a part of the samples
+        axes.set_ylim(0, 1.03)
     axes.legend(loc="best")
 
 

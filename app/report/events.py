@@ -12,10 +12,7 @@ import pathlib
 import h5py
 from tensorboard.summary import Writer
 
-from run_file import BAD_DATA, INPUT_OUTPUT, USAGE, Refusal, attributes
-
-STEP_COLUMNS = ("loss", "accuracy", "learning_rate", "images_per_second")
-EVALUATION_COLUMNS = ("loss", "accuracy")
+from run_file import BAD_DATA, INPUT_OUTPUT, USAGE, Refusal, attributes, read_metrics
 
 
 def begin_of(main, part):
@@ -49,8 +46,10 @@ def write_events(run, folder):
             parts = [(int(first), float(seconds), begin_of(main, k))
                      for k, (first, seconds) in enumerate(zip(file["parts/first_step"],
                                                               file["parts/seconds"]))]
-            steps = {name: file["steps"][name][:] for name in ("step", "seconds", *STEP_COLUMNS)}
-            tests = {name: file["evaluations"][name][:] for name in ("step", *EVALUATION_COLUMNS)}
+            of_tests = ("loss", *read_metrics(file["plan"]))
+            of_steps = (*of_tests, "learning_rate", "images_per_second")
+            steps = {name: file["steps"][name][:] for name in ("step", "seconds", *of_steps)}
+            tests = {name: file["evaluations"][name][:] for name in ("step", *of_tests)}
     except FileNotFoundError:
         raise Refusal(INPUT_OUTPUT, f"{main}: no such file; name the folder of a run") from None
     except (KeyError, OSError, ValueError) as error:
@@ -60,11 +59,11 @@ def write_events(run, folder):
                for step, seconds in zip(steps["step"], steps["seconds"])}
     try:
         writer = Writer(str(target))
-        for name in STEP_COLUMNS:
+        for name in of_steps:
             for step, value in zip(steps["step"], steps[name]):
                 writer.add_scalar(f"train/{name}", value, int(step),
                                   wall_time=moments[int(step) + 1])
-        for name in EVALUATION_COLUMNS:
+        for name in of_tests:
             for step, value in zip(tests["step"], tests[name]):
                 writer.add_scalar(f"test/{name}", value, int(step),
                                   wall_time=moments.get(int(step), parts[0][2]))

@@ -61,9 +61,11 @@ class Page:
         self.figure = Figure(figsize=(WIDTH, self.height))
 
         self.write_title(memory)
+        metric = curves.shared_metric(runs)
         half = (WIDTH - LEFT - RIGHT - 0.6) / 2
-        curves.draw_loss(self.axes(LEFT, 0.85, half, CURVES), runs)
-        curves.draw_accuracy(self.axes(WIDTH - RIGHT - half, 0.85, half, CURVES), runs)
+        curves.draw_loss(self.axes(LEFT, 0.85, half if metric else WIDTH - LEFT - RIGHT, CURVES), runs)
+        if metric:
+            curves.draw_metric(self.axes(WIDTH - RIGHT - half, 0.85, half, CURVES), runs, metric)
         top = 0.85 + CURVES + 0.75
         curves.draw_memory(self.axes(LEFT, top, WIDTH - LEFT - 2.25, MEMORY), runs, memory)
         top += MEMORY + under

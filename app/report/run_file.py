@@ -43,10 +43,11 @@ class Run:
     plan: dict
     stage_activations: numpy.ndarray  # [stage], bytes that one micro-batch holds
     planned_activations: numpy.ndarray  # [device], bytes
-    steps: dict  # step, loss, accuracy, ...
-    evaluations: dict  # step, loss, accuracy on the test set
+    steps: dict  # step, loss, metrics
+    evaluations: dict  # step, loss, metrics on the test set
     devices: list  # of Device, in the newest part of the run that has profiled steps
     joints: list  # steps from which later parts went on with the run
+    metrics: list  # names of the columns beside the loss
     state: str = ""  # running, done, stopped, failed, diverged; empty where no status.json tells
 
 
@@ -75,16 +76,18 @@ def read_file(file, main):
                                 f"{info['format_version']}, not a 'carousel run' of version 1")
     joints = file["parts/first_step"][1:].tolist() if "parts" in file else []
     ranks, plan, stage_activations, planned = profiled_part(file, main.parent / "ranks", len(joints))
+    metrics = read_metrics(file["plan"])
     run = Run(name=main.resolve().parent.name,
               info=info,
               deck=tomllib.loads(info["deck"]),
               plan=plan,
               stage_activations=stage_activations,
               planned_activations=planned,
-              steps=columns(file["steps"], "step", "loss", "accuracy"),
-              evaluations=columns(file["evaluations"], "step", "loss", "accuracy"),
+              steps=columns(file["steps"], "step", "loss", *metrics),
+              evaluations=columns(file["evaluations"], "step", "loss", *metrics),
               devices=[read_device(ranks, d) for d in range(plan["devices"])],
               joints=joints,
+              metrics=metrics,
               state=read_state(main.parent / "status.json"))
     if not len(run.steps["step"]):
         raise Refusal(USAGE, f"{main}: the run has not come to its first pause; metrics.jsonl has "
@@ -93,6 +96,13 @@ def read_file(file, main):
         raise Refusal(USAGE, f"{main}: no step was profiled; train again with, for example, "
                              "profile.steps=\"0:20\"")
     return run
+
+
+def read_metrics(plan):
+    """Names of the columns beside the loss. Earlier versions did not say them and knew one."""
+    if "metrics" not in plan:
+        return ["accuracy"]
+    return [name.decode() if isinstance(name, bytes) else str(name) for name in plan["metrics"][:]]
 
 
 def profiled_part(file, ranks, newest):

@@ -75,20 +75,26 @@ std::string rule_of(const PlanRecord& plan) {
 }
 
 /// What a run is told by: its first metric, or the loss.
-std::string main_result(const RunSummary& run) {
-  if (run.evaluations.empty()) return "-";
-  const EvaluationRecord& last = run.evaluations.back();
-  return fmt::format("{:.4f}", run.metrics.empty() ? last.loss : last.metrics.front());
+std::string main_name(const RunSummary& run) {
+  return run.metrics.empty() ? "loss" : run.metrics.front();
 }
 
-/// What all runs are told by; of different metrics each says its own.
+/// Whether all runs are told by one; of different ones each says its own.
+bool are_told_alike(std::span<const RunSummary> runs) {
+  return std::ranges::all_of(
+      runs, [&](const RunSummary& run) { return main_name(run) == main_name(runs[0]); });
+}
+
+std::string main_result(const RunSummary& run, bool with_name) {
+  if (run.evaluations.empty()) return "-";
+  const EvaluationRecord& last = run.evaluations.back();
+  const std::string result =
+      fmt::format("{:.4f}", run.metrics.empty() ? last.loss : last.metrics.front());
+  return with_name ? main_name(run) + " " + result : result;
+}
+
 std::string main_title(std::span<const RunSummary> runs) {
-  const auto name = [](const RunSummary& run) {
-    return run.metrics.empty() ? std::string("loss") : run.metrics.front();
-  };
-  const bool alike =
-      std::ranges::all_of(runs, [&](const RunSummary& run) { return name(run) == name(runs[0]); });
-  return "test " + (alike ? name(runs[0]) : std::string("result"));
+  return "test " + (are_told_alike(runs) ? main_name(runs[0]) : std::string("result"));
 }
 
 /// A cell from what all ranks measured; "?" if a file is missing, "-" if a rank measured nothing.
@@ -165,12 +171,13 @@ std::string list_runs(const std::vector<RunSummary>& runs, std::vector<Differing
   while (true) {
     Table table;
     std::vector<std::string> titles = {"state", "steps", main_title(runs)};
+    const bool with_name = !are_told_alike(runs);
     for (const DifferingKey& key : differing)
       titles.push_back(key.key.substr(key.key.rfind('.') + 1));
     table.row("", titles);
     for (std::size_t k = 0; k < runs.size(); ++k) {
       std::vector<std::string> row = {state_of(runs[k]), fmt::format("{}", runs[k].steps),
-                                      main_result(runs[k])};
+                                      main_result(runs[k], with_name)};
       for (const DifferingKey& key : differing) row.push_back(key.values[k]);
       table.row(short_name(runs[k].folder), std::move(row));
     }
@@ -200,7 +207,10 @@ std::string compare_runs(std::span<const std::string> paths, const KeysOfRun& ke
   table.row("placement", plan_cells(runs, [](const PlanRecord& p) { return p.placement; }));
   table.row("devices",
             plan_cells(runs, [](const PlanRecord& p) { return fmt::format("{}", p.devices); }));
-  table.row(main_title(runs), cells(runs, main_result));
+  table.row(main_title(runs),
+            cells(runs, [with_name = !are_told_alike(runs)](const RunSummary& run) {
+              return main_result(run, with_name);
+            }));
   table.row("peak activations, all devices", {});
   table.row("  measured", measured_cells(runs, [&](const RunSummary& run) {
               return human_bytes(measured_bytes(run, category));

@@ -48,6 +48,7 @@ def setUpModule():
     train("ring", "train.epochs=2", "parallel.placement=replicated")
     train("pipeline", "train.epochs=2", "parallel.placement=pipeline")
     train("dp", "train.epochs=2", "parallel.rule=dp")
+    train("top5", "train.epochs=2", 'task.metrics=["top5"]')
     train("diverged", "train.epochs=2", "train.optimizer.learning_rate=1e6", code=76)
     train("parts", "train.epochs=1")
     train("parts", "train.epochs=2", "run.resume=auto", "parallel.placement=pipeline",
@@ -137,6 +138,16 @@ class Drawn(unittest.TestCase):
             numpy.testing.assert_array_equal(self.line(gid).get_xdata(), self.file[x][:])
             numpy.testing.assert_array_equal(self.line(gid).get_ydata(), self.file[y][:])
 
+    def test_another_metric(self):
+        self.draw("top5")
+        for gid, column in (("top5:top5", "steps/top5"), ("test top5:top5", "evaluations/top5")):
+            numpy.testing.assert_array_equal(self.line(gid).get_ydata(), self.file[column][:])
+        runs = [self.run_, run_file.read_run(FOLDER / "single")]  # that have no metric in common
+        titles = [axes.get_title("left") for axes in page.draw_page(runs).axes]
+        self.assertIn("Loss", titles[0])
+        self.assertNotIn("Accuracy", titles)
+        self.assertNotIn("Top5", titles)
+
     def test_memory_of_one_device(self):
         self.draw("single")
         window = timeline.steady_window(self.run_, page.MEMORY_STEPS)
@@ -218,7 +229,7 @@ def invented_run(steps, **plan):
                "end": numpy.array(list(steps.values())) + 0.1}
     memory = {"seconds": actions["end"], "activations": 10 * actions["step"]}
     device = run_file.Device(actions, {"direction": numpy.array([], dtype=str)}, memory)
-    return run_file.Run("invented", {}, {}, plan, numpy.array([]), numpy.array([]), {}, {}, [device], [])
+    return run_file.Run("invented", {}, {}, plan, numpy.array([]), numpy.array([]), {}, {}, [device], [], [])
 
 
 def progress(name, losses, test_losses):
