@@ -132,8 +132,8 @@ void check_resnet(int depth, Stem stem, int groups) {
     fail(
         ExitCode::usage,
         "model.groups = {} does not divide the {} channels of the first norm of a residual network "
-        "of depth {}",
-        groups, design->width, depth);
+        "of depth {}; give a power of two up to {}",
+        groups, design->width, depth, design->width);
 }
 
 Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes, int groups,

@@ -30,7 +30,8 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
     fail(ExitCode::usage, "{}: {} groups do not divide {} channels", layer.label(), groups,
          shape.channels);
   if (shape.size() == groups)
-    fail(ExitCode::usage, "{}: each of {} groups of {} is one number, of which nothing is left",
+    fail(ExitCode::usage, "{}: each of {} groups of {} is one number, of which nothing is left; give fewer groups or "
+         "larger images",
          layer.label(), groups, to_string(shape));
   layer.parameters = {{layer.name + ".weight", {shape.channels}, ones()},
                       {layer.name + ".bias", {shape.channels}, zeros()}};

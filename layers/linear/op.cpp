@@ -52,6 +52,8 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   }
   if (has_tokens && choice.block != 1)
     layer.slow_because = odd_channels(layer.output.channels, choice);
+  if (has_tokens && choice.block != 1 && layer.slow_because.empty())
+    layer.slow_because = odd_channels(layer.input().channels, choice);
   return fit_portable(layer);
 }
 
