@@ -82,7 +82,7 @@ def has_label(call, inside):
     literal = find(LITERAL, inside)
     if literal:
         return literal.group(1).startswith("carousel::")
-    return find(r"\blabel\b", inside) is not None
+    return find(r"\b(\w+_)?label_?\b", inside) is not None
 
 
 if __name__ == "__main__":

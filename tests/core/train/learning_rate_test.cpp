@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/base/check.hpp"
 #include "core/deck/kinds.hpp"
 #include "tests/reference/fixtures.hpp"
@@ -50,6 +52,15 @@ TEST(LearningRate, IsThatOfPyTorch) {
       EXPECT_NEAR(rate, expected[t], 1e-13) << fixture.at("config") << " update " << t;
     }
   }
+}
+
+TEST(LearningRate, HasACaseOfEveryKind) {
+  std::set<std::size_t> kinds;
+  const auto all = reference::fixture("learning_rates");
+  for (const auto& fixture : all.at("cases"))
+    kinds.insert(kind_of(fixture.at("config")).index());
+  EXPECT_EQ(kinds.size(), std::variant_size_v<RateSchedule>)
+      << "a schedule is compared with nothing: give it a case in tests/reference/make_fixtures.py";
 }
 
 TEST(LearningRate, WarmsUpFromItsFactor) {
