@@ -28,8 +28,8 @@ In run.h5, for h5py:
 
   /info                attributes: versions, git hash, seed, deck with defaults
   /plan                what was predicted: bytes per category, messages per step
-  /steps/NAME          loss, metrics such as accuracy, learning_rate, seconds and
-                       others of every step
+  /steps/NAME          loss, metrics such as accuracy, learning_rate, seconds
+                       and others of every step
   /evaluations/NAME    step, epoch, loss and metrics on the test set
   /receipts/S          a digest of stage S after every update
   /ranks/R/actions     kind, step, stage, version, begin, end: a row per action
