@@ -34,7 +34,7 @@ struct Net {
   void (*build)(ModelBuilder& net, int width);
 };
 
-void PrintTo(const Net& net, std::ostream* out) {
+void PrintTo(const Net& net, std::ostream* out) {  // NOLINT(readability-identifier-naming)
   *out << net.name;
 }
 
