@@ -34,7 +34,8 @@ struct Net {
   void (*build)(ModelBuilder& net, int width);
 };
 
-void PrintTo(const Net& net, std::ostream* out) {  // NOLINT(readability-identifier-naming)
+// NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
+void PrintTo(const Net& net, std::ostream* out) {
   *out << net.name;
 }
 

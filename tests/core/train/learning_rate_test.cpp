@@ -57,8 +57,7 @@ TEST(LearningRate, IsThatOfPyTorch) {
 TEST(LearningRate, HasACaseOfEveryKind) {
   std::set<std::size_t> kinds;
   const auto all = reference::fixture("learning_rates");
-  for (const auto& fixture : all.at("cases"))
-    kinds.insert(kind_of(fixture.at("config")).index());
+  for (const auto& fixture : all.at("cases")) kinds.insert(kind_of(fixture.at("config")).index());
   EXPECT_EQ(kinds.size(), std::variant_size_v<RateSchedule>)
       << "a schedule is compared with nothing: give it a case in tests/reference/make_fixtures.py";
 }
