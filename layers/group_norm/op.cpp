@@ -30,9 +30,11 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
     fail(ExitCode::usage, "{}: {} groups do not divide {} channels", layer.label(), groups,
          shape.channels);
   if (shape.size() == groups)
-    fail(ExitCode::usage, "{}: each of {} groups of {} is one number, of which nothing is left; give fewer groups or "
-         "larger images",
-         layer.label(), groups, to_string(shape));
+    fail(
+        ExitCode::usage,
+        "{}: each of {} groups of {} is one number, of which nothing is left; give fewer groups or "
+        "larger images",
+        layer.label(), groups, to_string(shape));
   layer.parameters = {{layer.name + ".weight", {shape.channels}, ones()},
                       {layer.name + ".bias", {shape.channels}, zeros()}};
   // Per number; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.

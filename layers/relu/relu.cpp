@@ -20,20 +20,18 @@ void rectify(const ExecutionSpace& exec, const ConstTensor& from, const Tensor& 
       });
 }
 
-template <class Stored, bool Adds>
+template <class Stored>
 void mask(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::relu_backward";
   const auto* y = reinterpret_cast<const Stored*>(arguments.output.data);
   const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
   auto* d_x = reinterpret_cast<Stored*>(arguments.d_input.data);
+  const bool adds = arguments.adds_input;
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
         const Stored d = d_y[i];  // read in any case, so that nothing branches on the data
         const Stored masked = full(y[i]) <= 0 ? Stored{} : d;
-        if constexpr (Adds)
-          put(d_x[i], full(d_x[i]) + full(masked));
-        else
-          d_x[i] = masked;
+        put(d_x[i], adds ? full(d_x[i]) + full(masked) : full(masked));
       });
 }
 
@@ -48,12 +46,7 @@ void Relu::forward(const ExecutionSpace& exec, const ForwardArguments& arguments
 
 void Relu::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   if (arguments.d_input.data == nullptr) return;
-  with_stored(type_, [&]<class Stored>() {
-    if (arguments.adds_input)
-      mask<Stored, true>(exec, arguments);
-    else
-      mask<Stored, false>(exec, arguments);
-  });
+  with_stored(type_, [&]<class Stored>() { mask<Stored>(exec, arguments); });
 }
 
 }  // namespace carousel

@@ -11,12 +11,12 @@ namespace carousel::kernels {
 namespace {
 
 /// [n][c / block][tokens][block], whatever the block.
-struct Tokens {
+struct RmsTokens {
   int block;
   int blocks;
   int tokens;
 
-  Tokens(const SampleShape& shape, const TensorFormat& format)
+  RmsTokens(const SampleShape& shape, const TensorFormat& format)
       : block(format.block),
         blocks(shape.channels / format.block),
         tokens(shape.height * shape.width) {}
@@ -36,8 +36,8 @@ struct Tokens {
 };
 
 template <class Stored>
-struct Forward {
-  Tokens tokens;
+struct RmsForward {
+  RmsTokens tokens;
   double epsilon;
   const Stored* x;
   Stored* y;
@@ -62,8 +62,8 @@ struct Forward {
 
 /// With g = d_y weight and z the normalised input: d_x = (g - z mean(g z)) inverse.
 template <class Stored>
-struct InputGradient {
-  Tokens tokens;
+struct RmsInputGradient {
+  RmsTokens tokens;
   const Stored* x;
   const Stored* d_y;
   Stored* d_x;
@@ -88,8 +88,8 @@ struct InputGradient {
 
 /// Of a channel over all tokens.
 template <class Stored>
-struct WeightGradient {
-  Tokens tokens;
+struct RmsWeightGradient {
+  RmsTokens tokens;
   int n;
   const Stored* x;
   const Stored* d_y;
@@ -112,7 +112,7 @@ struct WeightGradient {
 };
 
 template <class Stored>
-void run(const ExecutionSpace& exec, const WeightGradient<Stored>& kernel) {
+void run(const ExecutionSpace& exec, const RmsWeightGradient<Stored>& kernel) {
   static const std::string label = "carousel::layers::rms_norm_backward_weight";
   Kokkos::parallel_for(label, pieces(exec, kernel.tokens.channels()), kernel);
 }
@@ -129,30 +129,31 @@ class RmsNorm final : public Layer {
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
     static const std::string label = "carousel::layers::rms_norm_forward";
-    const Tokens tokens(arguments.input.shape, format_);
+    const RmsTokens tokens(arguments.input.shape, format_);
     with_stored(format_.type, [&]<class Stored>() {
       Kokkos::parallel_for(
           label, pieces(exec, std::int64_t{arguments.input.n} * tokens.tokens),
-          Forward<Stored>{tokens, epsilon_, reinterpret_cast<const Stored*>(arguments.input.data),
-                          reinterpret_cast<Stored*>(arguments.output.data), arguments.parameters,
-                          reinterpret_cast<real*>(arguments.saved), arguments.again});
+          RmsForward<Stored>{tokens, epsilon_,
+                             reinterpret_cast<const Stored*>(arguments.input.data),
+                             reinterpret_cast<Stored*>(arguments.output.data), arguments.parameters,
+                             reinterpret_cast<real*>(arguments.saved), arguments.again});
     });
   }
 
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
     static const std::string label = "carousel::layers::rms_norm_backward";
-    const Tokens tokens(arguments.input.shape, format_);
+    const RmsTokens tokens(arguments.input.shape, format_);
     const int n = arguments.input.n;
     const auto* saved = reinterpret_cast<const real*>(arguments.saved);
     with_stored(format_.type, [&]<class Stored>() {
       const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
       const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
-      run(exec, WeightGradient<Stored>{tokens, n, x, d_y, saved, arguments.d_parameters});
+      run(exec, RmsWeightGradient<Stored>{tokens, n, x, d_y, saved, arguments.d_parameters});
       if (arguments.d_input.data == nullptr) return;
-      Kokkos::parallel_for(
-          label, pieces(exec, std::int64_t{n} * tokens.tokens),
-          InputGradient<Stored>{tokens, x, d_y, reinterpret_cast<Stored*>(arguments.d_input.data),
-                                arguments.adds_input, arguments.parameters, saved});
+      Kokkos::parallel_for(label, pieces(exec, std::int64_t{n} * tokens.tokens),
+                           RmsInputGradient<Stored>{
+                               tokens, x, d_y, reinterpret_cast<Stored*>(arguments.d_input.data),
+                               arguments.adds_input, arguments.parameters, saved});
     });
   }
 

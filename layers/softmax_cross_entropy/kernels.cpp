@@ -24,7 +24,7 @@ struct Largest {
 /// e to the power of a logit less the largest one of its sample, where the classes share no more
 /// than that.
 template <class Stored>
-struct Row {
+struct LogitRow {
   const Stored* logits;  // [classes]
   int classes;
 
@@ -56,14 +56,14 @@ struct Row {
 
 /// The loss of one sample.
 template <class Stored>
-struct Forward {
+struct CrossEntropyForward {
   int classes;
   const Stored* logits;  // [n, classes]
   const int* labels;     // [n]
   double smoothing;
 
   /// How far the logits of a sample are below the largest one in the mean.
-  KOKKOS_FUNCTION double mean_below(const Team& team, const Row<Stored>& row, real top) const {
+  KOKKOS_FUNCTION double mean_below(const Team& team, const LogitRow<Stored>& row, real top) const {
     double sum = 0;
     if (smoothing == 0) return sum;
     Kokkos::parallel_reduce(
@@ -74,7 +74,7 @@ struct Forward {
   }
 
   KOKKOS_FUNCTION double operator()(const Team& team, int i) const {
-    const Row<Stored> row = {logits + static_cast<std::int64_t>(i) * classes, classes};
+    const LogitRow<Stored> row = {logits + static_cast<std::int64_t>(i) * classes, classes};
     const Largest top = row.largest(team);
     const double at_label = full(row.logits[labels[i]]);
     // -sum of target_c log p_c, with log p_c = x_c - top - log(total)
@@ -85,7 +85,7 @@ struct Forward {
 
 /// d_logits = (probabilities - target) / n of one sample, which may take the place of the logits.
 template <class Stored>
-struct Backward {
+struct CrossEntropyBackward {
   int n;
   int classes;
   const Stored* logits;  // [n, classes]
@@ -97,7 +97,7 @@ struct Backward {
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const int i = team.league_rank();
     const std::int64_t begin = static_cast<std::int64_t>(i) * classes;
-    const Row<Stored> row = {logits + begin, classes};
+    const LogitRow<Stored> row = {logits + begin, classes};
     Stored* d = d_logits + begin;
     const int label = labels[i];
     const real top = row.largest(team).value;
@@ -155,9 +155,10 @@ void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArgum
   const double smoothing = arguments.training ? smoothing_ : 0;
   with_stored(type_, [&]<class Stored>() {
     const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
-    report_mean(label, exec, arguments.input.n,
-                Forward<Stored>{classes_, logits, labels_of(arguments.targets), smoothing},
-                arguments.report);
+    report_mean(
+        label, exec, arguments.input.n,
+        CrossEntropyForward<Stored>{classes_, logits, labels_of(arguments.targets), smoothing},
+        arguments.report);
   });
 }
 
@@ -170,9 +171,9 @@ void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArg
     auto* d_logits = reinterpret_cast<Stored*>(arguments.d_input.data);
     Kokkos::parallel_for(
         label, TeamPolicy(exec, n, 1, loss_vector),
-        Backward<Stored>{n, classes_, logits, labels_of(arguments.targets), d_logits,
-                         static_cast<real>(smoothing_ / classes_),
-                         static_cast<real>(1 - smoothing_ + smoothing_ / classes_)});
+        CrossEntropyBackward<Stored>{n, classes_, logits, labels_of(arguments.targets), d_logits,
+                                     static_cast<real>(smoothing_ / classes_),
+                                     static_cast<real>(1 - smoothing_ + smoothing_ / classes_)});
   });
 }
 
