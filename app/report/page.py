@@ -63,7 +63,8 @@ class Page:
         self.write_title(memory)
         metric = curves.shared_metric(runs)
         half = (WIDTH - LEFT - RIGHT - 0.6) / 2
-        curves.draw_loss(self.axes(LEFT, 0.85, half if metric else WIDTH - LEFT - RIGHT, CURVES), runs)
+        width = half if metric else WIDTH - LEFT - RIGHT
+        curves.draw_loss(self.axes(LEFT, 0.85, width, CURVES), runs)
         if metric:
             curves.draw_metric(self.axes(WIDTH - RIGHT - half, 0.85, half, CURVES), runs, metric)
         top = 0.85 + CURVES + 0.75

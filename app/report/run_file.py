@@ -102,7 +102,7 @@ def read_metrics(plan):
     """Names of the columns beside the loss. Earlier versions did not say them and knew one."""
     if "metrics" not in plan:
         return ["accuracy"]
-    return [name.decode() if isinstance(name, bytes) else str(name) for name in plan["metrics"][:]]
+    return plan["metrics"].asstr()[:].tolist()
 
 
 def profiled_part(file, ranks, newest):

@@ -168,10 +168,10 @@ std::string state_of(const RunSummary& run) {
 /// A line per run, with as many differing keys as there is room for; the rest are named below.
 std::string list_runs(const std::vector<RunSummary>& runs, std::vector<DifferingKey> differing) {
   std::vector<std::string> omitted;
+  const bool with_name = !are_told_alike(runs);
   while (true) {
     Table table;
     std::vector<std::string> titles = {"state", "steps", main_title(runs)};
-    const bool with_name = !are_told_alike(runs);
     for (const DifferingKey& key : differing)
       titles.push_back(key.key.substr(key.key.rfind('.') + 1));
     table.row("", titles);

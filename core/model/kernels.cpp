@@ -170,7 +170,7 @@ class Chooser {
 
   /// Whether the next layer of the result may change its first input, which no layer from `others`
   /// on, and no backward of a layer before, reads as it is now. What it changes, the layer right
-  /// before made: both are in one stage.
+  /// before made: both are in one stage. Losses leave their input as it is.
   [[nodiscard]] bool may_overwrite(const LayerSpec& layer, std::size_t others) const {
     const auto& made = result_.layers;
     if (layer.is_loss() || layer.only_reshapes()) return true;

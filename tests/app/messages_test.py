@@ -295,7 +295,8 @@ def main():
     if expected != text:
         print("".join(difflib.unified_diff(expected.splitlines(True), text.splitlines(True),
                                            "golden/messages.txt", "carousel", n=2)))
-        print("If this is what carousel shall say: CAROUSEL_RENEW=1 ctest --preset release -R app.messages")
+        print("If this is what carousel shall say: "
+              "CAROUSEL_RENEW=1 ctest --preset release -R app.messages")
         failed = True
     return failed
 

@@ -229,7 +229,8 @@ def invented_run(steps, **plan):
                "end": numpy.array(list(steps.values())) + 0.1}
     memory = {"seconds": actions["end"], "activations": 10 * actions["step"]}
     device = run_file.Device(actions, {"direction": numpy.array([], dtype=str)}, memory)
-    return run_file.Run("invented", {}, {}, plan, numpy.array([]), numpy.array([]), {}, {}, [device], [], [])
+    return run_file.Run("invented", {}, {}, plan, numpy.array([]), numpy.array([]), {}, {}, [device],
+                        joints=[], metrics=[])
 
 
 def progress(name, losses, test_losses):
