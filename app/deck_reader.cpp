@@ -249,8 +249,8 @@ class Reader {
     const std::string key = spec.key();
     const bool is_decided = decided(broken->key);
     if (keys().typed(key) || (keys().given(key) && !is_decided))
-      fail(ExitCode::usage, "{}: {} has no effect with {}, only with \"{}\"; remove it",
-           keys().where(key), key, setting_of(broken->key), fmt::join(broken->values, "\" or \""));
+      fail(ExitCode::usage, "{}: {} has no effect with {}, only with {}; remove it",
+           keys().where(key), key, setting_of(broken->key), values_of(*broken));
     if (keys().given(key))
       note(key, "{} is dropped: it has no effect with {}", key, cause(broken->key));
     drop(spec);
@@ -317,9 +317,16 @@ class Reader {
   [[nodiscard]] std::string setting_of(std::string_view key) const {
     return fmt::format("{} = {}", key, to_toml(find_key(key)->read(config_)));
   }
+  [[nodiscard]] std::string values_of(const Condition& condition) const {
+    const DeckValue value = find_key(condition.key)->read(config_);
+    const char* const mark = std::holds_alternative<std::string>(value.data) ? "\"" : "";
+    return fmt::format("{0}{1}{0}", mark,
+                       fmt::join(condition.values, fmt::format("{0} or {0}", mark)));
+  }
   [[nodiscard]] bool holds(const Condition& condition) const {
     const DeckValue value = find_key(condition.key)->read(config_);
-    return contains(condition.values, std::get<std::string>(value.data));
+    const auto* const word = std::get_if<std::string>(&value.data);
+    return contains(condition.values, word != nullptr ? *word : to_toml(value));
   }
 
   [[nodiscard]] DeckKeys& keys() { return config_.deck; }

@@ -15,6 +15,9 @@ void add_reduction(const ParallelConfig& parallel, std::vector<NoEffect>& found)
   const std::string key = "parallel.reduction";
   const std::string rule = "parallel.rule";
   const std::string placement = "parallel.placement";
+  if (parallel.shards && !has_reduction(parallel, parallel.reduction) &&
+      parallel.reduction != Reduction::fast)
+    return found.push_back({key, {"parallel.shards"}, "use \"ordered\" or \"fast\" there"});
   switch (parallel.reduction) {
     case Reduction::ordered:
       return;
@@ -116,6 +119,19 @@ void check_deck_rules(const RunConfig& config) {
            "with parallel.rule = \"{}\"",
            parallel.micro_batches, parallel.stages, to_string(parallel.placement),
            to_string(parallel.rule));
+
+  if (parallel.shards && parallel.rule != RuleKind::dp && parallel.sums == Sums::ring &&
+      parallel.micro_batches % parallel.stages != 0)
+    refuse("parallel.micro_batches",
+           "= {} is not a multiple of parallel.stages = {}; parallel.shards = true needs that",
+           parallel.micro_batches, parallel.stages);
+  if (parallel.shards && config.train.optimizer.needs_whole_tensors())
+    refuse("parallel.shards", "= true would cut tensors whose norms {} needs; leave it out",
+           config.train.optimizer.name());
+  if (parallel.shards && config.profile.audit)
+    refuse("profile.audit",
+           "= true keeps whole stages, and parallel.shards = true cuts them; leave "
+           "that out, the numbers are the same");
 
   with_locations(config, [&] {
     config.train.optimizer.check();

@@ -29,8 +29,7 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       sampler_(config.run.seed, dataset.train().samples()),
       classes_(describe_classes(dataset.class_names(), dataset.train().labels())),
       missing_classes_(missing_classes(dataset.class_names(), dataset.train().labels())),
-      black_images_(first_ ? black_images(dataset) : ""),
-      digests_(run.schedule.rule().stages()) {
+      black_images_(first_ ? black_images(dataset) : "") {
   best_score_ = start.best_score;
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
     owners_.push_back({run.schedule.owner(j), {}});
@@ -178,21 +177,37 @@ void RunObserver::on_evaluation(const EvaluationRecord& evaluation) {
   });
 }
 
-std::vector<StageReceipts> RunObserver::receipts_of(int device, const Recorder& recorder) {
+/// Of a stage that several devices update in pieces, the digest is the sum of theirs.
+void RunObserver::gather_receipts(const Segment& segment) {
+  const auto stages = static_cast<std::size_t>(run_.schedule.rule().stages());
+  const auto steps = static_cast<std::size_t>(segment.last - segment.first);
+  digests_.assign(stages * steps, 0);
+  for (const int device : devices_) {
+    for (const Receipt& receipt : trainer_->device(device).recorder().receipts()) {
+      if (!run_.schedule.shows(device, receipt.stage)) continue;
+      const auto step = static_cast<std::size_t>(receipt.step - segment.first);
+      digests_[static_cast<std::size_t>(receipt.stage) * steps + step] += receipt.digest;
+    }
+  }
+  if (has_pieces(run_.schedule.parallel())) ranks_.sum(digests_);
+}
+
+std::vector<StageReceipts> RunObserver::receipts_of(int device) const {
+  const auto stages = static_cast<std::size_t>(run_.schedule.rule().stages());
+  const std::size_t steps = digests_.size() / stages;
   std::vector<StageReceipts> result;
   for (int j = 0; j < run_.schedule.rule().stages(); ++j) {
-    if (run_.schedule.owner(j) != device) continue;
-    digests_[j].clear();
-    for (const Receipt& receipt : recorder.receipts()) {
-      if (receipt.stage == j) digests_[j].push_back(receipt.digest);
-    }
-    result.push_back({j, digests_[j]});
+    if (run_.schedule.owner(j) == device)
+      result.push_back(
+          {j, std::span(digests_).subspan(static_cast<std::size_t>(j) * steps, steps)});
   }
   return result;
 }
 
 void RunObserver::on_segment_end(int device, const Recorder& recorder) {
-  const std::vector<StageReceipts> receipts = receipts_of(device, recorder);
+  const Segment& segment = trainer_->device(device).issuer().segment();
+  if (device == devices_.front()) gather_receipts(segment);
+  const std::vector<StageReceipts> receipts = receipts_of(device);
   std::vector<AuditedTensor> audited;
   for (auto& [stage, audit] : audits_by_stage_) {
     if (run_.schedule.owner(stage) != device) continue;
@@ -202,7 +217,6 @@ void RunObserver::on_segment_end(int device, const Recorder& recorder) {
     for (const FoundTensor& tensor : audit.found)
       audited.push_back({tensor.name, tensor.spec->shape, tensor.values});
   }
-  const Segment& segment = trainer_->device(device).issuer().segment();
   MeasuredRecord measured = trainer_->measured(device);
   measured.first_step_seconds -= start_.seconds;
   std::vector<std::int64_t> samples;

@@ -85,7 +85,8 @@ class RunObserver final : public TrainingObserver {
   [[nodiscard]] std::string audited_name(StatePart part, int state,
                                          const ParameterSpec& spec) const;
   void append_samples(std::vector<std::int64_t>& samples);
-  [[nodiscard]] std::vector<StageReceipts> receipts_of(int device, const Recorder& recorder);
+  void gather_receipts(const Segment& segment);
+  [[nodiscard]] std::vector<StageReceipts> receipts_of(int device) const;
   void open_run_file(const std::filesystem::path& folder, const PartInfo& part);
 
   const RunConfig& config_;
@@ -104,7 +105,7 @@ class RunObserver final : public TrainingObserver {
   const Trainer* trainer_ = nullptr;
   std::map<int, RankFile> rank_files_;
   std::map<int, StageAudit> audits_by_stage_;
-  std::vector<std::vector<std::uint64_t>> digests_;  // [stage] of one segment
+  std::vector<std::uint64_t> digests_;  // [stage, step of the segment]
   std::optional<RunFile> run_file_;
   std::optional<MetricsLog> metrics_;
   std::optional<Terminal> terminal_;

@@ -22,6 +22,10 @@ void add_numbers([[maybe_unused]] const ExecutionSpace& exec, real* sum, const r
     add(exec, Vector(sum, count), ConstVector(added, count));
 }
 
+std::byte* bytes_of(const Collective& collective) {
+  return reinterpret_cast<std::byte*>(collective.data);
+}
+
 }  // namespace
 
 class LocalHub::End final : public Transport {
@@ -123,6 +127,12 @@ void LocalHub::meet(int group) {
     met_.push_back(oldest);
   }
   const Collective& what = met_.front()->collective;
+  if (what.kind == Collective::Kind::reduce_scatter || what.kind == Collective::Kind::all_gather) {
+    exchange_parts();
+    const std::int64_t mark = copies_.mark();
+    for (Operation* operation : met_) complete(*operation, mark);
+    return;
+  }
   const auto root = std::ranges::find(groups_[group], what.root) - groups_[group].begin();
   Collective* holder = &met_[what.root < 0 ? 0 : static_cast<std::size_t>(root)]->collective;
   if (what.kind != Collective::Kind::broadcast) {
@@ -139,6 +149,40 @@ void LocalHub::meet(int group) {
   }
   const std::int64_t mark = copies_.mark();
   for (Operation* operation : met_) complete(*operation, mark);
+}
+
+/// Of those who met: sums in the order of the group, or copies.
+void LocalHub::exchange_parts() {
+  const Collective& what = met_.front()->collective;
+  const bool sums = what.kind == Collective::Kind::reduce_scatter;
+  std::size_t at = 0;
+  for (std::size_t k = 0; k < met_.size(); ++k) {
+    const auto part = static_cast<std::size_t>(what.parts[k]);
+    const Collective& own = met_[k]->collective;
+    // Where all of it is to be lost, parts of others are not yet.
+    real* const sum = own.from == own.data ? own.data + at : own.data;
+    if (sums && sum != own.from + at)
+      copy<MemorySpace, MemorySpace>(exec_, sum, own.from + at, part * sizeof(real));
+    for (std::size_t m = 0; m < met_.size(); ++m) {
+      const Collective& other = met_[m]->collective;
+      if (m == k) continue;
+      if (sums)
+        add_numbers(exec_, sum, other.from + at, part);
+      else
+        copy<MemorySpace, MemorySpace>(exec_, bytes_of(other) + at, bytes_of(own) + at, part);
+    }
+    at += part;
+  }
+  at = 0;
+  for (std::size_t k = 0; k < met_.size() && sums; ++k) {
+    const Collective& own = met_[k]->collective;
+    const auto part = static_cast<std::size_t>(what.parts[k]);
+    if (own.from == own.data) {
+      CAROUSEL_CHECK(runs_on_host, "a sum of parts in place");
+      std::copy(own.data + at, own.data + at + part, own.data);
+    }
+    at += part;
+  }
 }
 
 }  // namespace carousel

@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace carousel {
@@ -28,6 +29,12 @@ class MpiGroups {
   ~MpiGroups();
 
   [[nodiscard]] const Group& operator[](int group) const { return groups_[group]; }
+  /// Members of the largest one.
+  [[nodiscard]] std::size_t largest() const {
+    std::size_t most = 0;
+    for (const Group& group : groups_) most = std::max(most, group.members.size());
+    return most;
+  }
   /// Leaves them to the end of MPI, where peers may never come to free them.
   void give_up() { groups_.clear(); }
 

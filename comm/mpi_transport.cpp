@@ -26,7 +26,11 @@ MpiTransport::MpiTransport(MPI_Comm world, MpiGroups groups, int requests, Clock
       requests_(requests, MPI_REQUEST_NULL),
       operations_(requests),
       finished_(requests),
-      statuses_(requests) {}
+      statuses_(requests),
+      places_(requests) {
+  const std::size_t most = groups_.largest() + 1;
+  for (std::vector<int>& places : places_) places.reserve(most);
+}
 
 MpiTransport::~MpiTransport() {
   // Only a run that failed leaves something pending; its peers may never answer.
@@ -85,6 +89,19 @@ Request MpiTransport::join(const Collective& collective) {
     case Collective::Kind::broadcast:
       CAROUSEL_MPI(MPI_Ibcast(data, count, type, root, group.ranks, handle));
       break;
+    case Collective::Kind::reduce_scatter:
+      CAROUSEL_MPI(MPI_Ireduce_scatter(collective.from == data ? MPI_IN_PLACE : collective.from,
+                                       data, collective.parts.data(), type, MPI_SUM, group.ranks,
+                                       handle));
+      break;
+    case Collective::Kind::all_gather: {
+      std::vector<int>& places = places_[request];
+      places.assign(1, 0);
+      for (const int part : collective.parts) places.push_back(places.back() + part);
+      CAROUSEL_MPI(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, data, collective.parts.data(),
+                                   places.data(), MPI_BYTE, group.ranks, handle));
+      break;
+    }
   }
   return request;
 }

@@ -49,6 +49,7 @@ class MpiTransport final : public Transport {
   std::vector<Operation> operations_;
   std::vector<int> finished_;
   std::vector<MPI_Status> statuses_;
+  std::vector<std::vector<int>> places_;  // [request] where parts of an all-gather begin
 };
 
 }  // namespace carousel

@@ -196,6 +196,28 @@ class NcclSession::Queue final : public CommunicationQueue {
       case Collective::Kind::broadcast:
         CAROUSEL_NCCL(ncclBroadcast(data, data, count, real_type, root, group.ranks, stream));
         break;
+      case Collective::Kind::reduce_scatter:
+      case Collective::Kind::all_gather:
+        start_parts(collective, group);
+        break;
+    }
+  }
+
+  /// Parts may be of any sizes, so that each is a reduction to, or a broadcast by, its member.
+  void start_parts(const Collective& collective, const Communicators::Group& group) {
+    const cudaStream_t stream = stream_of(exec_);
+    auto* const bytes = reinterpret_cast<std::byte*>(collective.data);
+    const bool sums = collective.kind == Collective::Kind::reduce_scatter;
+    std::size_t at = 0;
+    for (int k = 0; k < std::ssize(collective.parts); ++k) {
+      const auto part = static_cast<std::size_t>(collective.parts[k]);
+      if (part > 0 && sums)
+        CAROUSEL_NCCL(ncclReduce(collective.from + at, collective.data, part, real_type, ncclSum, k,
+                                 group.ranks, stream));
+      if (part > 0 && !sums)
+        CAROUSEL_NCCL(
+            ncclBroadcast(bytes + at, bytes + at, part, ncclInt8, k, group.ranks, stream));
+      at += part;
     }
   }
 

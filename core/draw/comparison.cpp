@@ -92,14 +92,14 @@ std::vector<Quantity> quantities(std::span<const Estimate> estimates,
 std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
   std::vector<ParallelConfig> all;
   for (const PlacementKind& kind : placement_kinds()) {
-    ParallelConfig dp = parallel;
+    ParallelConfig dp = parallel.whole();
     dp.rule = RuleKind::dp;
     dp.placement = kind.placement;
     dp.order = Order::together;
     dp.slack = 0;
     dp.reduction = has_fast_sums(dp) ? Reduction::fast : Reduction::ordered;
     all.push_back(dp);
-    ParallelConfig cyclic = parallel;
+    ParallelConfig cyclic = parallel.whole();
     if (parallel.rule == RuleKind::dp) cyclic.rule = RuleKind::cdp_v2;
     cyclic.placement = kind.placement;
     cyclic.order = Order::together;

@@ -89,6 +89,10 @@ std::string collective_name(ActionKind kind, int travel) {
     case ActionKind::all_reduce:
       return travel == travel_kind(Payload::norms) ? "all-reduce of norms"
                                                    : "all-reduce of gradients";
+    case ActionKind::reduce_scatter:
+      return "reduce-scatter of gradients";
+    case ActionKind::all_gather:
+      return "all-gather of parameters";
     case ActionKind::reduce:
       return "reduction of gradients to the device with a ring";
     default:
@@ -109,7 +113,7 @@ void add_travels(SvgWriter& svg, const Legend& legend, Flow& flow) {
     const double x = 5 + flow.add(10, collective_name(kind, travel));
     svg.line(fmt::format("bar-{}", style), x, flow.y() - 7, x, flow.y() + 7);
     svg.circle(fmt::format("bar-{}", style), x, flow.y() - 6, 2);
-    const bool rooted = kind != ActionKind::all_reduce;
+    const bool rooted = kind == ActionKind::reduce || kind == ActionKind::broadcast;
     svg.circle(fmt::format("{}-{}", rooted ? "root" : "bar", style), x, flow.y() + 5,
                rooted ? 3.5 : 2);
   }

@@ -71,6 +71,7 @@ int travel_kind(Payload payload) {
     case Payload::activations:
     case Payload::d_activations:
       return 0;
+    case Payload::part:
     case Payload::gradient:
       return 1;
     case Payload::total:

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "core/base/real.hpp"
 
@@ -25,13 +26,23 @@ struct Message {
 
 /// What the devices of a group do together; each names the same, with memory of its own.
 struct Collective {
-  enum class Kind : std::uint8_t { all_reduce, reduce, broadcast };
+  /// A reduce_scatter leaves with each member the sum of its part of `from`, an all_gather with all
+  /// what each has in its part of `data`.
+  enum class Kind : std::uint8_t { all_reduce, reduce, broadcast, reduce_scatter, all_gather };
   Kind kind = Kind::all_reduce;
-  int group = 0;         // of the schedule's groups
-  int root = -1;         // device that a reduce leaves the sum on and a broadcast comes from
-  real* data = nullptr;  // untouched by others until the request is done
-  std::size_t count = 0;
-  std::int64_t round = 0;  // see Transport::exchange
+  int group = 0;               // of the schedule's groups
+  int root = -1;               // device that a reduce leaves the sum on and a broadcast comes from
+  real* data = nullptr;        // untouched by others until the request is done
+  std::size_t count = 0;       // of all parts
+  std::int64_t round = 0;      // see Transport::exchange
+  const real* from = nullptr;  // of a reduce_scatter, likewise; may be `data`, which is then lost
+  std::size_t own = 0;         // numbers of the own part, which a reduce_scatter leaves in `data`
+  // [member of the group] numbers of its part, one behind the other: of an all_gather, bytes.
+  std::span<const int> parts = {};
+
+  [[nodiscard]] std::size_t bytes() const {
+    return kind == Kind::all_gather ? count : count * sizeof(real);
+  }
 };
 
 /// Names a pending operation until test() has seen it complete.

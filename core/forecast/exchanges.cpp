@@ -21,6 +21,7 @@ struct Subject {
   int from = -1;
   int to = -1;
   int stage = -1;
+  int piece = -1;
   int micro_batch = -1;
   int payload = 0;
 
@@ -38,6 +39,7 @@ struct Subject {
     };
     mix(pair(from, to));
     mix(pair(stage, micro_batch));
+    mix(static_cast<std::uint64_t>(piece));
     mix(static_cast<std::uint64_t>(step));
     mix(static_cast<std::uint64_t>(version) << 8 ^ static_cast<std::uint64_t>(payload));
     return result;
@@ -140,6 +142,7 @@ class Matcher {
                                    .from = sends ? d : a.peer,
                                    .to = sends ? a.peer : d,
                                    .stage = a.stage,
+                                   .piece = a.piece,
                                    .micro_batch = a.micro_batch,
                                    .payload = static_cast<int>(a.payload)}];
     int& started = sends ? history.sent : history.posted;

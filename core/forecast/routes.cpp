@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -24,6 +25,12 @@ std::string members(const std::vector<int>& devices) {
   if (count == 2) return fmt::format("{}, {}", devices[0], devices[1]);
   return fmt::format("{}, {}{} {}", devices[0], devices[1], count == 3 ? "," : " ..",
                      devices.back());
+}
+
+/// Whether all devices of a collective send and get the same.
+bool is_of_all(ActionKind kind) {
+  return kind == ActionKind::all_reduce || kind == ActionKind::reduce_scatter ||
+         kind == ActionKind::all_gather;
 }
 
 }  // namespace
@@ -60,8 +67,7 @@ std::vector<Route> routes_of(const Schedule& schedule,
         const int hops = hops_of(action.kind, p);
         Traffic& sum = sums[{action.group, action.kind, action.peer, -1}];
         // Every hop of a ring is on all its links at once, with one p-th of the bytes.
-        sum.messages +=
-            hops * (action.kind == ActionKind::all_reduce ? static_cast<std::int64_t>(p) : 1);
+        sum.messages += hops * (is_of_all(action.kind) ? static_cast<std::int64_t>(p) : 1);
         sum.bytes += hops * action.bytes;
       } else {
         Traffic& sum = sums[{-1, action.kind, d, action.peer}];
@@ -91,11 +97,12 @@ std::string to_string(const std::vector<Route>& routes, const Schedule& schedule
     std::string from = route.from >= 0 ? fmt::format("{}", route.from) : "";
     std::string to = fmt::format("{}", route.to);
     if (route.group >= 0) {
-      const std::vector<int>& devices = schedule.groups()[route.group];
+      std::vector<int> devices = schedule.groups()[route.group];
+      std::ranges::sort(devices);
       to = members(devices);
       // What is reduced comes from all and goes to the owner.
       if (route.kind == ActionKind::reduce) std::swap(from, to);
-      if (route.kind == ActionKind::all_reduce) from = to;
+      if (is_of_all(route.kind)) from = to;
     }
     text += row(from, to, fmt::format("{}", route.sent.messages), human_bytes(route.sent.bytes));
     if (route.group >= 0) text.insert(text.size() - 1, fmt::format("  {}", to_string(route.kind)));

@@ -143,6 +143,9 @@ class Simulator {
       case ActionKind::all_reduce:
         return all_reduce_seconds(input_.machine, exchanges_.groups[exchange.group],
                                   exchange.bytes);
+      case ActionKind::reduce_scatter:
+      case ActionKind::all_gather:
+        return scatter_seconds(input_.machine, exchanges_.groups[exchange.group], exchange.bytes);
       case ActionKind::broadcast:
       case ActionKind::reduce:
         return chain_seconds(input_.machine, exchanges_.groups[exchange.group], exchange.bytes);
@@ -235,14 +238,17 @@ class Simulator {
     }
     const std::vector<int>& group = exchanges_.groups[exchange.group];
     const auto p = static_cast<double>(group.size());
-    const bool sums_for_all = exchange.kind == ActionKind::all_reduce;
-    const double bytes = static_cast<double>(exchange.bytes) * (sums_for_all ? 2 * (p - 1) / p : 1);
+    const bool all = exchange.kind == ActionKind::all_reduce;
+    const bool pieces =
+        exchange.kind == ActionKind::reduce_scatter || exchange.kind == ActionKind::all_gather;
+    const double share = all ? 2 * (p - 1) / p : pieces ? (p - 1) / p : 1;
+    const double bytes = static_cast<double>(exchange.bytes) * share;
     for (std::size_t k = 0; k < group.size(); ++k) {
       const int from = group[k];
       const int to = group[(k + 1) % group.size()];
       // A chain begins or ends at its root, so that one link of the ring stays idle.
       const int idle = exchange.kind == ActionKind::broadcast ? to : from;
-      if (sums_for_all || idle != exchange.from)
+      if (all || pieces || idle != exchange.from)
         result_.transfers.push_back({begin, end, from, to, bytes});
     }
   }

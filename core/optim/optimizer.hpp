@@ -42,6 +42,8 @@ struct OptimizerConfig {
   [[nodiscard]] std::vector<std::string> states() const;
   /// Bytes that an update works with, where no tensor of a stage has more numbers than that.
   [[nodiscard]] std::int64_t workspace_bytes(std::int64_t largest_tensor) const;
+  /// Whether an update works with sums over all numbers of a tensor.
+  [[nodiscard]] bool needs_whole_tensors() const { return workspace_bytes(1) > 0; }
   [[nodiscard]] Clipping clipping() const;
 };
 

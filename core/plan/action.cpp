@@ -10,8 +10,8 @@ namespace carousel {
 
 bool same_message(const Action& a, const Action& b) {
   return a.payload == b.payload && a.direction == b.direction && a.stage == b.stage &&
-         a.step == b.step && a.micro_batch == b.micro_batch && a.peer == b.peer &&
-         a.group == b.group;
+         a.piece == b.piece && a.step == b.step && a.micro_batch == b.micro_batch &&
+         a.peer == b.peer && a.group == b.group;
 }
 
 const char* to_string(ActionKind kind) {
@@ -42,6 +42,10 @@ const char* to_string(ActionKind kind) {
       return "reduce";
     case ActionKind::broadcast:
       return "broadcast";
+    case ActionKind::reduce_scatter:
+      return "reduce_scatter";
+    case ActionKind::all_gather:
+      return "all_gather";
     case ActionKind::exchange:
       return "exchange";
   }
@@ -60,6 +64,8 @@ const char* to_string(Payload payload) {
       return "d_activations";
     case Payload::gradient:
       return "gradient";
+    case Payload::part:
+      return "part";
     case Payload::total:
       return "total";
     case Payload::parameters:
@@ -88,7 +94,8 @@ bool computes(const Action& action) {
 
 bool is_collective(const Action& action) {
   return action.kind == ActionKind::all_reduce || action.kind == ActionKind::reduce ||
-         action.kind == ActionKind::broadcast ||
+         action.kind == ActionKind::broadcast || action.kind == ActionKind::reduce_scatter ||
+         action.kind == ActionKind::all_gather ||
          (action.kind == ActionKind::wait && action.direction == Direction::none);
 }
 
@@ -114,6 +121,7 @@ std::string to_string(const Action& action) {
       fmt::format("t={:<4} step {:<3} {:<10}", action.time, action.step, to_string(action.kind));
   if (action.payload != Payload::none) text += fmt::format(" {}", to_string(action.payload));
   if (action.stage >= 0) text += fmt::format(" stage {}", action.stage);
+  if (action.piece >= 0) text += fmt::format(" piece {}", action.piece);
   if (action.micro_batch >= 0) text += fmt::format(" micro-batch {}", action.micro_batch);
   if (names_version(action)) text += fmt::format(" version {}", action.version);
   if (action.peer >= 0)

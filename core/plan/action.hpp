@@ -25,7 +25,10 @@ enum class ActionKind : std::uint8_t {
   all_reduce,  // start a sum over the devices of a group, each of which gets it
   reduce,      // the same, but `peer` alone gets it
   broadcast,   // start to bring what `peer` has to all devices of a group
-  exchange,    // start all rounds up to `round`, one after the other; see core/plan/rounds.hpp
+  // Of a chunk, whose first piece is named, each device of a group has the piece of its shard:
+  reduce_scatter,  // start to sum it there, from gradient buffer `source` of all to `buffer`
+  all_gather,      // start to bring the pieces of all to all
+  exchange,        // start all rounds up to `round`, one after the other; see core/plan/rounds.hpp
 };
 
 enum class Payload : std::uint8_t {
@@ -34,6 +37,7 @@ enum class Payload : std::uint8_t {
   activations,    // what crosses the cut before `stage`, into the landing of its frame
   d_activations,  // the gradients of what crosses the cut behind `stage`
   gradient,       // sum over micro-batches 0 .. micro_batch of a stage's gradients
+  part,           // what micro-batch `micro_batch` alone adds to it
   total,          // the sum over all micro-batches
   parameters,     // theta of `version`
   forward_copy,   // theta of `version` on its way from micro-batch to micro-batch, for forward
@@ -66,6 +70,7 @@ struct Action {
   std::int64_t step = 0;                  // training step
   int micro_batch = -1;
   int stage = -1;
+  int piece = -1;  // of the stage, where the action is not about all of it; see pieces.hpp
   std::int64_t version = -1;
   int peer = -1;
   int group = -1;  // of a collective and the wait for it

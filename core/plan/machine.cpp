@@ -53,6 +53,13 @@ double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
   return std::min(ring, trees);
 }
 
+double scatter_seconds(const Machine& machine, std::span<const int> devices, std::int64_t bytes) {
+  if (devices.size() < 2) return 0;
+  const SlowestLink link(machine, devices);
+  const auto p = static_cast<double>(devices.size());
+  return (p - 1) * (link.latency + static_cast<double>(bytes) / link.bandwidth / p);
+}
+
 double chain_seconds(const Machine& machine, std::span<const int> devices, std::int64_t bytes) {
   if (devices.size() < 2) return 0;
   const SlowestLink link(machine, devices);

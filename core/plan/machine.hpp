@@ -60,6 +60,11 @@ struct Machine {
 [[nodiscard]] double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                                         std::int64_t bytes);
 
+/// Seconds of a reduce-scatter or an all-gather of `bytes` in all round the ring: half of its
+/// all-reduce.
+[[nodiscard]] double scatter_seconds(const Machine& machine, std::span<const int> devices,
+                                     std::int64_t bytes);
+
 /// Seconds of a broadcast or a reduction of `bytes` along the same ring, in many small pieces that
 /// follow each other: the bandwidth of one hop and the latency of all p - 1.
 [[nodiscard]] double chain_seconds(const Machine& machine, std::span<const int> devices,

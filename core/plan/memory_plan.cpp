@@ -36,13 +36,22 @@ std::int64_t message_bytes(const StageMemory& stage) {
   return stage.message_size * static_cast<std::int64_t>(sizeof(real));
 }
 
+/// Of a stage or, if there is a shard, of the largest piece of it.
+std::int64_t gradient_bytes(const StageMemory& stage, int shard) {
+  if (shard < 0) return message_bytes(stage);
+  std::int64_t largest = 0;
+  for (int p = shard; p < std::ssize(stage.pieces); p += stage.shards)
+    largest = std::max(largest, stage.pieces[p].size());
+  return largest * static_cast<std::int64_t>(sizeof(real));
+}
+
 /// A stage, all of them in one sum over all devices, what crosses a cut, or the results of an
 /// evaluation.
 std::int64_t largest_message(const MemorySpec& spec, std::int64_t report,
                              const Schedule& schedule) {
   const ParallelConfig& parallel = schedule.parallel();
   const bool sums = parallel.rule == RuleKind::dp && parallel.reduction == Reduction::fast &&
-                    schedule.traits().sums_all_stages;
+                    schedule.traits().sums_all_stages && !parallel.shards;
   const bool cuts = schedule.traits().splits_stages;
   std::int64_t largest = std::max(spec.evaluation_batches * report, schedule.spec().norm_bytes);
   std::int64_t sum = 0;
@@ -75,19 +84,28 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   }
   for (int k = 0; k < counts.travelling; ++k)
     plan.travelling.push_back(offsets.take(Category::parameters, largest_stage));
-  for (const std::vector<int>& held : counts.gradients) {
+  for (const auto& [held, shard] : counts.gradients) {
     std::int64_t largest = 0;
-    for (int j : held) largest = std::max(largest, message_bytes(stages[j]));
+    for (const int j : held) {
+      largest = std::max(largest, gradient_bytes(stages[j], shard));
+    }
     plan.gradients.push_back(offsets.take(Category::gradients, largest));
   }
   const bool clips = spec.optimizer.clipping() != Clipping::none;
   const auto states = std::ssize(spec.optimizer.states());
   if (clips)
     plan.norms = offsets.take(Category::gradients, (count + 1) * std::int64_t{sizeof(real)});
+  for (int j = 0; j < count; ++j) {
+    const bool asks = counts.optimizer[j] || spec.optimizer.clipping() == Clipping::model;
+    const bool blocks = clips && counts.shard >= 0 && asks;
+    plan.block_sums.push_back(
+        blocks ? offsets.take(Category::gradients, norm_bytes(stages[j].parameter_size)) : -1);
+  }
   std::int64_t scratch = 0;
   plan.frame_bytes = frame_bytes(schedule, stages, device);
   for (int j = 0; j < count; ++j) {
-    const std::int64_t full_bytes = stages[j].parameter_size * std::int64_t{sizeof(real)};
+    const std::int64_t full_bytes =
+        stages[j].parameters_of_shard(counts.shard) * std::int64_t{sizeof(real)};
     const bool state = counts.optimizer[j] && states > 0;
     plan.optimizer.push_back(state ? offsets.take(Category::optimizer, states * full_bytes) : -1);
     const bool full = counts.optimizer[j] && stages[j].keeps_full;
@@ -154,6 +172,17 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
   return plan;
 }
 
+std::vector<PieceBytes> piece_bytes(const StageMemory& stage, bool measures) {
+  std::vector<PieceBytes> bytes;
+  for (int p = 0; p < std::ssize(stage.pieces); ++p) {
+    const StagePiece& piece = stage.pieces[p];
+    bytes.push_back({.gradients = piece.size() * static_cast<std::int64_t>(sizeof(real)),
+                     .parameters = piece.stored_end - piece.stored_begin,
+                     .norms = measures ? norm_bytes(stage.parameters_of(p)) : 0});
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::int64_t DeviceMemoryPlan::total() const {
@@ -174,6 +203,8 @@ ScheduleSpec schedule_spec(const ParallelConfig& parallel, const std::vector<Sta
     const bool last = j + 1 == stages.size();
     spec.message_bytes.push_back(message_bytes(stages[j]));
     spec.parameter_bytes.push_back(stages[j].stored_bytes);
+    if (!stages[j].pieces.empty())
+      spec.pieces.push_back(piece_bytes(stages[j], clipping != Clipping::none));
     spec.activation_bytes.push_back(last ? 0 : stages[j + 1].input_bytes + ages_bytes);
     spec.d_activation_bytes.push_back(last ? 0
                                            : stages[j].output_bytes + align_up(spec.rider_bytes));

@@ -32,6 +32,28 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
           "Extra time for messages: each unit gives them two more time steps. 0 is the paper's "
           "cdp-v2. At most parallel.stages.",
           bound(Bond::fixed, only_with("parallel.rule", {"cdp-v2"}))),
+      key("shards", &ParallelConfig::shards, anything,
+          "Cuts every stage into a piece for each device that shares the work, which adds up and "
+          "updates it for the others, and alone keeps its optimizer state. dp: all N devices, "
+          "which is ZeRO-1. Cyclic rules: the N / S devices of a slot, which should be those of a "
+          "node; between slots, N / S rings of S devices run side by side instead of one of N. N "
+          "must be a multiple of S.",
+          only_with("parallel.placement", placements_with(&PlacementTraits::cuts_stages))),
+      key("sums", &ParallelConfig::sums, one_of<Sums>(),
+          "How cdp-v1 with shards sums. ring: micro-batches run one after the other, and partial "
+          "sums go round. late: they run together as those of dp, whose sums have the whole next "
+          "step: the same numbers, for the activations of dp, gradient buffers of two models, and "
+          "any N and S.",
+          {.only_with = {{"parallel.rule", {"cdp-v1"}}, {"parallel.shards", {"true"}}}}),
+      key("updates", &ParallelConfig::updates, one_of<Updates>(),
+          "When stages of dp with shards are updated. eager: each as soon as its gradients are "
+          "known, the first one first. together: when those of all are, as DeepSpeed does; so it "
+          "is where gradients are clipped by the norm of the model.",
+          {.only_with = {{"parallel.rule", {"dp"}}, {"parallel.shards", {"true"}}}}),
+      key("chunks", &ParallelConfig::chunks, counts,
+          "Cuts large stages, too, so that no message has more than 1 / chunks of all parameters, "
+          "and the next device need not wait for the whole of one.",
+          only_with("parallel.shards", {"true"})),
       key("reduction", &ParallelConfig::reduction, one_of<Reduction>(),
           "How gradients are summed. ordered: in the order of the micro-batches, with the same "
           "bits everywhere. fast: by collectives of the library (dp, or slots of several "

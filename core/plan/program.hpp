@@ -18,18 +18,25 @@ namespace carousel {
   return static_cast<int>((version % copies + copies) % copies);
 }
 
+/// A buffer for gradients of one stage after the other.
+struct GradientBuffer {
+  std::vector<int> stages;
+  int shard = -1;  // it has one piece of that shard at a time; -1: all of a stage
+};
+
 /// How many buffers of each kind the actions of one device name.
 struct BufferCounts {
   int first_stage = 0;  // the device runs stages first_stage .. last_stage
   int last_stage = 0;
-  int inputs = 0;                           // inputs and targets of a micro-batch
-  std::vector<int> frames;                  // [S] saved activations, used round robin
-  std::vector<int> boundaries;              // [S] gradients of a stage's output; none for the last
-  std::vector<std::vector<int>> gradients;  // [buffer] stages whose gradients it holds in turn
-  std::vector<int> owned;                   // stages whose parameters stay on the device
-  int parameter_copies = 1;                 // of those; see copy_of
+  int inputs = 0;               // inputs and targets of a micro-batch
+  std::vector<int> frames;      // [S] saved activations, used round robin
+  std::vector<int> boundaries;  // [S] gradients of a stage's output; none for the last
+  std::vector<GradientBuffer> gradients;
+  std::vector<int> owned;       // stages whose parameters stay on the device
+  int parameter_copies = 1;     // of those; see copy_of
   int travelling = 0;           // buffers for parameters of any stage that pass by, round robin
-  std::vector<bool> optimizer;  // [S] whether this device updates the stage
+  std::vector<bool> optimizer;  // [S] whether this device updates the stage,
+  int shard = -1;               // or only pieces of that shard; -1: all of it
   int requests = 0;             // messages started and not yet waited for
 
   [[nodiscard]] bool owns(int stage) const {

@@ -6,11 +6,12 @@
 
 namespace carousel {
 
-Rule::Rule(RuleKind kind, int micro_batches, int stages, int slack)
+Rule::Rule(RuleKind kind, int micro_batches, int stages, int slack, bool together)
     : kind_(kind),
       n_(micro_batches),
       s_(stages),
-      slack_(kind == RuleKind::cdp_v1 ? stages : slack) {
+      slack_(kind == RuleKind::cdp_v1 ? stages : slack),
+      together_(together || kind == RuleKind::dp) {
   CAROUSEL_CHECK(n_ >= 1 && s_ >= 1, "N = {}, S = {}", n_, s_);
   CAROUSEL_CHECK(slack_ >= 0 && slack_ <= s_, "slack = {}, S = {}", slack_, s_);
 }

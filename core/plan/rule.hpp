@@ -45,6 +45,16 @@ constexpr auto words_of(Reduction) {
          reduction == Reduction::owner;
 }
 
+enum class Sums : std::uint8_t { ring, late };
+constexpr auto words_of(Sums) {
+  return all_words<Sums>("ring", "late");
+}
+
+enum class Updates : std::uint8_t { eager, together };
+constexpr auto words_of(Updates) {
+  return all_words<Updates>("eager", "together");
+}
+
 /// Micro-batches, and stages, that a deck may ask for.
 inline constexpr int most_parallel = 4096;
 /// What was decided at the end of step t is known on every device before it begins step
@@ -66,21 +76,36 @@ struct ParallelConfig {
   // local: cyclic model only; overlapped, owner: dp replicated only; fast: see has_fast_sums
   Reduction reduction = Reduction::ordered;
   Balance balance = Balance::flops;
-  int micro_batches = 1;  // N, per training step
-  int stages = 1;         // S
-  int slack = 0;          // cdp-v2 only; 0 .. S
+  int micro_batches = 1;             // N, per training step
+  int stages = 1;                    // S
+  int slack = 0;                     // cdp-v2 only; 0 .. S
+  Updates updates = Updates::eager;  // dp with shards only
+  Sums sums = Sums::ring;            // late: cdp-v1 with shards only
+  bool shards = false;               // stages are cut among the devices of a slot,
+  int chunks = 1;  // and so that no message has more than 1 / chunks of all parameters
 
   [[nodiscard]] static std::vector<Row<ParallelConfig>> rows();
+  /// The same with stages that are not cut.
+  [[nodiscard]] ParallelConfig whole() const {
+    ParallelConfig result = *this;
+    result.shards = false;
+    result.chunks = 1;
+    result.updates = Updates::eager;
+    result.sums = Sums::ring;
+    return result;
+  }
 };
 
 /// One time step is one forward or one backward of one stage. Micro-batches are i = 0 .. N-1,
 /// stages j = 0 .. S-1, training steps t = 0, 1, ...
 class Rule {
  public:
-  Rule(RuleKind kind, int micro_batches, int stages, int slack);
+  /// `together`: the micro-batches of a step run at the same time, as those of dp always do.
+  Rule(RuleKind kind, int micro_batches, int stages, int slack, bool together = false);
 
   [[nodiscard]] RuleKind kind() const { return kind_; }
   [[nodiscard]] bool cyclic() const { return kind_ != RuleKind::dp; }
+  [[nodiscard]] bool together() const { return together_; }
   [[nodiscard]] int micro_batches() const { return n_; }
   [[nodiscard]] int stages() const { return s_; }
   [[nodiscard]] int slack() const { return slack_; }
@@ -91,7 +116,7 @@ class Rule {
   [[nodiscard]] int first_of_slot(int i) const;
   [[nodiscard]] int last_of_slot(int i) const;
   /// Time steps by which micro-batch i starts after micro-batch 0 of the same training step.
-  [[nodiscard]] int offset(int i) const { return cyclic() ? 2 * slot(i) : 0; }
+  [[nodiscard]] int offset(int i) const { return together_ ? 0 : 2 * slot(i); }
   /// Time step at which the forward (backward) of stage j of micro-batch i, training step t, runs.
   [[nodiscard]] std::int64_t forward_time(int i, int j, std::int64_t t) const;
   [[nodiscard]] std::int64_t backward_time(int i, int j, std::int64_t t) const;
@@ -109,6 +134,7 @@ class Rule {
   int n_;
   int s_;
   int slack_;
+  bool together_;
 };
 
 }  // namespace carousel

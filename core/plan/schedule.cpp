@@ -76,7 +76,7 @@ Schedule::Schedule(const ScheduleSpec& spec)
     : spec_(spec),
       traits_(&traits_of(spec.parallel.placement)),
       rule_(spec.parallel.rule, spec.parallel.micro_batches, spec.parallel.stages,
-            spec.parallel.slack) {
+            spec.parallel.slack, spec.parallel.sums == Sums::late) {
   const auto stages = static_cast<std::size_t>(rule_.stages());
   spec_.activation_bytes.resize(stages);
   spec_.d_activation_bytes.resize(stages);
@@ -84,6 +84,8 @@ Schedule::Schedule(const ScheduleSpec& spec)
   CAROUSEL_CHECK(spec_.message_bytes.size() == stages && spec_.parameter_bytes.size() == stages,
                  "{} and {} message sizes, S = {}", spec_.message_bytes.size(),
                  spec_.parameter_bytes.size(), stages);
+  CAROUSEL_CHECK(spec_.pieces.size() == (has_pieces(spec_.parallel) ? stages : 0),
+                 "{} stages are cut, S = {}", spec_.pieces.size(), stages);
   layout_ = kind_of(spec_.parallel.placement).layout(rule_, spec_);
   adopt_programs();
   if (spec_.rounds) make_rounds();

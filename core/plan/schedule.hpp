@@ -12,6 +12,7 @@
 
 #include "core/plan/action.hpp"
 #include "core/plan/agenda.hpp"
+#include "core/plan/pieces.hpp"
 #include "core/plan/placements/layout.hpp"
 #include "core/plan/placements/traits.hpp"
 #include "core/plan/program.hpp"
@@ -47,11 +48,22 @@ class Schedule {
   [[nodiscard]] std::int64_t parameter_bytes(int stage) const {
     return spec_.parameter_bytes[stage];
   }
+  /// Of a stage; 1 where stages go whole.
+  [[nodiscard]] int most_pieces() const {
+    std::size_t most = 1;
+    for (const auto& pieces : spec_.pieces) most = std::max(most, pieces.size());
+    return static_cast<int>(most);
+  }
   [[nodiscard]] const BufferCounts& buffers(int device) const { return program(device).buffers; }
   /// The device that completes theta of a stage first and reports on it. For cyclic rules it alone
   /// holds the optimizer state, except in `model`: the first micro-batch that v2 lets read fresh
   /// parameters (N-1-j for N = S).
   [[nodiscard]] int owner(int stage) const { return layout_.owner[stage]; }
+  /// Whether a device, alone or with others who have other pieces, shows what was learned of a
+  /// stage.
+  [[nodiscard]] bool shows(int device, int stage) const {
+    return device >= owner(stage) && device < owner(stage) + shards_of(spec_.parallel);
+  }
   /// The first device of every team of the placement.
   [[nodiscard]] const std::vector<int>& teams() const { return teams_; }
   /// [group] devices that take part in its collectives.

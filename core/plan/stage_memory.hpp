@@ -14,6 +14,7 @@
 #include "core/base/real.hpp"
 #include "core/model/model.hpp"
 #include "core/plan/partition.hpp"
+#include "core/plan/pieces.hpp"
 
 namespace carousel {
 
@@ -101,9 +102,11 @@ struct StageMemory {
   std::vector<ParameterRange> tensors;  // each parameter by itself
   std::int64_t parameter_size = 0;
   std::int64_t buffer_size = 0;
-  std::int64_t message_size = 0;  // of all, padded to the alignment
-  int sums = 0;                   // of the model's metrics
-  int parts = rider_parts;        // numbers that carry each of them; 1 in plans of old runs
+  std::int64_t message_size = 0;   // of all, padded to the alignment
+  std::vector<StagePiece> pieces;  // of it, as cut_stages() leaves them; none: it goes whole
+  int shards = 1;
+  int sums = 0;             // of the model's metrics
+  int parts = rider_parts;  // numbers that carry each of them; 1 in plans of old runs
   // The same as kernels read it, parameters in the types that they are stored in. In bytes.
   std::vector<std::int64_t> stored_offset;         // [layers]
   std::vector<std::int64_t> stored_buffer_offset;  // [layers]
@@ -126,6 +129,19 @@ struct StageMemory {
       largest = std::max(largest, tensor.end - tensor.begin);
     return largest;
   }
+  /// Piece `index`, or with -1 all of it.
+  [[nodiscard]] StagePiece piece(int index) const {
+    return index < 0 ? StagePiece{0, message_size, 0, stored_bytes} : pieces[index];
+  }
+  /// Parameters in a piece, from its begin on; only the last one has others behind them.
+  [[nodiscard]] std::int64_t parameters_of(int piece) const {
+    const StagePiece& cut = this->piece(piece);
+    return std::min(cut.end, parameter_size) - cut.begin;
+  }
+  /// Parameters in all pieces of a shard, of which those of `piece` have so many before them;
+  /// with a shard of -1, all.
+  [[nodiscard]] std::int64_t parameters_of_shard(int shard) const;
+  [[nodiscard]] std::int64_t parameters_before(int piece) const;
   [[nodiscard]] int rider() const { return rider_size(sums, parts); }
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
   [[nodiscard]] std::int64_t stored_buffers() const {

@@ -95,7 +95,8 @@ PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {
          "micro-batches",
          batch, layer->label(), INT_MAX);
   Partition partition = cut_model(model, deck.parallel, batch, deck.machine);
-  std::vector<StageMemory> stages = plan_stages(model, partition, batch, basis.rider_parts);
+  std::vector<StageMemory> stages =
+      cut_stages(deck.parallel, plan_stages(model, partition, batch, basis.rider_parts));
 
   ScheduleSpec spec = schedule_spec(deck.parallel, stages, deck.train.optimizer.clipping());
   spec.rounds = deck.rounds;

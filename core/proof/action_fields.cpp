@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/plan/pieces.hpp"
+
 namespace carousel {
 namespace {
 
@@ -43,18 +45,22 @@ class Fields {
         break;
       case ActionKind::accumulate:
         micro_batch();
-        stage();
+        if (stage()) piece();
         gradient(&Action::buffer);
         gradient(&Action::source);
         break;
       case ActionKind::measure:
-        demand(measures(), "measures what nobody asks for");
-        stage();
+        if (stage() && piece()) own_piece();
         gradient(&Action::source);
+        if (error_ == nullptr)
+          demand(action_.piece < 0
+                     ? measures()
+                     : schedule_.spec().pieces[action_.stage][action_.piece].norms > 0,
+                 "measures what nobody asks for");
         break;
       case ActionKind::update:
         version();
-        stage();
+        if (stage() && piece()) own_piece();
         gradient(&Action::source);
         break;
       default:
@@ -78,7 +84,8 @@ class Fields {
         micro_batch();
         const int from = sends() ? device_ : action_.peer;
         const int to = sends() ? action_.peer : device_;
-        demand(from + 1 == to && action_.micro_batch == to, "lets another than the next one begin");
+        demand(from + tokens_apart(schedule_.parallel()) == to && action_.micro_batch == to,
+               "lets another than the next one begin");
         break;
       }
       case Payload::activations:
@@ -96,15 +103,32 @@ class Fields {
           turn(&Action::buffer, counts_.boundaries[action_.stage]);
         }
         break;
+      case Payload::part:
+        demand(!spec.pieces.empty(), "sends a part, and stages go whole");
+        [[fallthrough]];
       case Payload::gradient:
       case Payload::total:
         micro_batch();
-        if (any_stage()) bare_.bytes = spec.message_bytes[action_.stage];
+        if (any_stage() && piece())
+          bare_.bytes = action_.piece < 0 ? spec.message_bytes[action_.stage]
+                                          : spec.pieces[action_.stage][action_.piece].gradients;
         gradient(&Action::buffer);
+        break;
+      case Payload::norms:
+        if (demand(any_stage() && piece() && action_.piece >= 0, "does not belong into training")) {
+          bare_.bytes = spec.pieces[action_.stage][action_.piece].norms;
+          demand(bare_.bytes > 0, "tells norms that nobody asks for");
+          demand(counts_.optimizer[action_.stage] || spec.norm_bytes > 0,
+                 "tells norms of what it does not update");
+          demand(sends() == (action_.piece % shards_of(schedule_.parallel()) == counts_.shard),
+                 "tells norms of another shard");
+        }
         break;
       case Payload::parameters:
         version();
-        if (any_stage()) bare_.bytes = spec.parameter_bytes[action_.stage];
+        if (any_stage() && piece())
+          bare_.bytes = action_.piece < 0 ? spec.parameter_bytes[action_.stage]
+                                          : spec.pieces[action_.stage][action_.piece].parameters;
         break;
       case Payload::forward_copy:
       case Payload::backward_copy:
@@ -140,6 +164,7 @@ class Fields {
       bare_.bytes = schedule_.spec().norm_bytes;
       return verdict();
     }
+    if (!schedule_.spec().pieces.empty()) return chunk();
     const PlacementTraits& traits = schedule_.traits();
     const ParallelConfig& parallel = schedule_.parallel();
     const bool copies =
@@ -199,7 +224,40 @@ class Fields {
   [[nodiscard]] bool sends() const { return action_.direction == Direction::send; }
   [[nodiscard]] int last_group() const { return static_cast<int>(schedule_.groups().size()) - 1; }
 
+  /// What travels inside a slot where stages are cut.
+  const char* chunk() {
+    const int shards = shards_of(schedule_.parallel());
+    demand(schedule_.parallel().reduction == Reduction::fast,
+           "is a collective, and the sums are ordered");
+    demand(action_.group == device_ / shards, "is of another slot than the device");
+    if (!any_stage()) return verdict();
+    const std::vector<PieceBytes>& pieces = schedule_.spec().pieces[action_.stage];
+    const bool named = within(action_.piece, static_cast<int>(pieces.size()));
+    if (!demand(named && action_.piece % shards == 0, "names no chunk")) return verdict();
+    bare_.piece = action_.piece;
+    const bool sums = action_.payload == Payload::part;
+    demand(sums || action_.payload == Payload::parameters, "does not belong into a collective");
+    for (int p = action_.piece; p < action_.piece + shards; ++p)
+      bare_.bytes += sums ? pieces[p].gradients : pieces[p].parameters;
+    if (!sums) {
+      version();
+      return verdict();
+    }
+    micro_batch();
+    demand(action_.micro_batch == (action_.group + 1) * shards - 1,
+           "is not named by the last micro-batch of its slot");
+    bare_.source = action_.source;
+    bare_.buffer = action_.buffer;
+    const int last = static_cast<int>(counts_.gradients.size());
+    demand(within(action_.source, last) && counts_.gradients[action_.source].shard < 0 &&
+               within(action_.buffer, last) && counts_.gradients[action_.buffer].shard >= 0,
+           "does not sum whole gradients to a piece");
+    return verdict();
+  }
+
   [[nodiscard]] ActionKind kind_of_collective() const {
+    if (!schedule_.spec().pieces.empty())
+      return action_.payload == Payload::part ? ActionKind::reduce_scatter : ActionKind::all_gather;
     if (cyclic()) return ActionKind::reduce;
     if (action_.payload == Payload::norms) return ActionKind::all_reduce;
     if (action_.payload != Payload::total) return ActionKind::broadcast;
@@ -217,6 +275,22 @@ class Fields {
   bool any_stage() {
     bare_.stage = action_.stage;
     return demand(within(action_.stage, schedule_.rule().stages()), "names a stage that is not");
+  }
+
+  /// Where stages are cut, what the action is about is one piece.
+  bool piece() {
+    const auto& pieces = schedule_.spec().pieces;
+    bare_.piece = action_.piece;
+    if (pieces.empty()) return demand(action_.piece < 0, "names a piece, and stages go whole");
+    const std::vector<PieceBytes>& cut = pieces[action_.stage];
+    return demand(
+        within(action_.piece, static_cast<int>(cut.size())) && cut[action_.piece].gradients > 0,
+        "names a piece that is not");
+  }
+
+  void own_piece() {
+    demand(action_.piece < 0 || action_.piece % shards_of(schedule_.parallel()) == counts_.shard,
+           "names a piece of another shard");
   }
 
   bool stage() {
@@ -255,9 +329,12 @@ class Fields {
     if (!demand(within(action_.*buffer, static_cast<int>(counts_.gradients.size())),
                 "names a gradient buffer that is not"))
       return;
-    const std::vector<int>& stages = counts_.gradients[action_.*buffer];
+    const auto& [stages, shard] = counts_.gradients[action_.*buffer];
     demand(std::ranges::find(stages, action_.stage) != stages.end(),
            "names a gradient buffer that is not for its stage");
+    demand(shard < 0 ||
+               (action_.piece >= 0 && action_.piece % shards_of(schedule_.parallel()) == shard),
+           "names a gradient buffer that is not for its piece");
   }
 
   const Schedule& schedule_;

@@ -164,7 +164,7 @@ class Execution {
     const Action& a = mine.action;
     const Action& b = met.action;
     const bool same = a.kind == b.kind && a.payload == b.payload && a.stage == b.stage &&
-                      a.step == b.step && a.micro_batch == b.micro_batch &&
+                      a.piece == b.piece && a.step == b.step && a.micro_batch == b.micro_batch &&
                       a.version == b.version && a.peer == b.peer && a.bytes == b.bytes &&
                       a.round == b.round;
     if (!same) return "meets another collective in its group";
@@ -192,7 +192,7 @@ class Execution {
     for (Started& other : positions_[a.peer].requests) {
       const Action& b = other.action;
       if (other.complete || b.peer != d || b.direction == a.direction || b.payload != a.payload ||
-          b.stage != a.stage || b.direction == Direction::none)
+          b.stage != a.stage || b.piece != a.piece || b.direction == Direction::none)
         continue;
       mine.complete = other.complete = true;
       std::swap(mine.statement, other.statement);  // only the receiver looks at it

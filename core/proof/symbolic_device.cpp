@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/plan/pieces.hpp"
 #include "core/proof/action_fields.hpp"
 
 namespace carousel {
@@ -23,7 +24,8 @@ std::int64_t version_by_rule(const ParallelConfig& parallel, int i, int j, std::
 
 /// Whether devices pace each other by tokens.
 bool paced(const ParallelConfig& parallel) {
-  return parallel.rule != RuleKind::dp && traits_of(parallel.placement).paced;
+  const bool together = parallel.rule == RuleKind::dp || parallel.sums == Sums::late;
+  return !together && traits_of(parallel.placement).paced;
 }
 
 }  // namespace
@@ -44,9 +46,15 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
       known_decision_(segment.first - 1),
       told_(segment.first - 1) {
   for (const int j : counts_.owned) {
-    parameters_[j].resize(counts_.parameter_copies);
-    for (std::int64_t v = segment.first - counts_.parameter_copies + 1; v <= segment.first; ++v)
-      copy_of(j, v).version = v;
+    parameters_[j].assign(counts_.parameter_copies, std::vector<ParameterCopy>(pieces(j)));
+    for (std::int64_t v = segment.first - counts_.parameter_copies + 1; v <= segment.first; ++v) {
+      for (ParameterCopy& piece : pieces_of(j, v)) piece.version = v;
+    }
+  }
+  for (std::size_t k = 0; k < gradients_.size(); ++k) {
+    int most = 1;
+    for (const int j : counts_.gradients[k].stages) most = std::max(most, pieces(j));
+    gradients_[k].resize(counts_.gradients[k].shard < 0 ? most : 1);
   }
   for (int j = 0; j < parallel_.stages; ++j) {
     frames_.emplace_back(counts_.frames[j]);
@@ -93,6 +101,10 @@ const char* SymbolicDevice::execute(const Action& action) {
     case ActionKind::broadcast:
       collective(action);
       break;
+    case ActionKind::reduce_scatter:
+    case ActionKind::all_gather:
+      chunk(action);
+      break;
     case ActionKind::wait:
     case ActionKind::exchange:
       break;
@@ -100,13 +112,42 @@ const char* SymbolicDevice::execute(const Action& action) {
   return error_;
 }
 
-SymbolicDevice::ParameterCopy& SymbolicDevice::copy_of(int stage, std::int64_t version) {
+int SymbolicDevice::pieces(int stage) const {
+  const auto& cut = schedule_.spec().pieces;
+  return cut.empty() ? 1 : static_cast<int>(cut[stage].size());
+}
+
+bool SymbolicDevice::exists(int stage, int piece) const {
+  const auto& cut = schedule_.spec().pieces;
+  return cut.empty() || cut[stage][piece].gradients > 0;
+}
+
+bool SymbolicDevice::makes(const Action& action) const {
+  if (!counts_.optimizer[action.stage]) return false;
+  return action.piece < 0 || action.piece % shards_of(parallel_) == counts_.shard;
+}
+
+std::vector<SymbolicDevice::ParameterCopy>& SymbolicDevice::pieces_of(int stage,
+                                                                      std::int64_t version) {
   const auto copies = static_cast<std::int64_t>(parameters_[stage].size());
   return parameters_[stage][((version % copies) + copies) % copies];
 }
 
+bool SymbolicDevice::has_version(int stage, std::int64_t version) {
+  const std::vector<ParameterCopy>& all = pieces_of(stage, version);
+  for (int p = 0; p < std::ssize(all); ++p) {
+    if (exists(stage, p) && (all[p].version != version || all[p].pending.landing)) return false;
+  }
+  return true;
+}
+
+SymbolicDevice::GradientSum& SymbolicDevice::gradient(int buffer, const Action& action) {
+  std::vector<GradientSum>& sums = gradients_[buffer];
+  return counts_.gradients[buffer].shard < 0 ? sums[std::max(action.piece, 0)] : sums[0];
+}
+
 SymbolicDevice::ParameterCopy& SymbolicDevice::passing(const Action& action, Payload payload) {
-  if (owns(action.stage)) return copy_of(action.stage, action.version);
+  if (owns(action.stage)) return copy_of(action.stage, action.version, action.piece);
   return travelling_[schedule_.travelling(device_, action.step - segment_.first, payload,
                                           action.stage)];
 }
@@ -119,7 +160,7 @@ SymbolicDevice::Holder& SymbolicDevice::in_turn(std::vector<Holder>& places, con
 
 int SymbolicDevice::first_of_term(int micro_batch) const {
   if (!by_collectives(parallel_.reduction)) return micro_batch;
-  if (parallel_.rule == RuleKind::dp) return 0;
+  if (parallel_.rule == RuleKind::dp || parallel_.sums == Sums::late) return 0;
   int first = micro_batch;
   while (first > 0 && slot_by_rule(parallel_, first - 1) == slot_by_rule(parallel_, micro_batch))
     --first;
@@ -133,9 +174,11 @@ std::vector<bool> SymbolicDevice::between(int first, int last) const {
 }
 
 /// Whether the buffer has what a message of this kind is to carry, or an update to read.
-bool SymbolicDevice::holds(const GradientBuffer& buffer, const Action& action) const {
-  if (buffer.pending.landing || buffer.step != action.step || buffer.stage != action.stage)
+bool SymbolicDevice::holds(const GradientSum& buffer, const Action& action) const {
+  if (buffer.pending.landing || buffer.step != action.step || buffer.stage != action.stage ||
+      buffer.piece != action.piece)
     return false;
+  if (action.payload == Payload::part) return buffer.summed == only(action.micro_batch);
   const bool part = action.payload == Payload::gradient;
   if (!part) return buffer.summed == through(parallel_.micro_batches - 1);
   // What a device summed by itself first is not the sum through the last one it added.
@@ -160,8 +203,7 @@ void SymbolicDevice::demand_version(const Action& action) {
   demand(action.version == version, "does not use the version of the rule");
   if (!fine()) return;
   if (owns(action.stage)) {
-    const ParameterCopy& copy = copy_of(action.stage, version);
-    demand(copy.version == version && !copy.pending.landing, "its parameters are not here");
+    demand(has_version(action.stage, version), "its parameters are not here");
     return;
   }
   const Payload payload =
@@ -185,7 +227,8 @@ void SymbolicDevice::forward(const Action& action) {
     demand(in_turn(landings_, action).holds(self), "its input is not here");
   Holder& frame = in_turn(frames_[j], action);
   demand(frame.free(), "overwrites activations in use");
-  const bool waits_for_token = paced(parallel_) && action.micro_batch > 0 && j == 0;
+  const bool waits_for_token =
+      paced(parallel_) && action.micro_batch >= tokens_apart(parallel_) && j == 0;
   demand(!waits_for_token || token_ == action.step, "begins without the token of its step");
   if (!fine()) return;
   frame.who = self;
@@ -228,18 +271,24 @@ void SymbolicDevice::backward(const Action& action) {
     demand(d_input.free(), "overwrites a gradient of activations");
     d_input.who = self;
   }
-  GradientBuffer& gradient = gradients_[action.buffer];
-  demand(gradient.pending.idle(), "overwrites a gradient that is being sent or received");
-  gradient = {action.step, j, only(action.micro_batch), {}};
+  demand(counts_.gradients[action.buffer].shard < 0, "has no room for its gradient");
+  if (!fine()) return;
+  const bool whole = schedule_.spec().pieces.empty();
+  for (int p = 0; p < pieces(j); ++p) {
+    GradientSum& sum = gradients_[action.buffer][p];
+    demand(sum.pending.idle(), "overwrites a gradient that is being sent or received");
+    sum = {action.step, j, whole ? -1 : p, only(action.micro_batch), {}};
+  }
 }
 
 void SymbolicDevice::accumulate(const Action& action) {
-  GradientBuffer& to = gradients_[action.buffer];
-  GradientBuffer& from = gradients_[action.source];
+  GradientSum& to = gradient(action.buffer, action);
+  GradientSum& from = gradient(action.source, action);
   demand(to.pending.idle(), "overwrites a gradient that is being sent or received");
   demand(!from.pending.landing, "reads a gradient that has not landed");
   demand(to.step == action.step && from.step == action.step, "adds gradients of another step");
   demand(to.stage == action.stage && from.stage == action.stage, "adds another stage");
+  demand(to.piece == action.piece && from.piece == action.piece, "adds another piece");
   if (!fine()) return;
   const int i = action.micro_batch;
   const bool local = parallel_.reduction == Reduction::local;
@@ -262,32 +311,55 @@ void SymbolicDevice::accumulate(const Action& action) {
 void SymbolicDevice::measure(const Action& action) {
   const int j = action.stage;
   demand(counts_.optimizer[j], "measures what another device updates");
-  demand(holds(gradients_[action.source], action), "its gradient is not complete");
+  demand(holds(gradient(action.source, action), action), "its gradient is not complete");
+  if (action.piece >= 0) {
+    PieceNorm& norm = piece_norm(action);
+    demand(norm.pending.idle(), "overwrites norms on their way");
+    demand(norm.step < action.step, "measures a gradient again");
+    norm.step = action.step;
+    return;
+  }
   demand(!norms_travel_, "overwrites norms on their way");
   demand(norms_[j] < action.step, "measures a gradient again");
   norms_[j] = action.step;
 }
 
+/// Whether the norms are here that an update waits for: of all stages, or of all pieces of its own.
+bool SymbolicDevice::knows_norms(const Action& update) {
+  if (update.piece < 0) {
+    const bool waits = schedule_.spec().norm_bytes > 0;
+    return !waits ||
+           (!norms_travel_ && std::ranges::count(norms_, update.step) == std::ssize(norms_));
+  }
+  const bool all = schedule_.spec().norm_bytes > 0;
+  for (int j = all ? 0 : update.stage; j <= (all ? parallel_.stages - 1 : update.stage); ++j) {
+    for (int p = 0; p < pieces(j); ++p) {
+      if (schedule_.spec().pieces[j][p].norms == 0) continue;
+      const PieceNorm& norm = piece_norms_[{j, p}];
+      if (norm.step != update.step || norm.pending.landing) return false;
+    }
+  }
+  return true;
+}
+
 void SymbolicDevice::update(const Action& action) {
   const int j = action.stage;
   demand(counts_.optimizer[j] && owns(j), "has no optimizer state here");
-  demand(holds(gradients_[action.source], action), "its gradient is not complete");
-  const bool waits = schedule_.spec().norm_bytes > 0;
-  demand(
-      !waits || (!norms_travel_ && std::ranges::count(norms_, action.step) == std::ssize(norms_)),
-      "does not know the norms of all stages");
+  demand(holds(gradient(action.source, action), action), "its gradient is not complete");
+  demand(knows_norms(action), "does not know the norms of all stages");
   demand(action.version == action.step + 1, "does not make the next version");
   if (!fine()) return;
-  const ParameterCopy& old = copy_of(j, action.step);
+  const ParameterCopy& old = copy_of(j, action.step, action.piece);
   demand(old.version == action.step && !old.pending.landing, "its parameters are not here");
-  ParameterCopy& next = copy_of(j, action.version);
+  ParameterCopy& next = copy_of(j, action.version, action.piece);
   demand(next.version <= action.step, "makes a version that is here already");
   demand(next.pending.idle(), "overwrites parameters that are being sent or received");
   next.version = action.version;
-  if (j == 0) learn(action.step);
+  if (j == 0 && action.piece <= 0) learn(action.step);
 }
 
-/// In order, since the executor has no ear for a step behind a later one.
+/// With all of stage 0 or, where it is cut, with its first piece. In order, since the executor has
+/// no ear for a step behind a later one.
 void SymbolicDevice::learn(std::int64_t step) {
   demand(step <= told_ + 1, "brings the loss of a step before that of an earlier one");
   told_ = std::max(told_, step);
@@ -310,10 +382,11 @@ void SymbolicDevice::release(const Action& action) {
 
 void SymbolicDevice::token(const Action& action) {
   const int i = action.micro_batch;
+  const int from = i - tokens_apart(parallel_);
   const std::int64_t ahead =
-      i > 0 ? 2 * (slot_by_rule(parallel_, i) - slot_by_rule(parallel_, i - 1)) : -1;
-  const Progress& before = progress_[{action.step, i - 1}];
-  const bool begins = i == 1 || token_ == action.step;
+      from >= 0 ? 2 * (slot_by_rule(parallel_, i) - slot_by_rule(parallel_, from)) : -1;
+  const Progress& before = progress_[{action.step, from}];
+  const bool begins = from < tokens_apart(parallel_) || token_ == action.step;
   demand(begins && before.forwards + before.backwards == ahead, "paces the next device wrongly");
 }
 
@@ -332,8 +405,7 @@ const char* SymbolicDevice::at_the_end() {
     demand(!left(boundaries_[j]), "a gradient of activations was never read");
     // Updates and arrivals go from version to version, so that none was left out.
     for (std::int64_t back = 0; back < std::ssize(parameters_[j]); ++back)
-      demand(copy_of(j, segment_.last - back).version == segment_.last - back,
-             "parameters are not complete");
+      demand(has_version(j, segment_.last - back), "parameters are not complete");
   }
   for (const auto& [who, passes] : progress_)
     demand(passes.backwards == counts_.last_stage - counts_.first_stage + 1,

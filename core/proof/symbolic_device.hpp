@@ -5,8 +5,10 @@
 // One device of a schedule that computes with statements instead of numbers: every buffer knows
 // what it contains. It judges the actions of its own list; other devices it knows only by messages.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "core/plan/schedule.hpp"
@@ -69,11 +71,18 @@ class SymbolicDevice {
     Payload payload = Payload::none;
     std::int64_t step = -1;
   };
-  /// The sum of one stage's gradients of one step.
-  struct GradientBuffer {
+  /// The sum of the gradients of a stage, or of a piece of it, of one step.
+  struct GradientSum {
     std::int64_t step = -1;
     int stage = -1;
-    std::vector<bool> summed;  // [N] micro-batches
+    int piece = -1;
+    std::vector<bool> summed = {};  // [N] micro-batches
+    Pending pending = {};
+  };
+
+  /// Squares of a piece of a stage that is cut.
+  struct PieceNorm {
+    std::int64_t step = -1;
     Pending pending;
   };
 
@@ -88,6 +97,10 @@ class SymbolicDevice {
   void backward(const Action& action);
   void accumulate(const Action& action);
   void measure(const Action& action);
+  [[nodiscard]] PieceNorm& piece_norm(const Action& action) {
+    return piece_norms_[{action.stage, action.piece}];
+  }
+  [[nodiscard]] bool knows_norms(const Action& update);
   void update(const Action& action);
   void release(const Action& action);
   void post(const Action& action);
@@ -95,10 +108,30 @@ class SymbolicDevice {
   void token(const Action& action);
   void collective(const Action& action);
   void finish_collective(const Action& action);
+  /// The same where stages are cut.
+  void chunk(const Action& action);
+  void finish_chunk(const Action& action);
+  /// Calls visit(piece, whether it is of this device) with the pieces of a chunk.
+  template <class Visit>
+  void for_each_of_chunk(const Action& action, const Visit& visit);
   void land(const Action& action, const Statement& landed);
 
   [[nodiscard]] bool owns(int stage) const { return !parameters_[stage].empty(); }
-  [[nodiscard]] ParameterCopy& copy_of(int stage, std::int64_t version);
+  /// Pieces of the stage, some of which may be empty and never travel; 1 where it goes whole.
+  [[nodiscard]] int pieces(int stage) const;
+  [[nodiscard]] bool exists(int stage, int piece) const;
+  /// Whether this device updates the parameters that a message is about.
+  [[nodiscard]] bool makes(const Action& action) const;
+  /// The copy of a version of the stage, in its pieces.
+  [[nodiscard]] std::vector<ParameterCopy>& pieces_of(int stage, std::int64_t version);
+  /// The same of one piece, or of a stage that goes whole.
+  [[nodiscard]] ParameterCopy& copy_of(int stage, std::int64_t version, int piece = -1) {
+    return pieces_of(stage, version)[std::max(piece, 0)];
+  }
+  /// Whether all of that version is here, and nothing lands there.
+  [[nodiscard]] bool has_version(int stage, std::int64_t version);
+  /// What the buffer has of the piece that an action is about.
+  [[nodiscard]] GradientSum& gradient(int buffer, const Action& action);
   /// The parameters that a message is about, or that a pass reads when `payload` is its copy.
   [[nodiscard]] ParameterCopy& passing(const Action& action, Payload payload);
   /// What a broadcast brings passes by, or stays where the device keeps the stage.
@@ -117,23 +150,25 @@ class SymbolicDevice {
   [[nodiscard]] std::vector<bool> through(int micro_batch) const { return between(0, micro_batch); }
   /// With the parameters of stage 0 come loss and decision of the step that made them.
   void learn(std::int64_t step);
-  [[nodiscard]] bool holds(const GradientBuffer& buffer, const Action& action) const;
+  [[nodiscard]] bool holds(const GradientSum& sum, const Action& action) const;
 
   const Schedule& schedule_;
   const ParallelConfig& parallel_;
   const BufferCounts& counts_;
   Segment segment_;
   int device_;
-  std::vector<std::vector<ParameterCopy>> parameters_;  // [stage][copy], empty where not owned
-  std::vector<ParameterCopy> travelling_;               // [buffer]
-  std::vector<GradientBuffer> gradients_;               // [buffer]
-  std::vector<std::int64_t> norms_;                     // [stage] step of the norm that is here
+  // [stage][copy][piece], empty where not owned
+  std::vector<std::vector<std::vector<ParameterCopy>>> parameters_;
+  std::vector<ParameterCopy> travelling_;            // [buffer]
+  std::vector<std::vector<GradientSum>> gradients_;  // [buffer][piece], or what it has one of
+  std::vector<std::int64_t> norms_;                  // [stage] step of the norm that is here
   bool norms_travel_ = false;
-  std::vector<std::vector<Holder>> frames_;      // [stage][frame]
-  std::vector<Holder> landings_;                 // [frame] of the first stage
-  std::vector<std::vector<Holder>> boundaries_;  // [stage][buffer]
-  std::vector<Holder> inputs_;                   // inputs and targets
-  std::vector<Occupant> metrics_;                // [N] whose loss, from the last stage
+  std::map<std::pair<int, int>, PieceNorm> piece_norms_;  // [stage, piece]
+  std::vector<std::vector<Holder>> frames_;               // [stage][frame]
+  std::vector<Holder> landings_;                          // [frame] of the first stage
+  std::vector<std::vector<Holder>> boundaries_;           // [stage][buffer]
+  std::vector<Holder> inputs_;                            // inputs and targets
+  std::vector<Occupant> metrics_;                         // [N] whose loss, from the last stage
   std::map<Occupant, Progress> progress_;
   std::int64_t passes_ = 0;
   std::int64_t known_decision_;    // newest step whose completion is known here

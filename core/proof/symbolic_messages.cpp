@@ -3,6 +3,7 @@
 // What messages and collectives ask of a symbolic device, and bring to it.
 #include <algorithm>
 
+#include "core/plan/pieces.hpp"
 #include "core/proof/symbolic_device.hpp"
 
 namespace carousel {
@@ -11,13 +12,17 @@ namespace carousel {
 SymbolicDevice::Pending* SymbolicDevice::pending(const Action& action) {
   switch (action.payload) {
     case Payload::parameters:
-      return owns(action.stage) ? &copy_of(action.stage, action.version).pending : nullptr;
+      return owns(action.stage) ? &copy_of(action.stage, action.version, action.piece).pending
+                                : nullptr;
     case Payload::forward_copy:
     case Payload::backward_copy:
       return &passing(action, action.payload).pending;
+    case Payload::part:
     case Payload::gradient:
     case Payload::total:
-      return &gradients_[action.buffer].pending;
+      return &gradient(action.buffer, action).pending;
+    case Payload::norms:
+      return &piece_norm(action).pending;
     case Payload::activations:
       return action.direction == Direction::send
                  ? &in_turn(frames_[action.stage - 1], action).pending
@@ -37,18 +42,19 @@ void SymbolicDevice::post(const Action& action) {
   demand(!copies || !owns(action.stage), "gets a copy of what it owns");
   if (!fine()) return;
   // Whoever left out an update would go on with the momentum of the step before.
-  demand(action.payload != Payload::parameters || !counts_.optimizer[action.stage],
+  demand(action.payload != Payload::parameters || !makes(action),
          "gets parameters that it must make itself");
   Pending* buffer = pending(action);
   demand(buffer->idle(), "lands in a buffer that is in use");
   if (action.payload == Payload::parameters)
-    demand(copy_of(action.stage, action.version).version < action.version,
+    demand(copy_of(action.stage, action.version, action.piece).version < action.version,
            "lands on a version that is here already");
   if (action.payload == Payload::activations)
     demand(in_turn(landings_, action).who == Occupant{}, "lands on activations in use");
   if (action.payload == Payload::d_activations)
     demand(in_turn(boundaries_[action.stage], action).who == Occupant{},
            "lands on a gradient of activations in use");
+  if (action.payload == Payload::norms) piece_norm(action).step = -1;
   // A gradient that is overwritten here and still needed is missed where it is needed, and so are
   // parameters that pass by.
   buffer->landing = true;
@@ -61,7 +67,7 @@ void SymbolicDevice::send(const Action& action) {
     case Payload::parameters: {
       demand(owns(action.stage), missing);
       if (!fine()) return;
-      const ParameterCopy& copy = copy_of(action.stage, action.version);
+      const ParameterCopy& copy = copy_of(action.stage, action.version, action.piece);
       demand(copy.version == action.version && !copy.pending.landing, missing);
       break;
     }
@@ -74,9 +80,13 @@ void SymbolicDevice::send(const Action& action) {
              missing);
       break;
     }
+    case Payload::part:
     case Payload::gradient:
     case Payload::total:
-      demand(holds(gradients_[action.buffer], action), missing);
+      demand(holds(gradient(action.buffer, action), action), missing);
+      break;
+    case Payload::norms:
+      demand(piece_norm(action).step == action.step, missing);
       break;
     case Payload::activations:
       demand(in_turn(frames_[action.stage - 1], action).holds(self), missing);
@@ -95,8 +105,9 @@ Statement SymbolicDevice::statement(const Action& send) {
   Statement result;
   if (send.payload == Payload::activations)
     result.decision = in_turn(frames_[send.stage - 1], send).decision;
-  if (send.payload == Payload::gradient || send.payload == Payload::total)
-    result.summed = gradients_[send.buffer].summed;
+  if (send.payload == Payload::part || send.payload == Payload::gradient ||
+      send.payload == Payload::total)
+    result.summed = gradient(send.buffer, send).summed;
   return result;
 }
 
@@ -134,7 +145,7 @@ void SymbolicDevice::collective(const Action& action) {
   const auto place = std::ranges::find(devices, device_) - devices.begin();
   const int own = (cyclic ? first_of_term(action.micro_batch) : 0) + static_cast<int>(place);
   for (int j = first; j <= last; ++j) {
-    GradientBuffer& buffer = gradients_[action.stage < 0 ? j : action.buffer];
+    GradientSum& buffer = gradients_[action.stage < 0 ? j : action.buffer][0];
     demand(buffer.step == action.step && buffer.stage == j && buffer.summed == only(own) &&
                buffer.pending.idle(),
            "not all gradients are here");
@@ -164,16 +175,71 @@ void SymbolicDevice::finish_collective(const Action& action) {
       parallel_.rule == RuleKind::dp ? parallel_.micro_batches - 1 : action.micro_batch;
   const std::vector<bool> all = between(first_of_term(last), last);
   if (action.stage < 0) {
-    for (int j = 0; j < parallel_.stages; ++j) gradients_[j] = {action.step, j, all, {}};
+    for (int j = 0; j < parallel_.stages; ++j) gradients_[j][0] = {action.step, j, -1, all, {}};
     return;
   }
-  GradientBuffer& buffer = gradients_[action.buffer];
   const bool gets = action.peer < 0 || action.peer == device_;
-  buffer = gets ? GradientBuffer{action.step, action.stage, all, {}} : GradientBuffer{};
+  gradients_[action.buffer][0] =
+      gets ? GradientSum{action.step, action.stage, -1, all, {}} : GradientSum{};
+}
+
+template <class Visit>
+void SymbolicDevice::for_each_of_chunk(const Action& action, const Visit& visit) {
+  const int shards = shards_of(parallel_);
+  for (int p = action.piece; p < action.piece + shards; ++p) {
+    if (exists(action.stage, p)) visit(p, p % shards == counts_.shard);
+  }
+}
+
+void SymbolicDevice::chunk(const Action& action) {
+  for_each_of_chunk(action, [&](int piece, bool own) {
+    if (action.kind == ActionKind::reduce_scatter) {
+      GradientSum& from = gradients_[action.source][piece];
+      demand(from.step == action.step && from.stage == action.stage && from.piece == piece &&
+                 from.summed == only(device_) && !from.pending.landing,
+             "not all gradients are here");
+      ++from.pending.sends;
+      if (!own) return;
+      Pending& to = gradients_[action.buffer][0].pending;
+      demand(to.idle(), "lands in a buffer that is in use");
+      to.landing = true;
+      return;
+    }
+    ParameterCopy& copy = copy_of(action.stage, action.version, piece);
+    if (own) {
+      demand(copy.version == action.version && !copy.pending.landing, "what it sends is not here");
+      ++copy.pending.sends;
+      return;
+    }
+    demand(copy.pending.idle(), "lands in a buffer that is in use");
+    demand(copy.version < action.version, "lands on a version that is here already");
+    copy.pending.landing = true;
+  });
+}
+
+void SymbolicDevice::finish_chunk(const Action& action) {
+  const int first = first_of_term(action.micro_batch < 0 ? 0 : action.micro_batch);
+  for_each_of_chunk(action, [&](int piece, bool own) {
+    if (action.payload == Payload::part) {
+      --gradients_[action.source][piece].pending.sends;
+      if (own)
+        gradients_[action.buffer][0] = {
+            action.step, action.stage, piece, between(first, action.micro_batch), {}};
+      return;
+    }
+    ParameterCopy& copy = copy_of(action.stage, action.version, piece);
+    if (own)
+      --copy.pending.sends;
+    else
+      copy = {action.version, {}};
+    if (action.stage == 0 && piece == 0) learn(action.version - 1);
+  });
 }
 
 const char* SymbolicDevice::finish(const Action& action, const Statement& landed) {
-  if (is_collective(action)) {
+  if (is_collective(action) && action.piece >= 0) {
+    finish_chunk(action);
+  } else if (is_collective(action)) {
     finish_collective(action);
   } else if (action.direction != Direction::send) {
     land(action, landed);
@@ -192,8 +258,8 @@ void SymbolicDevice::land(const Action& action, const Statement& landed) {
       token_ = action.step;
       break;
     case Payload::parameters:
-      copy_of(action.stage, action.version) = {action.version, {}};
-      if (action.stage == 0) learn(action.version - 1);
+      copy_of(action.stage, action.version, action.piece) = {action.version, {}};
+      if (action.stage == 0 && action.piece <= 0) learn(action.version - 1);
       break;
     case Payload::forward_copy:
     case Payload::backward_copy:
@@ -208,8 +274,12 @@ void SymbolicDevice::land(const Action& action, const Statement& landed) {
     case Payload::d_activations:
       in_turn(boundaries_[action.stage], action) = {self, {}};
       break;
+    case Payload::norms:
+      piece_norm(action) = {action.step, {}};
+      break;
     default:
-      gradients_[action.buffer] = {action.step, action.stage, landed.summed, {}};
+      gradient(action.buffer, action) = {
+          action.step, action.stage, action.piece, landed.summed, {}};
   }
 }
 

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/clipping.hpp"
 
-#include <algorithm>
-
-#include "core/base/check.hpp"
 #include "core/base/range.hpp"
 #include "core/optim/norm_blocks.hpp"
 
@@ -13,6 +10,8 @@ namespace {
 
 /// Sums that a block is added up in, side by side, so that a host does so in vectors.
 constexpr int lanes = 16;
+
+}  // namespace
 
 void square_blocks(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
                    double* sums) {
@@ -39,7 +38,7 @@ void square_blocks(const ExecutionSpace& exec, const real* gradient_sum, std::in
       });
 }
 
-void find_root(const ExecutionSpace& exec, const double* sums, std::int64_t blocks, double scale,
+void find_norm(const ExecutionSpace& exec, const double* sums, std::int64_t blocks, double scale,
                real* norm) {
   static const std::string label = "carousel::train::find_norm";
   Kokkos::parallel_for(
@@ -48,17 +47,6 @@ void find_root(const ExecutionSpace& exec, const double* sums, std::int64_t bloc
         for (std::int64_t k = 0; k < blocks; ++k) sum += sums[k];
         *norm = static_cast<real>(scale * Kokkos::sqrt(sum));
       });
-}
-
-}  // namespace
-
-void measure_norm(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
-                  double scale, std::span<std::byte> workspace, real* norm) {
-  CAROUSEL_CHECK(std::ssize(workspace) >= norm_bytes(size), "{} bytes to measure {} numbers",
-                 workspace.size(), size);
-  auto* const sums = reinterpret_cast<double*>(workspace.data());
-  square_blocks(exec, gradient_sum, size, sums);
-  find_root(exec, sums, norm_blocks(size), scale, norm);
 }
 
 void leave_own_norms(const ExecutionSpace& exec, real* norms, int stages, int first, int end) {

@@ -15,11 +15,14 @@
 
 namespace carousel {
 
-/// norm = that of the gradient scale * gradient_sum, `size` numbers, in device memory. Squares are
-/// added in an order that depends on nothing but the size, in double, through `workspace` of
-/// norm_bytes(size).
-void measure_norm(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
-                  double scale, std::span<std::byte> workspace, real* norm);
+/// [norm_blocks(size)] sums of the squares of every block of gradient_sum, `size` numbers, in
+/// device memory; in double, in an order that depends on nothing but the size.
+void square_blocks(const ExecutionSpace& exec, const real* gradient_sum, std::int64_t size,
+                   double* sums);
+/// norm = that of the gradient scale * gradient_sum, from the sums of its blocks, which are added
+/// in their order.
+void find_norm(const ExecutionSpace& exec, const double* sums, std::int64_t blocks, double scale,
+               real* norm);
 
 /// Zeros for all but stages first .. end - 1 of [stages] norms, so that a sum over devices which
 /// have one stage each is exact in any order.

@@ -76,23 +76,22 @@ std::unique_ptr<CommunicationQueue> make_communication(const TrainerSpec& spec, 
 }
 
 /// Calls visit(tensor, at) with each tensor of a stage's layers, one after the other at `at`, as
-/// they are `stored` or in full numbers; returns what lies behind them.
+/// they are stored.
 template <class Visit>
-std::byte* for_each_tensor(const Model& model, const StageMemory& stage, StatePart part,
-                           std::byte* at, bool stored, Visit&& visit) {
+void for_each_tensor(const Model& model, const StageMemory& stage, StatePart part, std::byte* at,
+                     Visit&& visit) {
   const auto tensors = part == StatePart::buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
   for (int k = 0; k < stage.layers; ++k) {
     for (const ParameterSpec& tensor : model.layers[stage.first + k].*tensors) {
       visit(tensor, at);
-      at += stored ? tensor.stored_bytes() : tensor.size() * std::int64_t{sizeof(real)};
+      at += tensor.stored_bytes();
     }
   }
-  return at;
 }
 
-/// Puts numbers that are on the host where a tensor lies on the device.
-void fill_tensor([[maybe_unused]] const ExecutionSpace& exec, DataType type,
-                 std::span<const real> values, std::byte* at) {
+/// Puts numbers that are on the host where some of a tensor lie on the device.
+void fill_numbers([[maybe_unused]] const ExecutionSpace& exec, DataType type,
+                  std::span<const real> values, std::byte* at) {
   if constexpr (runs_on_host) {
     store_numbers(type, values, at);
   } else {
@@ -103,14 +102,16 @@ void fill_tensor([[maybe_unused]] const ExecutionSpace& exec, DataType type,
   }
 }
 
-/// Shows a tensor that lies on the device, piece by piece; `piece` has all but the numbers.
-void show_tensor([[maybe_unused]] const ExecutionSpace& exec, StatePiece piece, DataType type,
-                 const std::byte* at, const StateVisitor& visit) {
-  const std::int64_t all = piece.spec.size();
+/// Shows `count` numbers of a tensor that lie on the device, piece by piece; `piece` has all but
+/// the numbers.
+void show_numbers([[maybe_unused]] const ExecutionSpace& exec, StatePiece piece, std::int64_t count,
+                  DataType type, const std::byte* at, const StateVisitor& visit) {
   std::vector<real> full;  // what is not there as it is shown
-  for (; piece.first < all; piece.first += StatePiece::most) {
-    const auto size = static_cast<std::size_t>(std::min(StatePiece::most, all - piece.first));
-    const std::byte* from = at + piece.first * size_of(type);
+  for (const std::int64_t end = piece.first + count; piece.first < end;
+       piece.first += StatePiece::most) {
+    const auto size = static_cast<std::size_t>(std::min(StatePiece::most, end - piece.first));
+    const std::byte* from = at;
+    at += static_cast<std::int64_t>(size) * size_of(type);
     if constexpr (runs_on_host) {
       if (type == DataType::full) {
         piece.values = {reinterpret_cast<const real*>(from), size};
@@ -130,6 +131,39 @@ void show_tensor([[maybe_unused]] const ExecutionSpace& exec, StatePiece piece, 
     piece.values = full;
     visit(piece);
   }
+}
+
+/// Numbers first .. first + count - 1 of a tensor, `offset` numbers behind the begin of a piece of
+/// its stage.
+struct TensorPart {
+  const ParameterSpec& tensor;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t offset = 0;
+};
+
+/// Calls visit(part) with what a piece of a stage has of every parameter.
+template <class Visit>
+void for_each_part(const Model& model, const StageMemory& stage, int piece, Visit&& visit) {
+  const std::int64_t begin = stage.piece(piece).begin;
+  const std::int64_t end = begin + stage.parameters_of(piece);
+  std::int64_t at = 0;  // number of the stage that the tensor begins with
+  for (int k = 0; k < stage.layers; ++k) {
+    for (const ParameterSpec& tensor : model.layers[stage.first + k].parameters) {
+      const std::int64_t first = std::max(begin, at);
+      const std::int64_t behind = std::min(end, at + tensor.size());
+      if (first < behind) visit(TensorPart{tensor, first - at, behind - first, first - begin});
+      at += tensor.size();
+    }
+  }
+}
+
+/// Calls visit(piece) for the pieces of a stage that a device of this shard updates; without one,
+/// for all of it.
+template <class Visit>
+void for_each_piece(const StageMemory& stage, int shard, Visit&& visit) {
+  if (shard < 0) return visit(-1);
+  for (int p = shard; p < std::ssize(stage.pieces); p += stage.shards) visit(p);
 }
 
 std::byte* bytes_of(real* numbers) {
@@ -155,6 +189,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
       owned_(spec.schedule.buffers(index).owned),
       copies_(spec.schedule.buffers(index).parameter_copies),
       states_(spec.memory.optimizer_states),
+      shard_(spec.schedule.buffers(index).shard),
       memory_(exec_, spec.memory, index, spec.schedule.buffers(index)),
       lanes_(make_lanes(spec, spec.schedule.buffers(index), exec_, memory_)),
       next_lane_(spec.next_lane),
@@ -243,48 +278,87 @@ void Device::fill(const Model& model, std::int64_t version, const StateSource& s
   std::vector<real> values;
   for (const int j : owned_) {
     const StageMemory& memory = stage(j);
-    const auto tensors = [&](StatePart part, int state, std::byte* at, bool stored) {
-      return for_each_tensor(
-          model, memory, part, at, stored, [&](const ParameterSpec& tensor, std::byte* there) {
-            const DataType type = stored ? tensor.type : DataType::full;
-            const auto size = static_cast<std::size_t>(tensor.size());
-            if (runs_on_host && type == DataType::full)
-              return source(part, state, tensor, {reinterpret_cast<real*>(there), size});
-            values.resize(size);
-            source(part, state, tensor, values);
-            fill_tensor(exec_, type, values, there);
-          });
+    const auto whole = [&](StatePart part, std::byte* at) {
+      for_each_tensor(model, memory, part, at, [&](const ParameterSpec& tensor, std::byte* there) {
+        const auto size = static_cast<std::size_t>(tensor.size());
+        if (runs_on_host && tensor.type == DataType::full)
+          return source(part, 0, tensor, {reinterpret_cast<real*>(there), size});
+        values.resize(size);
+        source(part, 0, tensor, values);
+        fill_numbers(exec_, tensor.type, values, there);
+      });
     };
-    tensors(StatePart::parameters, 0, memory_.parameters(j, version), true);
-    tensors(StatePart::buffers, 0, memory_.parameters(j, version) + memory.stored_buffers(), true);
+    const auto own = [&](StatePart part, int state, int piece, real* at) {
+      for_each_part(model, memory, piece, [&](const TensorPart& found) {
+        values.resize(static_cast<std::size_t>(found.tensor.size()));
+        source(part, state, found.tensor, values);
+        fill_numbers(exec_, DataType::full,
+                     std::span(values).subspan(static_cast<std::size_t>(found.first),
+                                               static_cast<std::size_t>(found.count)),
+                     bytes_of(at + found.offset));
+      });
+    };
+    whole(StatePart::parameters, memory_.parameters(j, version));
+    whole(StatePart::buffers, memory_.parameters(j, version) + memory.stored_buffers());
     // Its buffers nobody reads: running statistics follow from the newest ones.
-    if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(j, version - 1), true);
-    if (memory_.keeps_full(j))
-      tensors(StatePart::parameters, 0, bytes_of(memory_.full_parameters(j, version)), false);
-    if (memory_.optimizer(j) == nullptr) continue;
-    std::byte* state = bytes_of(memory_.optimizer(j));
-    for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state, false);
+    if (copies_ > 1) whole(StatePart::previous, memory_.parameters(j, version - 1));
+    for_each_piece(memory, shard_, [&](int piece) {
+      const std::int64_t before = memory.parameters_before(piece);
+      if (memory_.keeps_full(j))
+        own(StatePart::parameters, 0, piece, memory_.full_parameters(j, version) + before);
+      if (memory_.optimizer(j) == nullptr) return;
+      real* state = memory_.optimizer(j) + states_ * before;
+      for (int k = 0; k < states_; ++k, state += memory.parameters_of(piece))
+        own(StatePart::optimizer, k, piece, state);
+    });
   }
 }
 
 void Device::show(const Model& model, int stage, std::int64_t version,
                   const StateVisitor& visit) const {
   const StageMemory& memory = this->stage(stage);
-  const auto tensors = [&](StatePart part, int state, std::byte* at, bool stored) {
-    return for_each_tensor(model, memory, part, at, stored,
-                           [&](const ParameterSpec& tensor, const std::byte* there) {
-                             show_tensor(exec_, {part, state, stage, tensor, 0, {}},
-                                         stored ? tensor.type : DataType::full, there, visit);
-                           });
-  };
-  const bool full = memory_.keeps_full(stage);
   std::byte* const newest = memory_.parameters(stage, version);
-  tensors(StatePart::parameters, 0,
-          full ? bytes_of(memory_.full_parameters(stage, version)) : newest, !full);
-  tensors(StatePart::buffers, 0, newest + memory.stored_buffers(), true);
-  if (copies_ > 1) tensors(StatePart::previous, 0, memory_.parameters(stage, version - 1), true);
-  std::byte* state = bytes_of(memory_.optimizer(stage));
-  for (int k = 0; k < states_; ++k) state = tensors(StatePart::optimizer, k, state, false);
+  const auto full = [&](StatePart part, int state, int piece, real* at) {
+    for_each_part(model, memory, piece, [&](const TensorPart& found) {
+      show_numbers(exec_, {part, state, stage, found.tensor, found.first, {}}, found.count,
+                   DataType::full, bytes_of(at + found.offset), visit);
+    });
+  };
+  // Of what is stored for kernels, what the piece has.
+  const auto stored = [&](StatePart part, int piece, std::byte* all) {
+    std::size_t k = 0;  // place of the tensor in the stage
+    for_each_tensor(model, memory, part, all, [&](const ParameterSpec& tensor, std::byte* there) {
+      const ParameterRange& range = memory.tensors[k++];
+      const std::int64_t first = std::max(memory.piece(piece).begin, range.begin);
+      const std::int64_t end = std::min(memory.piece(piece).end, range.end);
+      if (first >= end) return;
+      const std::int64_t in_tensor = first - range.begin;
+      show_numbers(exec_, {part, 0, stage, tensor, in_tensor, {}}, end - first, tensor.type,
+                   there + in_tensor * size_of(tensor.type), visit);
+    });
+  };
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (memory_.keeps_full(stage))
+      full(StatePart::parameters, 0, piece,
+           memory_.full_parameters(stage, version) + memory.parameters_before(piece));
+    else
+      stored(StatePart::parameters, piece, newest);
+  });
+  if (shard_ <= 0)  // behind the first piece
+    for_each_tensor(model, memory, StatePart::buffers, newest + memory.stored_buffers(),
+                    [&](const ParameterSpec& tensor, std::byte* there) {
+                      show_numbers(exec_, {StatePart::buffers, 0, stage, tensor, 0, {}},
+                                   tensor.size(), tensor.type, there, visit);
+                    });
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (copies_ > 1) stored(StatePart::previous, piece, memory_.parameters(stage, version - 1));
+  });
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (memory_.optimizer(stage) == nullptr) return;
+    real* state = memory_.optimizer(stage) + states_ * memory.parameters_before(piece);
+    for (int k = 0; k < states_; ++k, state += memory.parameters_of(piece))
+      full(StatePart::optimizer, k, piece, state);
+  });
 }
 
 std::vector<int> Device::chosen() const {

@@ -123,6 +123,7 @@ class Device {
   std::vector<int> owned_;  // stages whose parameters stay here
   int copies_;              // of them
   int states_;              // of the optimizer
+  int shard_;               // of which the device updates the pieces; -1: of whole stages
   DeviceMemory memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::function<std::size_t(std::size_t)> next_lane_;  // of those that could run, if anybody asks

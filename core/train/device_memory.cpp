@@ -77,6 +77,11 @@ real* DeviceMemory::norms() const {
   return reinterpret_cast<real*>(at(Category::gradients, plan_.norms));
 }
 
+double* DeviceMemory::block_sums(int stage) const {
+  if (plan_.block_sums[stage] < 0) return nullptr;
+  return reinterpret_cast<double*>(at(Category::gradients, plan_.block_sums[stage]));
+}
+
 real* DeviceMemory::optimizer(int stage) const {
   if (plan_.optimizer[stage] < 0) return nullptr;
   return reinterpret_cast<real*>(at(Category::optimizer, plan_.optimizer[stage]));

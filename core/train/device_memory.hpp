@@ -38,6 +38,9 @@ class DeviceMemory {
   /// The norms of all stages, null where none are, and what gradients are multiplied by.
   [[nodiscard]] real* norms() const;
   [[nodiscard]] real* clip_factor() const { return norms() + stage_bytes_.size(); }
+  /// Squares of a stage that is cut, [block]; null where this device updates none of it, or nobody
+  /// asks for its norm.
+  [[nodiscard]] double* block_sums(int stage) const;
   /// Null where this device keeps no optimizer state of the stage.
   [[nodiscard]] real* optimizer(int stage) const;
   [[nodiscard]] std::byte* frame(int stage, int frame) const;

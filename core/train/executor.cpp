@@ -8,6 +8,7 @@
 #include "core/base/add.hpp"
 #include "core/base/check.hpp"
 #include "core/base/copy.hpp"
+#include "core/optim/norm_blocks.hpp"
 #include "core/train/clipping.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/rider.hpp"
@@ -21,6 +22,7 @@ Executor::Executor(ExecutorParts parts)
       lane_(parts_.lanes.front().get()),
       clock_(lane_->exec, parts_.seconds),
       counts_(parts_.schedule.buffers(parts_.device)),
+      states_(std::ssize(parts_.optimizer.states())),
       buffers_{.frames = std::vector<int>(parts_.schedule.rule().stages())},
       frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
@@ -80,7 +82,7 @@ void Executor::execute(const Action& action, ActionRecord* row, int lane) {
 
 void Executor::prepare(const Action& start, ActionRecord* row) {
   turn_to(start, row);
-  if (start.payload == Payload::norms) leave_own_norms();
+  if (start.payload == Payload::norms && start.piece < 0) leave_own_norms();
 }
 
 void Executor::end() {
@@ -103,7 +105,7 @@ void Executor::perform(const Action& action) {
     case ActionKind::accumulate:
       return accumulate(action);
     case ActionKind::measure:
-      return measure(action.stage, parts_.memory.gradient(action.source));
+      return measure(action);
     case ActionKind::update:
       return update(action);
     case ActionKind::release:
@@ -217,21 +219,46 @@ void Executor::backward(const Action& action) {
 
 void Executor::accumulate(const Action& action) {
   // Numbers that ride behind the gradient are summed with it.
-  const auto size = static_cast<std::size_t>(stage(action.stage).message_size);
-  add(for_numbers(3 * static_cast<std::int64_t>(size)),
-      Vector(parts_.memory.gradient(action.buffer), size),
-      ConstVector(parts_.memory.gradient(action.source), size));
+  const std::int64_t numbers = stage(action.stage).piece(action.piece).size();
+  const auto size = static_cast<std::size_t>(numbers);
+  add(for_numbers(3 * numbers), Vector(gradient(action.buffer, action), size),
+      ConstVector(gradient(action.source, action), size));
 }
 
-void Executor::measure(int stage, const real* gradient_sum) {
+/// Of a stage that is cut, the squares of a piece: the norm follows when those of all are here.
+void Executor::measure(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
-  const std::int64_t size = this->stage(stage).parameter_size;
-  measure_norm(for_numbers(size), gradient_sum, size, gradient_scale(), memory.workspace(0),
-               memory.norms() + stage);
+  const StageMemory& stage = this->stage(action.stage);
+  const std::int64_t size = stage.parameters_of(action.piece);
+  const real* const sum = gradient(action.source, action);
+  if (action.piece >= 0) {
+    square_blocks(for_numbers(size), sum, size, block_sums(action));
+    return;
+  }
+  const std::span<std::byte> workspace = memory.workspace(0);
+  CAROUSEL_CHECK(std::ssize(workspace) >= norm_bytes(size), "{} bytes to measure {} numbers",
+                 workspace.size(), size);
+  auto* const sums = reinterpret_cast<double*>(workspace.data());
+  square_blocks(for_numbers(size), sum, size, sums);
+  find_norm(lane_->workers.one(), sums, norm_blocks(size), gradient_scale(),
+            memory.norms() + action.stage);
+}
+
+/// The norm of a stage that is cut, from those of its blocks that are here.
+void Executor::find_stage_norm(int stage) {
+  find_norm(lane_->workers.one(), parts_.memory.block_sums(stage),
+            norm_blocks(this->stage(stage).parameter_size), gradient_scale(),
+            parts_.memory.norms() + stage);
+}
+
+/// Squares of the piece of a stage.
+double* Executor::block_sums(const Action& action) const {
+  return parts_.memory.block_sums(action.stage) +
+         stage(action.stage).piece(action.piece).begin / norm_block;
 }
 
 /// What an update multiplies the gradient by; null: nothing.
-const real* Executor::clip_factor(int stage, const real* gradient_sum) {
+const real* Executor::clip_factor(const Action& action) {
   const OptimizerConfig& optimizer = parts_.optimizer;
   real* const norms = parts_.memory.norms();
   if (norms == nullptr) return nullptr;
@@ -240,57 +267,94 @@ const real* Executor::clip_factor(int stage, const real* gradient_sum) {
     case Clipping::none:
       break;
     case Clipping::stage:
-      measure(stage, gradient_sum);
-      find_clip_factor(lane_->workers.one(), norms + stage, 1, optimizer.clip_stage_norm, factor);
+      if (action.piece < 0)
+        measure(action);
+      else
+        find_stage_norm(action.stage);
+      find_clip_factor(lane_->workers.one(), norms + action.stage, 1, optimizer.clip_stage_norm,
+                       factor);
       return factor;
-    case Clipping::model:
-      find_clip_factor(lane_->workers.one(), norms, parts_.schedule.rule().stages(),
-                       optimizer.clip_norm, factor);
+    case Clipping::model: {
+      const int stages = parts_.schedule.rule().stages();
+      for (int j = 0; action.piece >= 0 && j < stages; ++j) find_stage_norm(j);
+      find_clip_factor(lane_->workers.one(), norms, stages, optimizer.clip_norm, factor);
       return factor;
+    }
   }
   return nullptr;
+}
+
+/// Where a gradient buffer has the piece of a stage that an action is about.
+real* Executor::gradient(int buffer, const Action& action) const {
+  const bool whole = counts_.gradients[buffer].shard < 0;
+  return parts_.memory.gradient(buffer) +
+         (whole && action.piece >= 0 ? stage(action.stage).piece(action.piece).begin : 0);
+}
+
+/// The same of full parameters, of which a device keeps only its shard besides.
+real* Executor::full_parameters(const Action& action, std::int64_t version) const {
+  const DeviceMemory& memory = parts_.memory;
+  const StageMemory& stage = this->stage(action.stage);
+  real* const all = memory.full_parameters(action.stage, version);
+  return all + (memory.keeps_full(action.stage) ? stage.parameters_before(action.piece)
+                                                : stage.piece(action.piece).begin);
 }
 
 void Executor::update(const Action& action) {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
   const StageMemory& stage = this->stage(j);
-  const auto numbers = [](std::byte* bytes) { return reinterpret_cast<real*>(bytes); };
-  const real* gradient = memory.gradient(action.source);
+  const std::int64_t first = stage.piece(action.piece).begin;
+  const std::int64_t size = stage.parameters_of(action.piece);
+  const real* const sum = gradient(action.source, action);
   std::byte* const next = memory.parameters(j, action.version);
-  real* const next_full = memory.full_parameters(j, action.version);
+  real* const next_full = full_parameters(action, action.version);
+  real* states = memory.optimizer(j);
+  if (states != nullptr) states += states_ * stage.parameters_before(action.piece);
   // What is rehearsed leaves it where reports will lie.
   std::uint64_t* const digest = rehearses_ ? reinterpret_cast<std::uint64_t*>(memory.report(0))
                                            : parts_.reports.digest(action.step, j);
   const real scale = gradient_scale();
   constexpr int vectors = 6;  // that a rule reads and writes, about
-  carousel::update(for_numbers(vectors * stage.parameter_size),
+  carousel::update(for_numbers(vectors * size),
                    {parts_.optimizer, parts_.learning_rate(action.step), action.step}, stage,
-                   {.theta = memory.full_parameters(j, action.step),
-                    .gradient_sum = gradient,
+                   {.first = first,
+                    .size = size,
+                    .theta = full_parameters(action, action.step),
+                    .gradient_sum = sum,
                     .scale = scale,
-                    .clip = clip_factor(j, gradient),
-                    .states = memory.optimizer(j),
+                    .clip = clip_factor(action),
+                    .states = states,
                     .next = next_full,
                     .digest = digest,
+                    .adds_digest = action.piece >= stage.shards,
                     .workspace = memory.workspace(0)});
   if (stage.keeps_full)
-    store_parameters(for_numbers(2 * stage.parameter_size), stage.parameter_ranges, next_full,
-                     next);
+    store_parameters(for_numbers(2 * size), stage.parameter_ranges, first, size, next_full, next);
+  if (action.piece <= 0) update_riders(action, sum + (stage.parameter_size - first), digest);
+  if (!rehearses_ && action.piece < 0) parts_.on_update(lane_->exec, action.step, j, next_full);
+}
+
+/// What lies behind the parameters of a stage: running statistics, and what rides.
+void Executor::update_riders(const Action& action, const real* sums, std::uint64_t* digest) {
+  const DeviceMemory& memory = parts_.memory;
+  const int j = action.stage;
+  const StageMemory& stage = this->stage(j);
+  const auto numbers = [](std::byte* bytes) { return reinterpret_cast<real*>(bytes); };
+  std::byte* const next = memory.parameters(j, action.version);
   const std::int64_t buffers = stage.stored_buffers();
   update_statistics(for_numbers(3 * stage.buffer_size),
                     {.size = stage.buffer_size,
                      .running = numbers(memory.parameters(j, action.step) + buffers),
-                     .batch_sums = gradient + stage.parameter_size,
-                     .scale = scale,
+                     .batch_sums = sums,
+                     .scale = gradient_scale(),
                      .next = numbers(next + buffers),
                      .parameters = stage.parameter_size,
                      .digest = digest});
   real* const rider = numbers(next + stage.stored_rider_offset);
-  copy_rider(lane_->workers.one(), stage.sums, gradient + stage.rider_offset(), rider);
-  if (rehearses_) return;
-  parts_.on_update(lane_->exec, action.step, j, next_full);
-  if (j == 0) parts_.reports.learn(lane_->workers.one(), action.step, rider, *first_step_);
+  copy_rider(lane_->workers.one(), stage.sums, sums + stage.buffer_size, rider);
+  if (rehearses_ || j > 0) return;
+  parts_.reports.learn(lane_->workers.one(), action.step, rider, *first_step_);
 }
 
 }  // namespace carousel

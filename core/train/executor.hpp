@@ -77,6 +77,8 @@ class Executor {
 
   /// What a message carries, or where it is put.
   [[nodiscard]] std::byte* payload(const Action& action) const;
+  /// What a reduce_scatter sums, of its whole chunk.
+  [[nodiscard]] const real* summed(const Action& action) const;
 
   /// Actions executed since begin().
   [[nodiscard]] std::int64_t executed() const { return executed_; }
@@ -91,9 +93,15 @@ class Executor {
   void forward(const Action& action);
   void backward(const Action& action);
   void accumulate(const Action& action);
-  void measure(int stage, const real* gradient_sum);
-  [[nodiscard]] const real* clip_factor(int stage, const real* gradient_sum);
+  void measure(const Action& action);
+  void find_stage_norm(int stage);
+  [[nodiscard]] double* block_sums(const Action& action) const;
+  [[nodiscard]] const real* clip_factor(const Action& action);
+  [[nodiscard]] int first_of(const Action& action) const;
+  [[nodiscard]] real* gradient(int buffer, const Action& action) const;
+  [[nodiscard]] real* full_parameters(const Action& action, std::int64_t version) const;
   void update(const Action& action);
+  void update_riders(const Action& action, const real* sums, std::uint64_t* digest);
   void leave_own_norms();
   void look_at(const Action& arrived);
 
@@ -114,6 +122,7 @@ class Executor {
   Lane* lane_;  // of the task in hand
   DeviceClock clock_;
   const BufferCounts& counts_;
+  std::int64_t states_;                                     // of the optimizer, per parameter
   PassBuffers buffers_;                                     // of the pass in hand
   std::vector<std::byte*> frames_;                          // [S] of its micro-batch
   std::vector<std::int64_t> epochs_;                        // [input] of the micro-batch in it

@@ -13,6 +13,16 @@
 
 namespace carousel {
 
+/// The piece that comes first in memory of all that a message or collective is about.
+int Executor::first_of(const Action& action) const {
+  const bool chunk = is_collective(action) && action.piece >= 0;
+  return chunk ? action.piece + stage(action.stage).shards - 1 : action.piece;
+}
+
+const real* Executor::summed(const Action& action) const {
+  return parts_.memory.gradient(action.source) + stage(action.stage).piece(first_of(action)).begin;
+}
+
 std::byte* Executor::payload(const Action& action) const {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
@@ -24,17 +34,19 @@ std::byte* Executor::payload(const Action& action) const {
       return memory.frame(j - 1, action.buffer) + stage(j - 1).leaving_offset;
     case Payload::d_activations:
       return memory.boundary(j, action.buffer);
+    case Payload::part:
     case Payload::gradient:
     case Payload::total:
-      return bytes(memory.gradient(std::max(action.buffer, 0)));
+      // All stages in one sum begin with the first buffer.
+      return bytes(gradient(std::max(action.buffer, 0), action));
     case Payload::parameters:
-      return memory.parameters(j, action.version);
+      return memory.parameters(j, action.version) + stage(j).piece(first_of(action)).stored_begin;
     case Payload::forward_copy:
     case Payload::backward_copy:
       return counts_.owns(j) ? memory.parameters(j, action.version)
                              : memory.travelling(action.buffer);
     case Payload::norms:
-      return bytes(memory.norms());
+      return action.piece < 0 ? bytes(memory.norms()) : bytes(block_sums(action));
     case Payload::sums:
       return sends ? memory.parameters(0, action.version) + stage(0).stored_rider_offset
                    : bytes(memory.gradient(action.buffer));
@@ -89,9 +101,14 @@ void Executor::look_at(const Action& arrived) {
     case Payload::parameters:
     case Payload::forward_copy:
     case Payload::backward_copy:
-      if (!first_step_ || arrived.stage != 0) return;
-      return reports.learn(lane_->workers.one(), arrived.version - 1,
-                           numbers(payload(arrived) + stage(0).stored_rider_offset), *first_step_);
+      // The first piece has what rides with the stage.
+      if (!first_step_ || arrived.stage != 0 || arrived.piece > 0) return;
+      return reports.learn(
+          lane_->workers.one(), arrived.version - 1,
+          numbers((arrived.piece < 0 ? payload(arrived)
+                                     : parts_.memory.parameters(0, arrived.version)) +
+                  stage(0).stored_rider_offset),
+          *first_step_);
     case Payload::activations:
       if (!first_step_) return;
       return read_ages(lane_->workers.one(), rider_of(payload(arrived), arrived.bytes, ages_size),

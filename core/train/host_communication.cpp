@@ -192,7 +192,7 @@ class HostCommunication::End final : public CommunicationQueue {
 
   static std::int64_t bytes_of(const Order& order) {
     if (order.kind != Kind::collective) return static_cast<std::int64_t>(order.message.bytes);
-    return static_cast<std::int64_t>(order.collective.count * sizeof(real));
+    return static_cast<std::int64_t>(order.collective.bytes());
   }
 
   /// Whether the operation sends what lies on this device, and whether it brings something there.
@@ -205,7 +205,8 @@ class HostCommunication::End final : public CommunicationQueue {
     if (order.kind != Kind::collective) return order.kind == Kind::post;
     const bool root = order.collective.root == spec_.device;
     const Collective::Kind kind = order.collective.kind;
-    return kind == Collective::Kind::all_reduce || root == (kind == Collective::Kind::reduce);
+    const bool rooted = kind == Collective::Kind::reduce || kind == Collective::Kind::broadcast;
+    return !rooted || root == (kind == Collective::Kind::reduce);
   }
 
   /// Puts staged memory in place of that of the device, with what is to leave; returns what is to
@@ -214,15 +215,20 @@ class HostCommunication::End final : public CommunicationQueue {
     if (order.place < 0) return {};
     std::byte* const staged = staging_.data() + order.place;
     const auto bytes = static_cast<std::size_t>(bytes_of(order));
+    const bool scatters =
+        order.kind == Kind::collective && order.collective.kind == Collective::Kind::reduce_scatter;
     std::byte* const data = order.kind == Kind::collective
                                 ? reinterpret_cast<std::byte*>(order.collective.data)
                                 : order.message.data;
     if (leaves(order)) {
-      copy<Kokkos::SharedHostPinnedSpace, MemorySpace>(spec_.exec, staged, data, bytes);
+      const void* const from = scatters ? order.collective.from : static_cast<const void*>(data);
+      copy<Kokkos::SharedHostPinnedSpace, MemorySpace>(spec_.exec, staged, from, bytes);
       finish(spec_.exec, "carousel::train::stage");
     }
     order.message.data = staged;
     order.collective.data = reinterpret_cast<real*>(staged);
+    order.collective.from = order.collective.data;
+    if (scatters) return {data, staged, order.collective.own * sizeof(real)};
     return lands(order) ? Copy{data, staged, bytes} : Copy{};
   }
 

@@ -10,13 +10,26 @@ namespace carousel {
 namespace {
 
 Collective::Kind collective_kind(ActionKind kind) {
-  if (kind == ActionKind::broadcast) return Collective::Kind::broadcast;
-  return kind == ActionKind::reduce ? Collective::Kind::reduce : Collective::Kind::all_reduce;
+  switch (kind) {
+    case ActionKind::reduce:
+      return Collective::Kind::reduce;
+    case ActionKind::broadcast:
+      return Collective::Kind::broadcast;
+    case ActionKind::reduce_scatter:
+      return Collective::Kind::reduce_scatter;
+    case ActionKind::all_gather:
+      return Collective::Kind::all_gather;
+    default:
+      return Collective::Kind::all_reduce;
+  }
 }
 
 /// Messages of one tag between two devices keep their order, which is that of the steps.
-int tag_of(const Action& action, int stages) {
-  return static_cast<int>(action.payload) * (stages + 1) + action.stage + 1;
+int tag_of(const Action& action, const Schedule& schedule) {
+  const int stages = schedule.rule().stages();
+  const int pieces = schedule.most_pieces();
+  const int of_stage = static_cast<int>(action.payload) * (stages + 1) + action.stage + 1;
+  return of_stage * pieces + std::max(action.piece, 0);
 }
 
 }  // namespace
@@ -28,6 +41,18 @@ Issuer::Issuer(IssuerParts parts)
       told_(parts_.first_step - 1) {
   pending_.reserve(parts_.schedule.buffers(parts_.device).requests);
   updates_.reserve(2 * decision_lag * parts_.schedule.rule().stages());
+  const auto& stages = parts_.schedule.spec().pieces;
+  const int shards = shards_of(parts_.schedule.parallel());
+  // Groups are in the order in which pieces lie, which are counted from behind.
+  for (int j = 0; j < std::ssize(stages); ++j) {
+    for (int first = 0; first < std::ssize(stages[j]); first += shards) {
+      Chunk& chunk = chunks_[{j, first}];
+      for (int p = first + shards - 1; p >= first; --p) {
+        chunk.gradients.push_back(static_cast<int>(stages[j][p].gradients / sizeof(real)));
+        chunk.parameters.push_back(static_cast<int>(stages[j][p].parameters));
+      }
+    }
+  }
 }
 
 void Issuer::begin(const Segment& segment) {
@@ -153,7 +178,7 @@ void Issuer::end() {
 void Issuer::hand_over(const Action& action) {
   switch (action.kind) {
     case ActionKind::update:
-      updates_.push_back({action.step, action.stage, 0});
+      note_update(action);
       return compute(action);
     case ActionKind::load:
     case ActionKind::forward:
@@ -167,6 +192,8 @@ void Issuer::hand_over(const Action& action) {
     case ActionKind::all_reduce:
     case ActionKind::reduce:
     case ActionKind::broadcast:
+    case ActionKind::reduce_scatter:
+    case ActionKind::all_gather:
       return start(action);
     case ActionKind::exchange:
       return parts_.communication.exchange(action.round.number());
@@ -174,6 +201,14 @@ void Issuer::hand_over(const Action& action) {
       return wait(action);
   }
   fail(ExitCode::internal, "no such action: {}", to_string(action));
+}
+
+/// Of several pieces of a stage, one receipt.
+void Issuer::note_update(const Action& action) {
+  const bool noted = std::ranges::any_of(updates_, [&](const Receipt& update) {
+    return update.step == action.step && update.stage == action.stage;
+  });
+  if (!noted) updates_.push_back({action.step, action.stage, 0});
 }
 
 void Issuer::compute(const Action& action) {
@@ -203,16 +238,17 @@ void Issuer::start(const Action& action) {
   std::byte* const data = parts_.executor.payload(action);
   CommunicationQueue& messages = parts_.communication;
   if (is_collective(action)) {
-    const Collective collective{.kind = collective_kind(action.kind),
-                                .group = action.group,
-                                .root = action.peer,
-                                .data = reinterpret_cast<real*>(data),
-                                .count = static_cast<std::size_t>(action.bytes) / sizeof(real),
-                                .round = action.round.number()};
+    Collective collective{.kind = collective_kind(action.kind),
+                          .group = action.group,
+                          .root = action.peer,
+                          .data = reinterpret_cast<real*>(data),
+                          .count = static_cast<std::size_t>(action.bytes) / sizeof(real),
+                          .round = action.round.number()};
+    if (action.piece >= 0) name_parts(action, collective);
     pending_.push_back({action, messages.join(collective, after)});
     return;
   }
-  const Message message{action.peer, tag_of(action, parts_.schedule.rule().stages()), data,
+  const Message message{action.peer, tag_of(action, parts_.schedule), data,
                         static_cast<std::size_t>(action.bytes), action.round.number()};
   if (action.kind == ActionKind::post) {
     pending_.push_back({action, messages.post(message, after)});
@@ -222,6 +258,20 @@ void Issuer::start(const Action& action) {
   if (!training_) return;
   ++sent_.messages;
   sent_.bytes += action.bytes;
+}
+
+/// What each of a group has of a chunk.
+void Issuer::name_parts(const Action& action, Collective& collective) const {
+  const Chunk& chunk = chunks_.at({action.stage, action.piece});
+  if (action.kind == ActionKind::all_gather) {
+    collective.count = static_cast<std::size_t>(action.bytes);
+    collective.parts = chunk.parameters;
+    return;
+  }
+  const int shard = parts_.schedule.buffers(parts_.device).shard;
+  collective.from = parts_.executor.summed(action);
+  collective.parts = chunk.gradients;
+  collective.own = static_cast<std::size_t>(*(chunk.gradients.rbegin() + shard));
 }
 
 void Issuer::wait(const Action& action) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -82,12 +83,19 @@ class Issuer {
   void obey();
   void collect(std::int64_t last);
   void hand_over(const Action& action);
+  void note_update(const Action& action);
   void compute(const Action& action);
   void start(const Action& action);
+  void name_parts(const Action& action, Collective& collective) const;
   void wait(const Action& action);
 
   IssuerParts parts_;
   LaneOrder lane_order_;
+  /// [member of the group] what it has of a chunk: numbers of gradients, bytes of parameters.
+  struct Chunk {
+    std::vector<int> gradients, parameters;
+  };
+  std::map<std::pair<int, int>, Chunk> chunks_;  // [stage, first piece]
   std::vector<Pending> pending_;  // started and not yet waited for, as far as is handed over
 
   bool training_ = false;

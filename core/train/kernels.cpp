@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/kernels.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/base/copy.hpp"
@@ -21,15 +22,17 @@ void note_times(const ExecutionSpace& exec, const OperationTimes* times, const d
 }
 
 void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
-                      const real* full, std::byte* stored) {
+                      std::int64_t first, std::int64_t size, const real* full, std::byte* stored) {
   for (const ParameterRange& range : ranges) {
-    const std::int64_t size = range.end - range.begin;
-    const real* const from = full + range.begin;
-    std::byte* const to = stored + range.stored_begin;
+    const std::int64_t begin = std::max(range.begin, first);
+    const std::int64_t end = std::min(range.end, first + size);
+    if (begin >= end) continue;
+    const real* const from = full + (begin - first);
+    std::byte* const to = stored + range.stored_begin + (begin - range.begin) * size_of(range.type);
     if (range.type == DataType::full)
-      copy<MemorySpace, MemorySpace>(exec, to, from, size * sizeof(real));
+      copy<MemorySpace, MemorySpace>(exec, to, from, (end - begin) * sizeof(real));
     else
-      shorten(exec, from, reinterpret_cast<Bfloat16*>(to), size);
+      shorten(exec, from, reinterpret_cast<Bfloat16*>(to), end - begin);
   }
 }
 

@@ -19,9 +19,10 @@ namespace carousel {
 void note_times(const ExecutionSpace& exec, const OperationTimes* times, const double* begun,
                 MessageRecord* row);
 
-/// Puts parameters in full numbers where kernels read them, in the types that they are stored in.
+/// Puts parameters first .. first + size - 1 of a stage, `full`, where kernels read them: among all
+/// of the stage, in the types that they are stored in.
 void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
-                      const real* full, std::byte* stored);
+                      std::int64_t first, std::int64_t size, const real* full, std::byte* stored);
 /// The same on the host, of one tensor, and back.
 void store_numbers(DataType type, std::span<const real> full, std::byte* stored);
 void restore_numbers(DataType type, const std::byte* stored, std::span<real> full);

@@ -145,8 +145,9 @@ void Trainer::run_segment(const Segment& segment) {
     device->prefetcher().stop();
     device->issuer().end();
     tell();  // what a GPU made known only now
-    observer_.on_segment_end(device->index(), device->recorder());
   }
+  for (const std::unique_ptr<Device>& device : devices_)
+    observer_.on_segment_end(device->index(), device->recorder());
   speed_.end(spec_.seconds());
 }
 
@@ -223,7 +224,7 @@ template <class Visit>
 void Trainer::for_each_owned(const Visit& visit) const {
   for (int j = 0; j < spec_.schedule.rule().stages(); ++j) {
     for (const std::unique_ptr<Device>& device : devices_) {
-      if (device->index() == spec_.schedule.owner(j)) visit(*device, j);
+      if (spec_.schedule.shows(device->index(), j)) visit(*device, j);
     }
   }
 }

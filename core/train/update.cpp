@@ -27,9 +27,12 @@ struct Statistics {
 
 void update(const ExecutionSpace& exec, const OptimizerStep& step, const StageMemory& stage,
             const UpdateVectors& vectors) {
-  CAROUSEL_CHECK(
-      vectors.states != nullptr || stage.parameter_size == 0 || step.config.states().empty(),
-      "no room for the states of {}", step.config.name());
+  const bool some = vectors.size > 0 || vectors.first == stage.parameter_size;
+  CAROUSEL_CHECK(some && vectors.first + vectors.size <= stage.parameter_size,
+                 "numbers {} .. {} of {} parameters", vectors.first, vectors.first + vectors.size,
+                 stage.parameter_size);
+  CAROUSEL_CHECK(vectors.states != nullptr || vectors.size == 0 || step.config.states().empty(),
+                 "no room for the states of {}", step.config.name());
   CAROUSEL_CHECK(
       std::ssize(vectors.workspace) >= step.config.workspace_bytes(stage.largest_tensor()),
       "{} bytes to work with for {}", vectors.workspace.size(), step.config.name());

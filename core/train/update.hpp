@@ -22,8 +22,10 @@ struct OptimizerStep {
   std::int64_t number = 0;  // updates before it; before the first one, states are unset
 };
 
-/// The vectors of one stage, all of them as long as its parameters. Borrowed device memory.
+/// The vectors of parameters first .. first + size - 1 of a stage. Borrowed device memory.
 struct UpdateVectors {
+  std::int64_t first = 0;
+  std::int64_t size = 0;
   const real* theta = nullptr;
   const real* gradient_sum = nullptr;
   real scale = 1;              // the gradient is scale * gradient_sum
@@ -31,11 +33,12 @@ struct UpdateVectors {
   real* states = nullptr;      // as the optimizer names them, one after the other
   real* next = nullptr;        // may be `theta`
   std::uint64_t* digest = nullptr;
+  bool adds_digest = false;             // to that of other parameters of the stage
   std::span<std::byte> workspace = {};  // as many as the optimizer asks for
 };
 
-/// What an optimizer is told: computes theta_{t+1} of the parameters of `stage`, and the digest of
-/// theta_{t+1} (core/base/digest.hpp) in the same pass.
+/// What an optimizer is told: computes theta_{t+1} of parameters of `stage`, and what they add to
+/// the digest of theta_{t+1} (core/base/digest.hpp) in the same pass.
 struct StageUpdate {
   const ExecutionSpace& exec;
   const OptimizerStep& step;

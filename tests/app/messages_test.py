@@ -124,6 +124,11 @@ WRONG_OVERRIDES = [
     ["run.watchdog_seconds=0.5"], ["run.wall_clock=90"], ["train.new_head=true"],
     ["run.output=\udcff"],  # a byte that is no UTF-8
     ["parallel.placement=model", "parallel.micro_batches=3"],
+    ["parallel.shards=true", "parallel.micro_batches=3"],
+    ["parallel.shards=true", "parallel.rule=dp", "parallel.slack=", "parallel.reduction=owner"],
+    ["parallel.shards=true", "profile.audit=true"], ["parallel.chunks=2"],
+    ["parallel.shards=true", "train.optimizer.name=lamb", "train.optimizer.momentum=",
+     "train.optimizer.nesterov="],
     ["profile.steps=1:2:0"], ["model.name=vgg"], ["model.name=vit"], ["parallel.transport=ncl"],
     ["train.optimizer.name=adam"], ["engine.threads=513"], ["machine.flops=1e12"],
     ["parallel.balance=time"], ["parallel.stages=4096", "parallel.slack=0"],

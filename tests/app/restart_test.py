@@ -37,8 +37,17 @@ ADAMW = ["train.optimizer.name=adamw", "train.optimizer.momentum=",
 # (ranks, placement and transport); a launcher is needed where there are several ranks.
 PLACES = [(1, ["parallel.placement=single", "parallel.transport=local"]),
           (4, ["parallel.placement=replicated", "parallel.transport=mpi"]),
+          (4, ["parallel.placement=replicated", "parallel.transport=mpi", "parallel.shards=true"]),
           (1, ["parallel.placement=sharded", "parallel.transport=local"]),
           (1, ["parallel.placement=pipeline", "parallel.transport=local"])]
+
+# What these rules compute does not depend on S.
+CUTS = {"dp": [(4, ["parallel.placement=replicated", "parallel.transport=mpi",
+                    "parallel.shards=true", "parallel.stages=2"])],
+        "cdp-v1": [(4, ["parallel.placement=replicated", "parallel.transport=mpi",
+                        "parallel.shards=true", f"parallel.stages={stages}", *more])
+                   for stages in (1, 2) for more in ([], ["parallel.sums=late"])],
+        "cdp-v2": []}
 
 
 class Restart(unittest.TestCase):
@@ -152,7 +161,7 @@ class Restart(unittest.TestCase):
         ways = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, "kill", "one rank"]
         dice.shuffle(ways)
         for how in ways:
-            ranks, place = dice.choice(PLACES)
+            ranks, place = dice.choice(PLACES + CUTS[rule])
             process = self.start("train", DECK, "run.output=run", "run.resume=auto", *words, *place,
                                  ranks=ranks)
             begun = self.tensors("run")[1] if (self.folder / "run/checkpoints/last.h5").exists() \

@@ -126,6 +126,22 @@ class Training(Run):
                     numpy.testing.assert_array_equal(one[key], value, f"{name} {key}")
                 self.assertIn("All checks passed", self.carousel("verify", name).stdout)
 
+    def test_shards_have_the_same_bits(self):
+        wide = ["model.widths=[64,192,128,96,10]", "train.epochs=2", "profile.steps=::1",
+                "parallel.micro_batches=4", "parallel.stages=2"]
+        shards = ["parallel.placement=replicated", "parallel.shards=true"]
+        for rule, keys in (("dp", ("", "parallel.updates=together")),
+                           ("cdp-v1", ("", "parallel.sums=late", "parallel.chunks=8")),
+                           ("cdp-v2", ("", "parallel.chunks=8"))):
+            self.train(f"{rule} one", *wide, f"parallel.rule={rule}", **ONE)
+            for number, key in enumerate(keys):
+                name = f"{rule} {number}"
+                ranks = 4 if number == 0 else 1
+                self.train(name, *wide, f"parallel.rule={rule}", *shards, *filter(None, [key]),
+                           **({"ranks": ranks} if ranks > 1 else ONE))
+                self.carousel("diff", f"{rule} one", name)
+                self.assertIn("All checks passed", self.carousel("verify", name).stdout)
+
     def test_bf16_has_the_same_bits_everywhere(self):
         words = [*STEADY, "train.epochs=2", "engine.precision=bf16", "profile.steps=::1"]
         self.train("one", *words)

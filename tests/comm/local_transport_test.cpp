@@ -43,6 +43,9 @@ TEST_P(LocalTransport, Sums) {
 TEST_P(LocalTransport, HasCollectivesOfGroups) {
   expect_collectives_of_groups(ends_);
 }
+TEST_P(LocalTransport, SumsAndGathersParts) {
+  expect_parts_of_groups(ends_);
+}
 TEST_P(LocalTransport, RefusesWrongSizes) {
   expect_wrong_sizes_refused(ends_);
 }

@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include <numeric>
+
 namespace {
 
 carousel::test::MessageCounts counts;
@@ -12,6 +14,12 @@ void count(carousel::test::Counted& sum, int number, MPI_Datatype type) {
   int size = 0;
   PMPI_Type_size(type, &size);
   sum.add(std::int64_t{number} * size);
+}
+
+int sum_of(const int* numbers, MPI_Comm comm) {
+  int size = 0;
+  PMPI_Comm_size(comm, &size);
+  return std::accumulate(numbers, numbers + size, 0);
 }
 
 }  // namespace
@@ -59,6 +67,19 @@ int MPI_Ireduce(const void* from, void* to, int number, MPI_Datatype type, MPI_O
                 MPI_Comm comm, MPI_Request* request) {
   count(counts.reduces, number, type);
   return PMPI_Ireduce(from, to, number, type, op, root, comm, request);
+}
+
+int MPI_Ireduce_scatter(const void* from, void* to, const int* numbers, MPI_Datatype type,
+                        MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  count(counts.reduce_scatters, sum_of(numbers, comm), type);
+  return PMPI_Ireduce_scatter(from, to, numbers, type, op, comm, request);
+}
+
+int MPI_Iallgatherv(const void* from, int number, MPI_Datatype from_type, void* to,
+                    const int* numbers, const int* places, MPI_Datatype type, MPI_Comm comm,
+                    MPI_Request* request) {
+  count(counts.all_gathers, sum_of(numbers, comm), type);
+  return PMPI_Iallgatherv(from, number, from_type, to, numbers, places, type, comm, request);
 }
 
 int MPI_Ibcast(void* data, int number, MPI_Datatype type, int root, MPI_Comm comm,

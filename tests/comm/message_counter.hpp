@@ -36,6 +36,8 @@ struct MessageCounts {
   std::map<int, Counted> sent;    // by peer
   std::map<int, Counted> posted;  // by peer
   Counted all_reduces;            // MPI_Iallreduce
+  Counted reduce_scatters;        // MPI_Ireduce_scatter, of all parts
+  Counted all_gathers;            // MPI_Iallgatherv, of all parts
   Counted reduces;                // MPI_Ireduce
   Counted broadcasts;             // MPI_Ibcast
   int others = 0;                 // other collective or blocking calls, which training never makes

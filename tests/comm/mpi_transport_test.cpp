@@ -48,6 +48,9 @@ TEST_F(MpiTransport, Sums) {
 TEST_F(MpiTransport, HasCollectivesOfGroups) {
   expect_collectives_of_groups(ends_);
 }
+TEST_F(MpiTransport, SumsAndGathersParts) {
+  expect_parts_of_groups(ends_);
+}
 TEST_F(MpiTransport, RefusesWrongSizes) {
   expect_wrong_sizes_refused(ends_);
 }

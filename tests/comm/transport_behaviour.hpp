@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <numeric>
 #include <thread>
 
 #include "core/base/check.hpp"
@@ -185,6 +186,75 @@ inline void expect_collectives_of_groups(const Ends& ends) {
     if (key.first == group.back()) {
       EXPECT_EQ(to_host(mine[1]), all(sum));
     }
+  }
+}
+
+/// A reduce-scatter and an all-gather in every group, whose members have parts of all sizes, some
+/// of none.
+inline void expect_parts_of_groups(const Ends& ends) {
+  using Kind = Collective::Kind;
+  const std::vector<std::vector<int>> groups = groups_of(ends.devices);
+  std::vector<std::vector<int>> numbers(groups.size()), bytes(groups.size());
+  std::vector<Pending> pending;
+  struct Ours {
+    std::size_t group;
+    std::size_t member;
+    Device<real> sum;
+    Device<real> gathered;
+    Device<real> from;
+  };
+  std::vector<Ours> ours;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].size() < 2) continue;
+    for (std::size_t k = 0; k < groups[g].size(); ++k) {
+      numbers[g].push_back(k == 1 ? 0 : 100 * static_cast<int>(k + 1));
+      bytes[g].push_back(numbers[g].back() * static_cast<int>(sizeof(real)));
+    }
+    const auto all = std::accumulate(numbers[g].begin(), numbers[g].end(), std::size_t{0});
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < groups[g].size(); ++k) {
+      const auto part = static_cast<std::size_t>(numbers[g][k]);
+      const auto end = ends.here.find(groups[g][k]);
+      if (end != ends.here.end()) {
+        std::vector<real> from(all), own(all, real{-1});
+        for (std::size_t i = 0; i < all; ++i) from[i] = static_cast<real>(i * (k + 1));
+        for (std::size_t i = at; i < at + part; ++i) own[i] = static_cast<real>(1000 * k + i);
+        ours.push_back(
+            {g, k, Device<real>("carousel::test::sum", part), to_device(own), to_device(from)});
+        const Collective sum{.kind = Kind::reduce_scatter,
+                             .group = static_cast<int>(g),
+                             .data = ours.back().sum.data(),
+                             .count = all,
+                             .from = ours.back().from.data(),
+                             .own = part,
+                             .parts = numbers[g]};
+        const Collective gather{.kind = Kind::all_gather,
+                                .group = static_cast<int>(g),
+                                .data = ours.back().gathered.data(),
+                                .count = all * sizeof(real),
+                                .parts = bytes[g]};
+        pending.push_back({end->second.get(), end->second->join(sum)});
+        pending.push_back({end->second.get(), end->second->join(gather)});
+      }
+      at += part;
+    }
+  }
+  finish(pending);
+  for (const Ours& mine : ours) {
+    const std::vector<int>& parts = numbers[mine.group];
+    const auto members = static_cast<int>(parts.size());
+    std::vector<real> gathered;
+    std::vector<real> sum;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      for (int i = 0; i < parts[k]; ++i) {
+        const auto index = gathered.size();
+        gathered.push_back(static_cast<real>(1000 * k + index));
+        if (k == mine.member)
+          sum.push_back(static_cast<real>(index) * static_cast<real>(members * (members + 1) / 2));
+      }
+    }
+    EXPECT_EQ(to_host(mine.sum), sum);
+    EXPECT_EQ(to_host(mine.gathered), gathered);
   }
 }
 

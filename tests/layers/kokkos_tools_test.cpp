@@ -39,7 +39,8 @@ class KokkosTools : public testing::Test {
     network_.backward(exec);
     add(exec, sum_, network_.gradient());
     update(exec, {{.kind = Sgd{.momentum = 0.9}}, 0.1, 1}, network_.memory(),
-           {.theta = network_.parameters().data(),
+           {.size = network_.memory().parameter_size,
+            .theta = network_.parameters().data(),
             .gradient_sum = sum_.data(),
             .states = momentum_.data(),
             .next = next_.data(),

@@ -68,7 +68,8 @@ class NetworkTraining {
     network_.forward(exec_);
     network_.backward(exec_);
     update(exec_, step_, network_.memory(),
-           {.theta = network_.parameters().data(),
+           {.size = network_.memory().parameter_size,
+            .theta = network_.parameters().data(),
             .gradient_sum = network_.gradient().data(),
             .states = states_.data(),
             .next = network_.parameters().data(),

@@ -76,7 +76,8 @@ TEST_F(PyTorch, TenUpdates) {
     EXPECT_NEAR(network_.loss(), fixture_.at("losses").at(t).get<double>(), 20 * test::rounding);
     network_.backward(exec_);
     update(exec_, {optimizer, fixture_.at("lr"), t}, network_.memory(),
-           {.theta = network_.parameters().data(),
+           {.size = network_.memory().parameter_size,
+            .theta = network_.parameters().data(),
             .gradient_sum = network_.gradient().data(),
             .states = momentum.data(),
             .next = network_.parameters().data(),

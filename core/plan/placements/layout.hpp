@@ -13,11 +13,19 @@
 
 namespace carousel {
 
+/// Bytes of a piece of a stage: of its gradients, with what rides there, and of its parameters.
+struct PieceBytes {
+  std::int64_t gradients = 0;
+  std::int64_t parameters = 0;
+  std::int64_t norms = 0;  // of its blocks, where updates need the norm of their stage
+};
+
 /// What a schedule is a function of, beside the rule. Bytes are those of one message.
 struct ScheduleSpec {
   ParallelConfig parallel;
   std::vector<std::int64_t> message_bytes = {};       // [S] a stage's gradient
   std::vector<std::int64_t> parameter_bytes = {};     // [S] its parameters; empty: the same
+  std::vector<std::vector<PieceBytes>> pieces = {};   // [S][piece]; empty: stages go whole
   std::vector<std::int64_t> activation_bytes = {};    // [S] what crosses the cut behind a stage
   std::vector<std::int64_t> d_activation_bytes = {};  // [S] its gradients
   // The norms of all stages, where no update may begin before they are known; dp only. 0: none.

@@ -33,7 +33,7 @@ class CyclicStage {
     add_totals();
     Program result{.team = size_, .actions = builder_.fold()};
     result.buffers = counts_of(rule_, stage_, stage_);
-    result.buffers.gradients.assign(local_sum() + (sums_first() ? 1 : 0), {stage_});
+    result.buffers.gradients.assign(local_sum() + (sums_first() ? 1 : 0), {{stage_}});
     return result;
   }
 
@@ -195,7 +195,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, int i, int j) {
   };
   ProgramBuilder builder(cycle);
   Program result{.buffers = counts_of(rule, j, j)};
-  result.buffers.gradients.assign(!fast && i > 0 ? 2 : 1, {j});
+  result.buffers.gradients.assign(!fast && i > 0 ? 2 : 1, {{j}});
   add_load(builder, pass);
   add_forward(builder, rule, pass);
   add_backward(builder, rule, pass, own);

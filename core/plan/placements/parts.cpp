@@ -29,6 +29,7 @@ Action MessageEnd::wait() const {
           .direction = direction,
           .micro_batch = micro_batch,
           .stage = stage,
+          .piece = piece,
           .version = version,
           .peer = peer,
           .bytes = bytes,
@@ -46,11 +47,13 @@ Action CollectiveCall::wait() const {
           .payload = payload,
           .micro_batch = micro_batch,
           .stage = stage,
+          .piece = piece,
           .version = version,
           .peer = root,
           .group = group,
           .bytes = bytes,
-          .buffer = buffer};
+          .buffer = buffer,
+          .source = source};
 }
 
 Pass pass_of(const Rule& rule, int i, int j) {
@@ -115,20 +118,21 @@ void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pas
   }
 }
 
-Action measure(int stage, int source) {
-  Action action{.kind = ActionKind::measure, .stage = stage};
+Action measure(int stage, int source, int piece) {
+  Action action{.kind = ActionKind::measure, .stage = stage, .piece = piece};
   action.source = source;
   return action;
 }
 
-Action update(int stage, int source) {
-  Action action{.kind = ActionKind::update, .stage = stage, .version = 1};
+Action update(int stage, int source, int piece) {
+  Action action{.kind = ActionKind::update, .stage = stage, .piece = piece, .version = 1};
   action.source = source;
   return action;
 }
 
-Action accumulate(int micro_batch, int stage, int buffer, int source) {
-  Action action{.kind = ActionKind::accumulate, .micro_batch = micro_batch, .stage = stage};
+Action accumulate(int micro_batch, int stage, int buffer, int source, int piece) {
+  Action action{
+      .kind = ActionKind::accumulate, .micro_batch = micro_batch, .stage = stage, .piece = piece};
   action.buffer = buffer;
   action.source = source;
   return action;
@@ -157,9 +161,9 @@ std::int64_t AlternatingBuffers::reuse_after(int stage) const {
   return 2 * stages_ + stage - next;
 }
 
-void AlternatingBuffers::append_to(std::vector<std::vector<int>>& gradients) const {
-  gradients.resize(gradients.size() + count_);
-  for (int j = 0; j < stages_; ++j) gradients[of(j)].push_back(j);
+void AlternatingBuffers::append_to(std::vector<GradientBuffer>& gradients, int shard) const {
+  gradients.resize(gradients.size() + count_, {.stages = {}, .shard = shard});
+  for (int j = 0; j < stages_; ++j) gradients[of(j)].stages.push_back(j);
 }
 
 Term term_of(const Rule& rule, const ScheduleSpec& spec, int micro_batch) {
@@ -271,7 +275,7 @@ MessageEnd total_line(const Rule& rule, const ScheduleSpec& spec, Direction dire
 
 AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
                                    const ScheduleSpec& spec, const std::vector<int>& owner,
-                                   int device, std::vector<std::vector<int>>& gradients) {
+                                   int device, std::vector<GradientBuffer>& gradients) {
   const int last = rule.micro_batches() - 1;
   const int stages = rule.stages();
   const std::int64_t begin = rule.offset(device);
@@ -310,22 +314,21 @@ AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
   return own;
 }
 
-void add_tokens(ProgramBuilder& builder, const Rule& rule, int device) {
+void add_tokens(ProgramBuilder& builder, const Rule& rule, int device, int apart) {
   const std::int64_t begin = rule.offset(device);
-  if (device > 0) {
+  if (device >= apart) {
     const MessageEnd token{.payload = Payload::token,
                            .direction = Direction::receive,
-                           .peer = device - 1,
+                           .peer = device - apart,
                            .micro_batch = device};
     builder.add(begin, Phase::pace, token.start());
     builder.add(begin, Phase::pace, token.wait());
   }
-  if (device + 1 < rule.micro_batches()) {
-    const MessageEnd token{.payload = Payload::token,
-                           .direction = Direction::send,
-                           .peer = device + 1,
-                           .micro_batch = device + 1};
-    const std::int64_t ahead = rule.offset(device + 1) - begin;
+  const int next = device + apart;
+  if (next < rule.micro_batches()) {
+    const MessageEnd token{
+        .payload = Payload::token, .direction = Direction::send, .peer = next, .micro_batch = next};
+    const std::int64_t ahead = rule.offset(next) - begin;
     if (ahead == 0)
       builder.add(begin, Phase::pace, token.start());
     else
@@ -335,8 +338,10 @@ void add_tokens(ProgramBuilder& builder, const Rule& rule, int device) {
 }
 
 int first_fresh(const Rule& rule, int stage) {
+  const int last = rule.slot(rule.micro_batches() - 1);
+  const int slack = rule.slack() <= stage ? rule.slack() : 0;
   for (int i = 0; i < rule.micro_batches(); ++i) {
-    if (rule.slot(i) + stage >= rule.slot(rule.micro_batches() - 1)) return i;
+    if (rule.slot(i) + stage >= last + slack) return i;
   }
   return rule.micro_batches() - 1;
 }

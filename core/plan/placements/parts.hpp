@@ -19,6 +19,7 @@ struct MessageEnd {
   Direction direction = Direction::none;
   int peer = -1;  // program
   int stage = -1;
+  int piece = -1;
   int micro_batch = -1;
   std::int64_t version = 0;
   std::int64_t bytes = 0;
@@ -35,10 +36,12 @@ struct CollectiveCall {
   int group = 0;
   int root = -1;  // program
   int stage = -1;
+  int piece = -1;        // the first one of a chunk
   int micro_batch = -1;  // the last one of a partial sum
   std::int64_t version = 0;
   std::int64_t bytes = 0;
   int buffer = -1;
+  int source = -1;  // gradient buffer that a reduce_scatter reads
 
   [[nodiscard]] Action start() const;
   [[nodiscard]] Action wait() const;
@@ -73,11 +76,11 @@ struct Neighbour {
 void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
                     Neighbour before, Neighbour behind);
 
-/// The norm of the total in `source`.
-[[nodiscard]] Action measure(int stage, int source);
-[[nodiscard]] Action update(int stage, int source);
+/// The norm of the total in `source`. Of the stage or, as those below, of one piece of it.
+[[nodiscard]] Action measure(int stage, int source, int piece = -1);
+[[nodiscard]] Action update(int stage, int source, int piece = -1);
 /// buffer += source, which completes the sum through `micro_batch`.
-[[nodiscard]] Action accumulate(int micro_batch, int stage, int buffer, int source);
+[[nodiscard]] Action accumulate(int micro_batch, int stage, int buffer, int source, int piece = -1);
 /// Where all micro-batches of a stage meet on one device: the first one writes the gradient to the
 /// buffer `sum`, the others to `own`, which is added to it.
 void add_summed_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int sum,
@@ -96,7 +99,7 @@ class AlternatingBuffers {
   [[nodiscard]] bool first_in_step(int stage) const { return stage + count_ >= stages_; }
   /// Backward time, relative to that of `stage`, of the next stage in the same buffer.
   [[nodiscard]] std::int64_t reuse_after(int stage) const;
-  void append_to(std::vector<std::vector<int>>& gradients) const;
+  void append_to(std::vector<GradientBuffer>& gradients, int shard = -1) const;
 
  private:
   int stages_;
@@ -156,18 +159,19 @@ void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec&
 [[nodiscard]] AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
                                                  const ScheduleSpec& spec,
                                                  const std::vector<int>& owner, int device,
-                                                 std::vector<std::vector<int>>& gradients);
+                                                 std::vector<GradientBuffer>& gradients);
 
 /// The sum of one stage over all micro-batches on its way from or to `peer`.
 [[nodiscard]] MessageEnd total_line(const Rule& rule, const ScheduleSpec& spec, Direction direction,
                                     int peer, int stage, int buffer);
 
-/// The token that lets micro-batch i, on device i, begin once i - 1 is far enough ahead. One per
-/// step and not only one per segment: an offset once lost to a hiccup would never come back by
+/// The token that lets micro-batch i, on device i, begin once i - `apart` is far enough ahead. One
+/// per step and not only one per segment: an offset once lost to a hiccup would never come back by
 /// itself.
-void add_tokens(ProgramBuilder& builder, const Rule& rule, int device);
+void add_tokens(ProgramBuilder& builder, const Rule& rule, int device, int apart = 1);
 
-/// First micro-batch that may read the newest parameters of a stage without slack.
+/// First micro-batch that reads the newest parameters of a stage or, where slack leaves none, that
+/// would without slack, so that owners are many.
 [[nodiscard]] int first_fresh(const Rule& rule, int stage);
 
 /// Counts of a device that runs these stages and keeps their parameters.

@@ -42,7 +42,7 @@ Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   for (int j = 0; j < stages; ++j) {
     ProgramBuilder builder(layout.period_time);
     BufferCounts counts = counts_of(rule, j, j);
-    counts.gradients.assign(n > 1 ? 2 : 1, {j});
+    counts.gradients.assign(n > 1 ? 2 : 1, {{j}});
     for (int i = 0; i < n; ++i) {
       const Pass pass = pace.pass(i, j);
       add_load(builder, pass);

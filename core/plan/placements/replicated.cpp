@@ -2,56 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "core/plan/placements/hand_on.hpp"
 #include "core/plan/placements/parts.hpp"
+#include "core/plan/placements/slots.hpp"
 
 namespace carousel::placements {
 namespace {
-
-/// When theta_{t+1} of one stage is at the owner (hop 0) and its successors on the ring, in time
-/// steps from the start of step t. The completed gradient leaves device N-1 at `ready`; the first
-/// reader's need is a deadline, and the messages up to it share the time evenly. Where the slack
-/// lets nobody read them in the next step (v1, and v2 with slack = S), each hop around the ring
-/// takes one time step, so that stages follow each other over a link as do the forwards that read
-/// them; the total has what is left, for it meets partial sums at its owner. An owner that is the
-/// first reader itself updates a time step before: parameters that leave behind its forward would
-/// meet, at the next device, the total of the stage before, where there is one.
-class HandOn {
- public:
-  HandOn(const Rule& rule, const ScheduleSpec& spec, int stage, int owner)
-      : owner_(owner), devices_(rule.micro_batches()) {
-    const int last = devices_ - 1;
-    const std::int64_t ready = total_time(rule, spec, stage);
-    const auto first_use = [&](int device) {
-      return rule.forward_time(device, stage, rule.fresh(device, stage) ? 1 : 2);
-    };
-    int reader = 0;
-    for (int h = 1; h < devices_; ++h) {
-      if (first_use(device(h)) < first_use(device(reader))) reader = h;
-    }
-    const std::int64_t deadline = first_use(device(reader));
-    const int diagonal = owner == last ? 0 : 1;
-    const std::int64_t messages = reader + diagonal;
-    for (int h = 0; h < devices_; ++h) {
-      const std::int64_t message = h + diagonal;  // that brings it, counted from 1
-      const std::int64_t share = messages == 0 ? 0 : (deadline - ready) * message / messages;
-      std::int64_t time = h <= reader ? ready + share : first_use(device(h));
-      if (h <= reader && message > 0 && rule.slack() == rule.stages())
-        time = reader == 0 && rule.stages() > 1 ? std::max(ready + 1, deadline - 1)
-                                                : std::max(time, deadline - (reader - h));
-      times_.push_back(time);
-    }
-  }
-
-  [[nodiscard]] int device(int hop) const { return (owner_ + hop) % devices_; }
-  [[nodiscard]] std::int64_t time_at(int device) const {
-    return times_[(device - owner_ + devices_) % devices_];
-  }
-
- private:
-  int owner_;
-  int devices_;
-  std::vector<std::int64_t> times_;
-};
 
 /// Parameters of one stage on their way around the ring, seen from one device.
 void add_hand_on(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
@@ -100,7 +56,7 @@ Program cyclic(const Rule& rule, const ScheduleSpec& spec, const std::vector<int
   const int stages = rule.stages();
   ProgramBuilder builder(2LL * stages);
   Program result{.first_device = device, .buffers = counts_of(rule, 0, stages - 1)};
-  std::vector<std::vector<int>>& gradients = result.buffers.gradients;
+  std::vector<GradientBuffer>& gradients = result.buffers.gradients;
 
   add_tokens(builder, rule, device);
   const AlternatingBuffers own = add_ring_passes(builder, rule, spec, owner, device, gradients);
@@ -112,7 +68,7 @@ Program cyclic(const Rule& rule, const ScheduleSpec& spec, const std::vector<int
       int source = own.of(j);
       if (device != last) {
         source = static_cast<int>(gradients.size());
-        gradients.push_back({j});
+        gradients.push_back({{j}});
         const MessageEnd in = total_line(rule, spec, Direction::receive, last, j, source);
         builder.add(std::max<std::int64_t>(rule.offset(device), now - 2 * stages), Phase::post,
                     in.start());
@@ -187,8 +143,8 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
   const bool chain = reduction == Reduction::ordered && devices > 1;
   ProgramBuilder builder(cycle);
   Program result{.first_device = device, .buffers = counts_of(rule, 0, stages - 1)};
-  std::vector<std::vector<int>>& gradients = result.buffers.gradients;
-  for (int j = 0; j < stages; ++j) gradients.push_back({j});
+  std::vector<GradientBuffer>& gradients = result.buffers.gradients;
+  for (int j = 0; j < stages; ++j) gradients.push_back({{j}});
   const AlternatingBuffers arriving(stages, stages);
   if (chain && device > 0) arriving.append_to(gradients);
 
@@ -219,11 +175,12 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
 /// the stage's owner, new parameters from the owner around the ring. dp: every device updates;
 /// partial sums from i to i + 1 and totals around to all, or one all-reduce at the end.
 Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
+  if (!spec.pieces.empty()) return lay_out_slots(rule, spec);
   Layout layout{.period_time = 2LL * rule.stages()};
   std::vector<HandOn> rings;
   for (int j = 0; j < rule.stages(); ++j) {
     layout.owner.push_back(first_fresh(rule, j));
-    if (rule.cyclic()) rings.emplace_back(rule, spec, j, layout.owner[j]);
+    if (rule.cyclic()) rings.emplace_back(rule, j, layout.owner[j], total_time(rule, spec, j), 0);
   }
   layout.groups = groups_of(rule);
   for (int device = 0; device < rule.micro_batches(); ++device) {
@@ -253,7 +210,8 @@ PlacementKind replicated() {
                        .longest = {"2 (N - 1)", "0 or 1 for N = S"}},
           .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
           .layout = lay_out,
-          .traits = {.paced = true,
+          .traits = {.cuts_stages = true,
+                     .paced = true,
                      .totals_may_wait = true,
                      .dp_reductions = {Reduction::ordered, Reduction::fast, Reduction::overlapped,
                                        Reduction::owner},

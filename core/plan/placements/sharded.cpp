@@ -104,14 +104,14 @@ class CyclicDevice {
   }
 
   /// The total comes to the owner in replica 0 and goes on from replica to replica.
-  void add_update(int stage, int own, std::vector<std::vector<int>>& gradients) {
+  void add_update(int stage, int own, std::vector<GradientBuffer>& gradients) {
     const int last = rule_.micro_batches() - 1;
     const int replica = device_ % replicas_;
     const std::int64_t time = total_time(rule_, spec_, stage);
     int source = own;
     if (device_ != last) {
       source = static_cast<int>(gradients.size());
-      gradients.push_back({stage});
+      gradients.push_back({{stage}});
       const MessageEnd in = total_line(rule_, spec_, Direction::receive,
                                        replica == 0 ? last : device_ - 1, stage, source);
       builder_.add(std::max<std::int64_t>(rule_.offset(device_), time - 2 * stages_ + 1),
@@ -162,7 +162,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
     for (int j = 0; j < stages; ++j) {
       const bool keeps = needs_norms(spec) && owner[j] == device;
       made[j] = keeps ? static_cast<int>(counts.gradients.size()) : own.of(j);
-      if (keeps) counts.gradients.push_back({j});
+      if (keeps) counts.gradients.push_back({{j}});
     }
     add_load(builder, {.micro_batch = device});
     for (int j = stages - 1; j >= 0; --j) {
@@ -201,7 +201,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
     int source = made[j];
     if (!fast && device != last) {
       source = static_cast<int>(counts.gradients.size());
-      counts.gradients.push_back({j});
+      counts.gradients.push_back({{j}});
       const MessageEnd in = total_line(rule, spec, Direction::receive, last, j, source);
       builder.add(0, Phase::post, in.start());
       builder.add(cycle, Phase::update, in.wait());
@@ -224,7 +224,9 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
 /// for forward and for backward, go from micro-batch to micro-batch.
 Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   Layout layout{.period_time = 2LL * rule.stages()};
-  for (int j = 0; j < rule.stages(); ++j) layout.owner.push_back(first_fresh(rule, j));
+  // Copies set out where fresh ones are read first without slack, whatever the slack.
+  const Rule tight(rule.kind(), rule.micro_batches(), rule.stages(), 0);
+  for (int j = 0; j < rule.stages(); ++j) layout.owner.push_back(first_fresh(tight, j));
   layout.groups = groups_of(rule);
   for (int device = 0; device < rule.micro_batches(); ++device) {
     layout.programs.push_back(rule.cyclic()

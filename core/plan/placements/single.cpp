@@ -16,8 +16,8 @@ Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   ProgramBuilder builder(layout.period_time);
   BufferCounts counts = counts_of(rule, 0, stages - 1);
 
-  for (int j = 0; j < stages; ++j) counts.gradients.push_back({j});
-  if (n > 1) counts.gradients.push_back(counts.owned);
+  for (int j = 0; j < stages; ++j) counts.gradients.push_back({{j}});
+  if (n > 1) counts.gradients.push_back({counts.owned});
   const auto begin = [&](int i) { return one_by_one ? cycle * i : rule.offset(i); };
   for (int i = 0; i < n; ++i) {
     add_load(builder, {.micro_batch = i, .forward_time = begin(i)});

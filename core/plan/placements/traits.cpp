@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/plan/pieces.hpp"
 #include "core/plan/placements/kinds.hpp"
 
 namespace carousel {
@@ -17,6 +18,9 @@ bool has_reduction(const ParallelConfig& parallel, Reduction reduction) {
   const bool cyclic = parallel.rule != RuleKind::dp;
   const auto& reductions = cyclic ? traits.cyclic_reductions : traits.dp_reductions;
   if (std::ranges::find(reductions, reduction) == reductions.end()) return false;
+  if (parallel.shards)
+    return reduction == Reduction::ordered ||
+           (reduction == Reduction::fast && shards_of(parallel) > 1);
   return !cyclic || reduction != Reduction::fast || parallel.micro_batches > parallel.stages;
 }
 

@@ -26,6 +26,8 @@ struct PlacementTraits {
   bool passes_parameters = false;
   /// Under cyclic rules N must be a multiple of S: devices stand for slots, each R = N / S times.
   bool whole_slots = false;
+  /// Stages may travel in pieces, and be cut into shards.
+  bool cuts_stages = false;
   /// Under cyclic rules tokens pace the devices.
   bool paced = false;
   /// Slack gives totals of cyclic rules a time step to spare. Elsewhere what is made of a total is

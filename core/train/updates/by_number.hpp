@@ -18,7 +18,7 @@ namespace carousel {
 /// Numbers that one index of a kernel takes. On a host they fill vectors, digest included.
 inline constexpr std::int64_t update_piece = runs_on_host ? 4096 : 1;
 
-/// A rule for numbers begin .. end - 1 of a stage: theta_{t+1} = rule(i, theta_t, gradient).
+/// A rule for numbers begin .. end - 1 of the vectors: theta_{t+1} = rule(i, theta_t, gradient).
 template <class Rule>
 struct NumberUpdate {
   Rule rule;
@@ -36,13 +36,13 @@ struct NumberUpdate {
     for (std::int64_t i = first; i < last; ++i)
       v.next[i] = by(i, v.theta[i], v.scale * v.gradient_sum[i] * clip);
     for (std::int64_t i = first; i < last; ++i)
-      sum += digest_term(static_cast<std::uint64_t>(i), v.next[i]);
+      sum += digest_term(static_cast<std::uint64_t>(v.first + i), v.next[i]);
   }
 
   /// Called once with the sum of all. A result view would do the same, but Kokkos then builds the
   /// text of a fence that it does not need.
   KOKKOS_FUNCTION void final(std::uint64_t& sum) const {
-    *vectors.digest = begin > 0 ? *vectors.digest + sum : sum;
+    *vectors.digest = begin > 0 || vectors.adds_digest ? *vectors.digest + sum : sum;
   }
 };
 
@@ -61,15 +61,19 @@ template <class RuleOf>
 void update_by_number(const std::string& label, const StageUpdate& update, const RuleOf& rule_of) {
   const OptimizerConfig& config = update.step.config;
   const std::vector<ParameterRange>& ranges = update.stage.parameter_ranges;
+  const UpdateVectors& vectors = update.vectors;
   const bool alike = config.decay_norm_and_bias || config.weight_decay == 0;
-  if (alike || ranges.empty()) {
-    update_numbers(label, update.exec, rule_of(config.weight_decay), update.vectors, 0,
-                   update.stage.parameter_size);
+  if (alike || vectors.size == 0) {
+    update_numbers(label, update.exec, rule_of(config.weight_decay), vectors, 0, vectors.size);
     return;
   }
-  for (const ParameterRange& range : ranges)
-    update_numbers(label, update.exec, rule_of(range.per_feature ? 0 : config.weight_decay),
-                   update.vectors, range.begin, range.end);
+  for (const ParameterRange& range : ranges) {
+    const std::int64_t begin = std::max(range.begin - vectors.first, std::int64_t{0});
+    const std::int64_t end = std::min(range.end - vectors.first, vectors.size);
+    if (begin < end)
+      update_numbers(label, update.exec, rule_of(range.per_feature ? 0 : config.weight_decay),
+                     vectors, begin, end);
+  }
 }
 
 }  // namespace carousel

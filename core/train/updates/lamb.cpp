@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "core/base/check.hpp"
 #include "core/train/updates/by_number.hpp"
 #include "core/train/updates/moments.hpp"
 
@@ -84,6 +85,8 @@ struct LambStep {
 void Lamb::update(const StageUpdate& update) const {
   static const std::string label = "carousel::train::lamb_update";
   const OptimizerConfig& config = update.step.config;
+  CAROUSEL_CHECK(update.vectors.size == update.stage.parameter_size, "lamb has {} of {} parameters",
+                 update.vectors.size, update.stage.parameter_size);
   const Moments moments(beta1, beta2, epsilon, update);
   const auto correction = static_cast<real>(1 / mean_correction(beta1, update));
   auto* const sums = reinterpret_cast<double*>(update.vectors.workspace.data());

@@ -35,7 +35,7 @@ struct Moments {
         epsilon(static_cast<real>(epsilon_of_deck)),
         first(update.step.number == 0),
         mean(update.vectors.states),
-        square(update.vectors.states + update.stage.parameter_size) {}
+        square(update.vectors.states + update.vectors.size) {}
 
   /// Moves both by a gradient; m over the corrected root of v.
   [[nodiscard]] KOKKOS_FUNCTION real move(std::int64_t i, real gradient) const {

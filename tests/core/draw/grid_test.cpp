@@ -22,7 +22,7 @@ using testing::describe;
 using testing::lists_of;
 using testing::parallel;
 using testing::schedule_of;
-using testing::variants;
+using testing::all_variants;
 
 std::string golden(const std::string& name) {
   const auto path = std::filesystem::path(CAROUSEL_SOURCE) / "tests/core/draw/golden" / name;
@@ -66,7 +66,7 @@ TEST(Grid, ShowsTheSameForOneDeviceAndForMany) {
 TEST(Grid, FitsATerminal) {
   for (int n : {1, 2, 4, 9, 16, 17, 64}) {
     for (int stages : {1, 2, 4, 9, 10, 11, 12, 64}) {
-      for (ParallelConfig config : variants(n, stages)) {
+      for (ParallelConfig config : all_variants(n, stages)) {
         if (config.slack > 1) continue;
         std::istringstream lines(draw_grid(schedule_of(config)));
         for (std::string line; std::getline(lines, line);)

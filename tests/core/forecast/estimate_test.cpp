@@ -120,6 +120,8 @@ TEST(Estimate, CountsBytes) {
         break;
       case Placement::replicated:
         expected = 2 * (n - 1) * s + (cyclic(config) ? to_owner : 0);
+        // With slack it owns that, and the stage which only the last slot reads anew.
+        if (cyclic(config) && r == 1 && config.slack > 0 && config.slack < s) --expected;
         break;
       case Placement::pipeline:
         expected = cuts;

@@ -27,7 +27,7 @@ using testing::lists_of;
 using testing::post;
 using testing::schedule_of;
 using testing::send;
-using testing::variants;
+using testing::all_variants;
 using testing::wait;
 
 TEST(Exchanges, JoinsBothEndsAndTheirWaits) {
@@ -74,7 +74,7 @@ TEST(Exchanges, JoinsCollectivesInOrder) {
 TEST(Exchanges, LeavesNothingOverInSchedules) {
   for (int n = 1; n <= 5; ++n) {
     for (int stages = 1; stages <= 5; ++stages) {
-      for (const ParallelConfig& config : variants(n, stages)) {
+      for (const ParallelConfig& config : all_variants(n, stages)) {
         const Schedule schedule = schedule_of(config, false, (n + stages) % 2 == 0);
         const Lists lists = lists_of(schedule, {3, 7});
         for (const Exchange& exchange : match_exchanges(lists, schedule.groups()).all)

@@ -32,6 +32,7 @@ using testing::parallel;
 using testing::post;
 using testing::schedule_of;
 using testing::send;
+using testing::all_variants;
 using testing::variants;
 using testing::wait;
 
@@ -256,7 +257,7 @@ int time_steps(const ParallelConfig& config) {
 TEST(Simulator, StepsTakeTheirClosedFormOnIdealLinks) {
   for (int stages : {1, 2, 3, 4, 7, 16}) {
     for (int n : {stages, 2 * stages}) {
-      for (const ParallelConfig& config : variants(n, stages)) {
+      for (const ParallelConfig& config : all_variants(n, stages)) {
         const Schedule schedule = schedule_of(config);
         const Lists lists = lists_of(schedule, {0, 12});
         SimulationInput input = ideal_input_of(lists);

@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -105,7 +106,7 @@ class BlockingGroups {
         device.group.push_back(call);
     }
     std::ranges::stable_sort(device.group, {}, [](const Call* call) {
-      return std::pair(call->action.payload, call->action.stage);
+      return std::tuple(call->action.payload, call->action.stage, call->action.piece);
     });
     ++groups_run_;
     for (Call* call : device.group) {
@@ -129,7 +130,7 @@ class BlockingGroups {
     waiting.pop_front();
     const Action& a = call->action;
     const Action& b = other->action;
-    if (a.payload != b.payload || a.stage != b.stage || a.step != b.step ||
+    if (a.payload != b.payload || a.stage != b.stage || a.piece != b.piece || a.step != b.step ||
         a.micro_batch != b.micro_batch || a.version != b.version || a.bytes != b.bytes)
       error_ = fmt::format("{} meets {}", to_string(a), to_string(b));
     call->state = other->state = State::met;

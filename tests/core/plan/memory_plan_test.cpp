@@ -20,6 +20,7 @@
 namespace carousel {
 namespace {
 
+using testing::all_variants;
 using testing::describe;
 using testing::parallel;
 using testing::variants;
@@ -36,8 +37,9 @@ struct Planned {
 };
 
 Planned plan_model(const Model& model, const ParallelConfig& config, const MemorySpec& spec) {
-  std::vector<StageMemory> stages = plan_stages(
-      model, partition_model(model, config.stages, config.balance), spec.micro_batch_size);
+  std::vector<StageMemory> stages =
+      cut_stages(config, plan_stages(model, partition_model(model, config.stages, config.balance),
+                                     spec.micro_batch_size));
   Schedule schedule(schedule_spec(config, stages));
   MemoryPlan memory = plan_memory(spec, std::move(stages), schedule);
   return {std::move(schedule), std::move(memory)};
@@ -169,7 +171,7 @@ class Arena {
   void add(std::int64_t offset, std::int64_t bytes) {
     EXPECT_EQ(offset % tensor_alignment, 0);
     EXPECT_LE(offset + bytes, bytes_);
-    buffers_.push_back({offset, bytes});
+    if (bytes > 0) buffers_.push_back({offset, bytes});
   }
   void expect_apart() {
     std::ranges::sort(buffers_, {}, &Buffer::offset);
@@ -212,12 +214,18 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
   }
   for (std::size_t k = 0; k < counts.gradients.size(); ++k) {
     std::int64_t largest = 0;
-    for (int j : counts.gradients[k]) largest = std::max(largest, stages[j].message_size * r);
+    for (const int j : counts.gradients[k].stages) {
+      const int shard = counts.gradients[k].shard;
+      if (shard < 0) largest = std::max(largest, stages[j].message_size * r);
+      for (int p = shard; shard >= 0 && p < std::ssize(stages[j].pieces); p += stages[j].shards)
+        largest = std::max(largest, stages[j].pieces[p].size() * r);
+    }
     gradients.add(plan.gradients[k], largest);
   }
   for (std::size_t j = 0; j < stages.size(); ++j) {
     EXPECT_EQ(plan.optimizer[j] >= 0, !spec.optimizer.states().empty() && counts.optimizer[j]);
-    if (plan.optimizer[j] >= 0) optimizer.add(plan.optimizer[j], stages[j].parameter_size * r);
+    if (plan.optimizer[j] >= 0)
+      optimizer.add(plan.optimizer[j], stages[j].parameters_of_shard(counts.shard) * r);
     ASSERT_EQ(std::ssize(plan.frames[j]), counts.frames[j]);
     for (std::int64_t offset : plan.frames[j]) activations.add(offset, plan.frame_bytes[j]);
     ASSERT_EQ(std::ssize(plan.boundaries[j]), counts.boundaries[j]);
@@ -247,7 +255,10 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
                                (last ? spec.target_staging_bytes : 0);
   data.add(plan.staging, staging);
   EXPECT_EQ(planned.bytes(device, Category::data), plan.staging + align_up(staging));
-  for (Arena* each : {&gradients, &optimizer, &activations, &boundary, &data}) each->expect_apart();
+  for (Arena* each : {&gradients, &optimizer, &activations, &boundary, &data}) {
+    SCOPED_TRACE(each - &gradients);
+    each->expect_apart();
+  }
   EXPECT_EQ(plan.total(), std::accumulate(plan.bytes.begin(), plan.bytes.end(), std::int64_t{0}));
 }
 
@@ -266,7 +277,7 @@ TEST(MemoryPlan, KeepsBuffersApartAlignedAndInside) {
                           .staging_bytes = static_cast<std::int64_t>(random() % 999),
                           .input_staging_bytes = static_cast<std::int64_t>(random() % 999),
                           .target_staging_bytes = static_cast<std::int64_t>(random() % 99)};
-    for (const ParallelConfig& config : variants(n, stages)) {
+    for (const ParallelConfig& config : all_variants(n, stages)) {
       const Planned planned = plan_model(model, config, spec);
       for (int d = 0; d < planned.schedule.devices(); ++d) expect_sound(planned, spec, d);
       ASSERT_FALSE(HasFailure()) << describe(config);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/plan/schedule.hpp"
@@ -16,6 +17,7 @@
 namespace carousel {
 namespace {
 
+using testing::all_variants;
 using testing::describe;
 using testing::lists_of;
 using testing::parallel;
@@ -125,6 +127,64 @@ TEST(Messages, AreFewerBytesWhereParametersAreSmaller) {
   EXPECT_NEAR(ratio(RuleKind::cdp_v2, Placement::replicated), 0.75, 0.25 / n);
   EXPECT_EQ(ratio(RuleKind::dp, Placement::replicated), 1) << "every device updates";
   EXPECT_NEAR(ratio(RuleKind::cdp_v2, Placement::sharded), 2.0 / 3, 1.0 / n);
+}
+
+/// What all devices send of a kind in a step: messages, and bytes.
+using Sent = std::map<Payload, std::pair<std::int64_t, std::int64_t>>;
+
+// Inside a slot of R devices (of micro-batches that run together, all N) a reduce-scatter and an
+// all-gather, R - 1 times the stage each; between S slots a partial sum, perhaps a total, and the
+// parameters, each once round, whatever R.
+TEST(Messages, OfShardsAreAReduceScatterARingAndAnAllGather) {
+  int compared = 0;
+  for (int n = 1; n <= 8; ++n) {
+    for (int stages = 1; stages <= 4; ++stages) {
+      for (const ParallelConfig& config : all_variants(n, stages)) {
+        if (!config.shards || config.reduction != Reduction::ordered) continue;
+        SCOPED_TRACE(describe(config));
+        const Schedule schedule = schedule_of(config);
+        const bool joint = config.rule == RuleKind::dp || config.sums == Sums::late;
+        const int slots = joint ? 1 : stages;
+        const int replicas = n / slots;
+        Sent expected;
+        const auto add = [&](Payload payload, std::int64_t times, std::int64_t bytes) {
+          if (times == 0) return;
+          expected[payload].first += times;
+          expected[payload].second += times * bytes;
+        };
+        add(Payload::token, (slots - 1) * replicas, 0);
+        for (int j = 0; j < stages; ++j) {
+          // Those who update a stage tell each other the norms of their pieces.
+          std::set<int> updating;
+          for (std::size_t p = 0; p < schedule.spec().pieces[j].size(); ++p) {
+            if (schedule.spec().pieces[j][p].gradients > 0)
+              updating.insert(static_cast<int>(p) % replicas);
+          }
+          const auto others = std::ssize(updating) - 1;
+          for (const PieceBytes& piece : schedule.spec().pieces[j]) {
+            if (piece.gradients == 0) continue;
+            add(Payload::part, slots * (replicas - 1), piece.gradients);
+            add(Payload::gradient, slots - 1, piece.gradients);
+            const bool diagonal = schedule.owner(j) / replicas != slots - 1;
+            add(Payload::total, diagonal ? 1 : 0, piece.gradients);
+            add(Payload::parameters, slots - 1 + slots * (replicas - 1), piece.parameters);
+            if (piece.norms > 0) add(Payload::norms, others, piece.norms);
+          }
+        }
+        Sent sent;
+        for (int d = 0; d < schedule.devices(); ++d) {
+          for (const Action& a : schedule.actions(d, {3, 4})) {
+            if (a.kind != ActionKind::send) continue;
+            ++sent[a.payload].first;
+            sent[a.payload].second += a.bytes;
+          }
+        }
+        EXPECT_EQ(sent, expected);
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 100);
 }
 
 TEST(Messages, GoToTheNextDeviceExceptTheDiagonal) {

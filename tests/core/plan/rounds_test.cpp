@@ -16,10 +16,10 @@
 namespace carousel {
 namespace {
 
+using testing::all_variants;
 using testing::BlockingGroups;
 using testing::describe;
 using testing::schedule_of;
-using testing::variants;
 
 std::string run(const Schedule& schedule, const Segment& segment) {
   const auto lists = schedule.lists(segment);
@@ -53,7 +53,7 @@ TEST_P(RoundsOfN, AreProvenAndEndForEveryPlan) {
   int plans = 0;
   std::map<std::string, std::pair<Density, std::vector<double>>> found;
   for (int stages = 1; stages <= 8; ++stages) {
-    for (const ParallelConfig& config : variants(GetParam(), stages)) {
+    for (const ParallelConfig& config : all_variants(GetParam(), stages)) {
       for (const bool norms : {false, true}) {
         if (norms && config.rule != RuleKind::dp) continue;
         const Schedule schedule = schedule_of(config, norms, true);

@@ -19,6 +19,7 @@
 namespace carousel {
 namespace {
 
+using testing::all_variants;
 using testing::describe;
 using testing::Lists;
 using testing::lists_of;
@@ -62,7 +63,7 @@ TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
 TEST(Schedule, HasTheDevicesOfItsPlacement) {
   for (int n = 1; n <= 9; ++n) {
     for (int stages = 1; stages <= 9; ++stages) {
-      for (const ParallelConfig& config : variants(n, stages))
+      for (const ParallelConfig& config : all_variants(n, stages))
         ASSERT_EQ(schedule_of(config).devices(), devices_of(config)) << describe(config);
     }
   }
@@ -239,7 +240,8 @@ TEST(Schedule, KeepsOptimizerStateOnOneDevicePerStage) {
           const bool mirrored =
               config.placement == Placement::replicated || config.placement == Placement::sharded;
           if (mirrored && n == stages) {
-            EXPECT_EQ(schedule.owner(j), n - 1 - j);
+            const bool waits = config.placement == Placement::replicated && config.slack <= j;
+            EXPECT_EQ(schedule.owner(j), n - 1 - j + (waits ? config.slack : 0));
           }
         }
       }
@@ -250,7 +252,7 @@ TEST(Schedule, KeepsOptimizerStateOnOneDevicePerStage) {
 TEST(Schedule, HasAsManyRequestsAsAreEverPending) {
   for (int n = 1; n <= 6; ++n) {
     for (int stages = 1; stages <= 6; ++stages) {
-      for (const ParallelConfig& config : variants(n, stages)) {
+      for (const ParallelConfig& config : all_variants(n, stages)) {
         const Schedule schedule = schedule_of(config);
         const Lists lists = lists_of(schedule, {0, schedule.reach() + 8});
         std::map<const Program*, int> most;  // devices of a team have as many as any of them needs
@@ -295,7 +297,7 @@ std::vector<Work> work_of(const Schedule& schedule, int device,
 TEST(Schedule, ComputesTheSameWhereverSegmentsEnd) {
   for (int n = 1; n <= 6; ++n) {
     for (int stages = 1; stages <= 6; ++stages) {
-      for (const ParallelConfig& config : variants(n, stages)) {
+      for (const ParallelConfig& config : all_variants(n, stages)) {
         const Schedule schedule = schedule_of(config);
         for (int d = 0; d < schedule.devices(); ++d) {
           const std::vector<Work> whole = work_of(schedule, d, {{0, 5}});

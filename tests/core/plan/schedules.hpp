@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/pieces.hpp"
 #include "core/plan/placements/kinds.hpp"
 #include "core/plan/schedule.hpp"
 
@@ -35,11 +36,25 @@ inline ParallelConfig parallel(RuleKind rule, Placement placement, int n, int st
   return config;
 }
 
+/// Pieces of a stage, all of them of other sizes, and some of none.
+inline std::vector<PieceBytes> piece_bytes(const ParallelConfig& config, int stage) {
+  std::vector<PieceBytes> pieces;
+  const int chunks = 1 + stage % config.chunks;
+  for (int p = 0; p < chunks * shards_of(config); ++p) {
+    const std::int64_t bytes = p > 0 && (p + stage) % 3 == 0 ? 0 : 64 * (1 + p + stage);
+    pieces.push_back(
+        {.gradients = bytes, .parameters = bytes / 2, .norms = config.chunks > 1 ? bytes / 8 : 0});
+  }
+  return pieces;
+}
+
 /// `norms`: updates wait for the norms of all stages, which only dp can do.
 inline Schedule schedule_of(const ParallelConfig& config, bool norms = false, bool rounds = false) {
   ScheduleSpec spec{config, message_bytes(config.stages)};
   // Parameters may be smaller than their gradients.
   for (const std::int64_t bytes : spec.message_bytes) spec.parameter_bytes.push_back(bytes / 2);
+  for (int j = 0; has_pieces(config) && j < config.stages; ++j)
+    spec.pieces.push_back(piece_bytes(config, j));
   spec.rounds = rounds;
   if (norms) spec.norm_bytes = 64;
   for (int j = 0; j < config.stages; ++j) {
@@ -75,7 +90,8 @@ inline std::vector<ParallelConfig> variants(Placement placement, int n, int stag
   for (std::size_t k = 0; k < ordered; ++k) {
     ParallelConfig fast = all[k];
     fast.reduction = Reduction::fast;
-    const bool adds = fast.rule != RuleKind::dp && all[k].reduction == Reduction::ordered;
+    const bool adds =
+        fast.rule != RuleKind::dp && all[k].reduction == Reduction::ordered && !has_pieces(all[k]);
     if (adds && has_fast_sums(fast)) all.push_back(fast);
   }
   return all;
@@ -90,11 +106,39 @@ inline std::vector<ParallelConfig> variants(int n, int stages) {
   return all;
 }
 
+/// And those whose stages are cut.
+inline std::vector<ParallelConfig> all_variants(int n, int stages) {
+  std::vector<ParallelConfig> all = variants(n, stages);
+  const std::size_t whole = all.size();
+  for (std::size_t k = 0; k < whole; ++k) {
+    ParallelConfig cut = all[k];
+    if (!traits_of(cut.placement).cuts_stages || cut.reduction != Reduction::ordered) continue;
+    cut.shards = true;
+    const auto add = [&] {
+      const bool joint = cut.rule == RuleKind::dp || cut.sums == Sums::late;
+      if (!joint && n % stages != 0) return;
+      all.push_back(cut);
+      all.back().reduction = Reduction::fast;
+      if (!has_fast_sums(all.back())) all.pop_back();
+      all.push_back(cut);
+    };
+    add();
+    if (cut.rule == RuleKind::dp) cut.updates = Updates::together;
+    if (cut.rule == RuleKind::cdp_v1) cut.sums = Sums::late;
+    cut.chunks = 3;
+    add();
+  }
+  return all;
+}
+
 inline std::string describe(const ParallelConfig& config) {
-  return fmt::format("{} {} {} {} N = {}, S = {}, slack {}", to_string(config.rule),
+  return fmt::format("{} {} {} {} N = {}, S = {}, slack {}{}, chunks {}", to_string(config.rule),
                      to_string(config.placement), to_string(config.order),
-                     to_string(config.reduction), config.micro_batches, config.stages,
-                     config.slack);
+                     to_string(config.reduction), config.micro_batches, config.stages, config.slack,
+                     config.shards ? fmt::format(" in shards, {}, {}", to_string(config.updates),
+                                                 to_string(config.sums))
+                                   : "",
+                     config.chunks);
 }
 
 inline Lists lists_of(const Schedule& schedule, const Segment& segment) {

@@ -18,9 +18,9 @@
 namespace carousel {
 namespace {
 
+using testing::all_variants;
 using testing::describe;
 using testing::schedule_of;
-using testing::variants;
 
 TEST(StagingPlaces, AreTheFirstThatFit) {
   StagingPlaces places(8);
@@ -84,7 +84,7 @@ TEST_P(Staging, IsEnoughForEverySegment) {
   double under_way = 0;
   double before = 0;  // a place of the largest message for every request
   for (int stages = 1; stages <= 5; ++stages) {
-    for (const ParallelConfig& config : variants(GetParam(), stages)) {
+    for (const ParallelConfig& config : all_variants(GetParam(), stages)) {
       const Schedule schedule = schedule_of(config);
       if (schedule.devices() == 1) continue;
       SCOPED_TRACE(describe(config));

@@ -24,15 +24,15 @@
 namespace carousel {
 namespace {
 
+using testing::all_variants;
 using testing::describe;
 using testing::Lists;
 using testing::lists_of;
 using testing::schedule_of;
-using testing::variants;
 
-constexpr const char* kinds[] = {"drop",  "duplicate", "swap",      "peer",  "version",
-                                 "stage", "buffer",    "source",    "bytes", "micro_batch",
-                                 "step",  "payload",   "direction", "kind",  "group"};
+constexpr const char* kinds[] = {
+    "drop",  "duplicate",   "swap", "peer",    "version",   "stage", "buffer", "source",
+    "bytes", "micro_batch", "step", "payload", "direction", "kind",  "group",  "piece"};
 
 /// Where and how a list was made wrong.
 struct Mutation {
@@ -63,6 +63,7 @@ Mutation mutate(Lists& lists, std::mt19937& random) {
     change<std::int64_t>(at->version, random, at->version - 2, at->version + 2);
   if (kind == "stage") change(at->stage, random, -1, 5);
   if (kind == "group") change(at->group, random, -1, 4);
+  if (kind == "piece") change(at->piece, random, -1, 5);
   if (kind == "buffer") change(at->buffer, random, -1, 7);
   if (kind == "source") change(at->source, random, -1, 7);
   if (kind == "bytes") {
@@ -79,7 +80,7 @@ Mutation mutate(Lists& lists, std::mt19937& random) {
   };
   if (kind == "payload") code(at->payload, static_cast<int>(Payload::metrics));
   if (kind == "direction") code(at->direction, static_cast<int>(Direction::send));
-  if (kind == "kind") code(at->kind, static_cast<int>(ActionKind::broadcast));
+  if (kind == "kind") code(at->kind, static_cast<int>(ActionKind::all_gather));
   return mutation;
 }
 
@@ -111,24 +112,27 @@ class Touch {
       case ActionKind::backward:
         passes(a);
         read({"frame", a.stage, a.source, 0, 0});
-        write({"gradient", a.buffer, 0, 0, 0});
+        gradients(a, a.buffer, true);
         if (a.stage > 0) write(boundary(a, a.stage - 1));
         if (a.stage + 1 < stages_) write(boundary(a, a.stage));
         break;
       case ActionKind::accumulate:
-        write({"gradient", a.buffer, 0, 0, 0});
-        write({"gradient", a.source, 0, 0, 0});
+        gradients(a, a.buffer, true);
+        gradients(a, a.source, true);
         break;
       case ActionKind::measure:
-        read({"gradient", a.source, 0, 0, 0});
-        write({"norm", a.stage, 0, 0, 0});
+        gradients(a, a.source, false);
+        write({"norm", a.stage, std::max(a.piece, 0), 0, 0});
         break;
       case ActionKind::update:
-        read({"gradient", a.source, 0, 0, 0});
-        for (int j = 0; j < stages_; ++j) read({"norm", j, 0, 0, 0});
-        read(parameters(a.stage, a.step));
-        write(parameters(a.stage, a.version));
-        if (a.stage == 0) write({"decision", a.step, 0, 0, 0});
+        gradients(a, a.source, false);
+        if (a.piece < 0)
+          for (int j = 0; j < stages_; ++j) read({"norm", j, 0, 0, 0});
+        else
+          for (int p = 0; p < pieces(a.stage); ++p) read({"norm", a.stage, p, 0, 0});
+        parameters(a, a.step, false);
+        parameters(a, a.version, true);
+        if (a.stage == 0 && a.piece <= 0) write({"decision", a.step, 0, 0, 0});
         break;
       case ActionKind::release:
         write({"frame", a.stage, a.buffer, 0, 0});
@@ -162,20 +166,37 @@ class Touch {
   [[nodiscard]] Thing boundary(const Action& a, int stage) const {
     return {"boundary", stage, turn(a, counts_.boundaries[stage]), 0, 0};
   }
-  [[nodiscard]] Thing parameters(int stage, std::int64_t version) const {
+  void touch(const Thing& thing, bool writes) { writes ? write(thing) : read(thing); }
+  [[nodiscard]] int pieces(int stage) const {
+    const auto& cut = schedule_.spec().pieces;
+    return cut.empty() ? 1 : static_cast<int>(cut[stage].size());
+  }
+  /// Calls visit with the piece that an action is about, or with all of its stage.
+  template <class Visit>
+  void each_piece(const Action& a, Visit&& visit) const {
+    if (a.piece >= 0) return visit(a.piece);
+    for (int p = 0; p < pieces(a.stage); ++p) visit(p);
+  }
+  void gradients(const Action& a, int buffer, bool writes) {
+    if (counts_.gradients[buffer].shard >= 0) return touch({"gradient", buffer, 0, 0, 0}, writes);
+    each_piece(a, [&](int p) { touch({"gradient", buffer, p, 0, 0}, writes); });
+  }
+  void parameters(const Action& a, std::int64_t version, bool writes) {
     const int copies = counts_.parameter_copies;
-    return {"parameters", stage, (version + copies) % copies, 0, 0};
+    each_piece(a, [&](int p) {
+      touch({"parameters", a.stage, (version + copies) % copies, p, 0}, writes);
+    });
   }
   /// What a pass reads, or a message brings: what the device owns, or what passes by.
-  [[nodiscard]] Thing copy(const Action& a, bool forward) const {
-    if (counts_.owns(a.stage)) return parameters(a.stage, a.version);
+  void copy(const Action& a, bool forward, bool writes) {
+    if (counts_.owns(a.stage)) return parameters(a, a.version, writes);
     const Payload copy = forward ? Payload::forward_copy : Payload::backward_copy;
-    return {"travelling", schedule_.travelling(device_, a.step, copy, a.stage), 0, 0, 0};
+    touch({"travelling", schedule_.travelling(device_, a.step, copy, a.stage), 0, 0, 0}, writes);
   }
 
   void passes(const Action& a) {
     write({"micro-batch", a.step, a.micro_batch, 0, 0});
-    read(copy(a, a.kind == ActionKind::forward));
+    copy(a, a.kind == ActionKind::forward, false);
     read(input(a));
     if (a.stage > counts_.first_stage)
       read(frame(a, a.stage - 1));
@@ -183,9 +204,26 @@ class Touch {
       read(landing(a));
   }
 
+  /// What travels inside a slot: the own piece is read or, of a sum, written, and others otherwise.
+  void chunk(const Action& a, bool ends) {
+    const int shards = shards_of(schedule_.parallel());
+    for (int p = a.piece; p < a.piece + shards; ++p) {
+      if (schedule_.spec().pieces[a.stage][p].gradients == 0) continue;
+      const bool own = p % shards == counts_.shard;
+      if (a.payload == Payload::part) {
+        read({"gradient", a.source, p, 0, 0});
+        if (own) write({"gradient", a.buffer, 0, 0, 0});
+        continue;
+      }
+      const int copies = counts_.parameter_copies;
+      touch({"parameters", a.stage, (a.version + copies) % copies, p, 0}, !own);
+      if (a.stage == 0 && p == 0 && ends) write({"decision", a.version - 1, 0, 0, 0});
+    }
+  }
+
   void message(const Action& a) {
     const auto payload = static_cast<std::int64_t>(a.payload);
-    const std::int64_t line = a.peer * 100 + a.stage;
+    const std::int64_t line = (a.peer * 100 + a.stage) * 100 + a.piece;
     write({"request", payload, static_cast<std::int64_t>(a.direction), line,
            a.step * 1000 + a.micro_batch});
     // Messages of one kind between two devices keep the order in which they start.
@@ -199,11 +237,16 @@ class Touch {
     const bool changes = a.direction != Direction::send && !roots;
     const auto use = [&](const Thing& thing) { changes ? write(thing) : read(thing); };
     if (a.group >= 0 && !ends) write({"group", a.group, 0, 0, 0});
+    if (a.group >= 0 && a.piece >= 0) return chunk(a, ends);
     if (brings) {
-      const Thing thing =
-          copies ? copy(a, a.payload == Payload::forward_copy) : parameters(a.stage, a.version);
-      use(thing);
-      if (a.stage == 0 && changes && ends) write({"decision", a.version - 1, 0, 0, 0});
+      if (copies)
+        copy(a, a.payload == Payload::forward_copy, changes);
+      else
+        parameters(a, a.version, changes);
+      if (a.stage == 0 && a.piece <= 0 && changes && ends)
+        write({"decision", a.version - 1, 0, 0, 0});
+    } else if (a.payload == Payload::norms && a.piece >= 0) {
+      use({"norm", a.stage, a.piece, 0, 0});
     } else if (a.payload == Payload::norms) {
       for (int j = 0; j < stages_; ++j) write({"norm", j, 0, 0, 0});
     } else if (a.direction == Direction::none && a.stage < 0) {
@@ -216,11 +259,12 @@ class Touch {
       use(boundary(a, a.stage));
     } else if (a.payload == Payload::token) {
       // A token counts the passes of its sender and begins those of its receiver.
-      const int about = changes ? a.micro_batch : a.micro_batch - 1;
+      const int about =
+          changes ? a.micro_batch : a.micro_batch - tokens_apart(schedule_.parallel());
       if (a.kind == ActionKind::send || (changes && a.kind == ActionKind::wait))
         use({"micro-batch", a.step, about, 0, 0});
     } else {
-      use({"gradient", a.buffer, 0, 0, 0});
+      gradients(a, a.buffer, changes);
     }
   }
 
@@ -248,7 +292,7 @@ bool ends(const Schedule& schedule, const Lists& lists) {
     std::vector<int> next;
     int needs = 0;
   };
-  using Start = std::tuple<int, int, int, int, std::int64_t, int, int, int>;  // at, peer, ...
+  using Start = std::tuple<int, int, int, int, int, std::int64_t, int, int, int>;  // at, peer, ...
   std::vector<Node> nodes;
   std::map<Start, int> starts;
   const auto start_of = [](int at, int peer, Direction direction, const Action& a) {
@@ -256,6 +300,7 @@ bool ends(const Schedule& schedule, const Lists& lists) {
                  peer,
                  static_cast<int>(a.payload),
                  a.stage,
+                 a.piece,
                  a.step,
                  a.micro_batch,
                  a.group,
@@ -303,7 +348,7 @@ bool ends(const Schedule& schedule, const Lists& lists) {
 Schedule random_schedule(std::mt19937& random, bool rounds = false) {
   const int n = 1 + static_cast<int>(random() % 5);
   const int stages = 1 + static_cast<int>(random() % 5);
-  const std::vector<ParallelConfig> all = variants(n, stages);
+  const std::vector<ParallelConfig> all = all_variants(n, stages);
   const ParallelConfig& config = all[random() % all.size()];
   return schedule_of(config, config.rule == RuleKind::dp && random() % 2 == 0, rounds);
 }
@@ -396,7 +441,7 @@ TEST(Checker, RejectsMutatedRoundsOrTheyEnd) {
 // A wait names a message, not a buffer, so that a second one of that name could be taken for it.
 TEST(Checker, LetsNoTwoMessagesOfOneNameBeUnderWay) {
   int tried = 0;
-  for (const ParallelConfig& config : variants(3, 3)) {
+  for (const ParallelConfig& config : all_variants(3, 3)) {
     const Schedule schedule = schedule_of(config);
     const Segment segment = schedule.window();
     const Lists right = lists_of(schedule, segment);

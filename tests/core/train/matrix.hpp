@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "core/plan/placements/kinds.hpp"
@@ -80,6 +81,24 @@ namespace carousel::test {
   return decks;
 }
 
+/// Wider perceptrons, whose stages have several blocks to cut; stages may be whole numbers of
+/// slots.
+[[nodiscard]] inline std::vector<SmallDeck> wide_decks_for(int micro_batches) {
+  std::vector<SmallDeck> decks;
+  for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
+    for (const int stages : {1, 2, 3, 4}) {
+      if (micro_batches % stages != 0) continue;
+      const ParallelConfig parallel{.rule = rule,
+                                    .micro_batches = micro_batches,
+                                    .stages = stages,
+                                    .slack = rule == RuleKind::cdp_v2 ? stages % 2 : 0};
+      decks.push_back(deck_of(parallel, decks.size() % 2 == 1));
+      decks.back().model.widths = {64, 192, 128, 96, 10};
+    }
+  }
+  return decks;
+}
+
 /// Residual networks with batch norm for one N on one device, cut inside their blocks; outside of
 /// the full matrix one S of each rule.
 [[nodiscard]] inline std::vector<SmallDeck> resnet_decks_for(int micro_batches) {
@@ -136,6 +155,8 @@ namespace carousel::test {
 /// the full matrix every fourth.
 [[nodiscard]] inline std::vector<SmallDeck> all_decks_for(int micro_batches) {
   std::vector<SmallDeck> decks = decks_for(micro_batches);
+  const std::vector<SmallDeck> wide = wide_decks_for(micro_batches);
+  decks.insert(decks.end(), wide.begin(), wide.end());
   if (micro_batches <= 4) {
     const std::vector<SmallDeck> resnets = resnet_decks_for(micro_batches);
     decks.insert(decks.end(), resnets.begin(), resnets.end());
@@ -149,9 +170,30 @@ namespace carousel::test {
 
 [[nodiscard]] inline SmallDeck placed(SmallDeck deck, Placement placement,
                                       Reduction reduction = Reduction::ordered) {
+  if (!traits_of(placement).cuts_stages) deck.parallel = deck.parallel.whole();
   deck.parallel.placement = placement;
   deck.parallel.reduction = reduction;
   return deck;
+}
+
+/// Where stages can be cut: whole ones and, for wide networks, in chunks.
+[[nodiscard]] inline std::vector<SmallDeck> in_shards(const SmallDeck& deck) {
+  std::vector<SmallDeck> all;
+  const ParallelConfig& p = deck.parallel;
+  const bool dp = p.rule == RuleKind::dp;
+  if (deck.train.optimizer.needs_whole_tensors()) return all;
+  SmallDeck cut = placed(deck, Placement::replicated);
+  cut.parallel.shards = true;
+  if (dp || p.micro_batches % p.stages == 0) {
+    all.push_back(cut);
+    cut.parallel.chunks = 8;
+    if (dp) cut.parallel.updates = Updates::together;
+    all.push_back(cut);
+  }
+  if (p.rule != RuleKind::cdp_v1) return all;
+  cut.parallel.sums = Sums::late;
+  all.push_back(cut);
+  return all;
 }
 
 /// Every other placement in which the deck can run with the bits of one device.
@@ -163,6 +205,7 @@ namespace carousel::test {
     if (!needs_whole_slots(p.rule, kind.placement) || p.micro_batches % p.stages == 0)
       all.push_back(placed(deck, kind.placement));
   }
+  for (const SmallDeck& cut : in_shards(deck)) all.push_back(cut);
   if (p.rule != RuleKind::dp) return all;
   all.push_back(deck);
   all.back().parallel.order = Order::accumulate;
@@ -223,10 +266,13 @@ namespace carousel::test {
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
   const Sgd* const sgd = std::get_if<Sgd>(&deck.train.optimizer.kind);
-  return fmt::format("{} {} {} {} {} N={} S={} slack={} nesterov={}{}", deck.model.name,
+  return fmt::format("{} {} {} {} {} N={} S={} slack={} nesterov={}{}{}", deck.model.name,
                      to_string(deck.kernels.type), to_string(p.rule), to_string(p.placement),
                      to_string(p.placement == Placement::single ? Reduction::ordered : p.reduction),
                      p.micro_batches, p.stages, p.slack, sgd != nullptr && sgd->nesterov,
+                     p.shards ? fmt::format(" shards, {} chunks, {}, {}", p.chunks,
+                                            to_string(p.updates), to_string(p.sums))
+                              : "",
                      deck.rounds ? " rounds" : "");
 }
 
@@ -236,7 +282,11 @@ inline void expect_same(const std::vector<HostTensor>& actual,
   for (std::size_t k = 0; k < actual.size(); ++k) {
     EXPECT_EQ(actual[k].name, expected[k].name);
     EXPECT_EQ(actual[k].shape, expected[k].shape);
-    EXPECT_TRUE(actual[k].values == expected[k].values) << expected[k].name;
+    // Bits, so that what is not here, which is no number, is equal to itself.
+    const std::vector<real>& values = expected[k].values;
+    ASSERT_EQ(actual[k].values.size(), values.size());
+    EXPECT_EQ(std::memcmp(actual[k].values.data(), values.data(), values.size() * sizeof(real)), 0)
+        << expected[k].name;
   }
 }
 
@@ -263,9 +313,18 @@ inline void expect_same(const std::vector<Snapshot>& actual,
 inline void expect_close(const std::vector<HostTensor>& actual,
                          const std::vector<HostTensor>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t k = 0; k < actual.size(); ++k)
-    EXPECT_LE(relative_difference(actual[k].values, expected[k].values), 50 * rounding)
-        << expected[k].name;
+  for (std::size_t k = 0; k < actual.size(); ++k) {
+    // Of a tensor that is cut, what is here.
+    std::vector<real> some, others;
+    ASSERT_EQ(actual[k].values.size(), expected[k].values.size());
+    for (std::size_t i = 0; i < expected[k].values.size(); ++i) {
+      if (std::isnan(actual[k].values[i]) && std::isnan(expected[k].values[i])) continue;
+      some.push_back(actual[k].values[i]);
+      others.push_back(expected[k].values[i]);
+    }
+    EXPECT_FALSE(some.empty());
+    EXPECT_LE(relative_difference(some, others), 50 * rounding) << expected[k].name;
+  }
 }
 
 /// What was told of steps and evaluations, less the times.
@@ -289,12 +348,18 @@ inline void expect_same(const Story& actual, const Story& expected) {
 /// Receipts of all devices of `actual` that updated a stage against those of a run on one device.
 inline void expect_same_receipts(const SmallRun& actual, const SmallRun& single) {
   int receipts = 0;
-  for (const auto& device : actual.story().receipts) {
-    for (std::size_t j = 0; j < device.size(); ++j) {
+  const bool pieces = has_pieces(actual.schedule().parallel());
+  for (int j = 0; j < actual.schedule().rule().stages(); ++j) {
+    const std::vector<std::uint64_t>& expected = single.story().receipts[0][j];
+    std::vector<std::uint64_t> sum(expected.size());
+    for (const auto& device : actual.story().receipts) {
       if (device[j].empty()) continue;
       ++receipts;
-      EXPECT_EQ(device[j], single.story().receipts[0][j]) << "stage " << j;
+      ASSERT_EQ(device[j].size(), expected.size()) << "stage " << j;
+      for (std::size_t t = 0; t < sum.size(); ++t) sum[t] = device[j][t] + (pieces ? sum[t] : 0);
+      EXPECT_TRUE(pieces || sum == expected) << "stage " << j;
     }
+    EXPECT_EQ(sum, expected) << "stage " << j;
   }
   EXPECT_GT(receipts, 0);
 }

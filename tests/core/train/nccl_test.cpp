@@ -52,8 +52,7 @@ TEST_F(NcclRanks, GiveTheBitsOfOneProcess) {
     SmallRun local(exec_, dataset_, deck);
     const std::vector<Snapshot> saved = train_and_save(ring->trainer());
     std::vector<Snapshot> expected = train_and_save(local.trainer());
-    for (Snapshot& all : expected)
-      all = owned_by(session().rank(), ring->schedule(), std::move(all));
+    for (Snapshot& all : expected) all = owned_by(session().rank(), *ring, std::move(all));
     EXPECT_EQ(ring->story().receipts[session().rank()], local.story().receipts[session().rank()]);
     expect_same(saved, expected);
     if (session().rank() != 0) continue;
@@ -72,8 +71,7 @@ TEST_F(NcclRanks, AgreeToRoundingWhereSumsAreMadeInAnotherOrder) {
     SmallRun local(exec_, dataset_, placed(deck, Placement::single));
     (void)local.trainer().run();
     Run run(exec_, dataset_, deck);
-    const Snapshot expected =
-        owned_by(session().rank(), run->schedule(), snapshot(local.trainer()));
+    const Snapshot expected = owned_by(session().rank(), *run, snapshot(local.trainer()));
     (void)run->trainer().run();
     expect_close(snapshot(run->trainer()).parameters, expected.parameters);
     ++compared;
@@ -81,6 +79,23 @@ TEST_F(NcclRanks, AgreeToRoundingWhereSumsAreMadeInAnotherOrder) {
   if (session().rank() == 0)
     fmt::print("matrix: {} runs by NCCL's queue with other sums on {} ranks\n", compared,
                session().size());
+}
+
+/// What travels inside a slot is a reduction to, or a broadcast by, whoever has a piece of it.
+void by_piece(const SmallRun& run, MessageCounts& counts) {
+  counts.reduce_scatters = counts.all_gathers = {};
+  const auto add = [&](const Action& action) {
+    const bool sums = action.kind == ActionKind::reduce_scatter;
+    if (!sums && action.kind != ActionKind::all_gather) return;
+    const std::vector<PieceBytes>& pieces = run.schedule().spec().pieces[action.stage];
+    for (int p = action.piece; p < action.piece + shards_of(run.schedule().parallel()); ++p) {
+      const std::int64_t bytes = sums ? pieces[p].gradients : pieces[p].parameters;
+      if (bytes > 0) (sums ? counts.reduces : counts.broadcasts).add(bytes);
+    }
+  };
+  for (const Segment& segment : run.story().segments) {
+    for (const Action& action : run.schedule().actions(session().rank(), segment)) add(action);
+  }
 }
 
 /// Messages that carry nothing have a byte.
@@ -95,6 +110,7 @@ MessageCounts with_tokens(const SmallRun& run) {
   };
   for (const Segment& segment : run.story().segments)
     add(run.schedule().actions(session().rank(), segment));
+  by_piece(run, counts);
   return counts;
 }
 

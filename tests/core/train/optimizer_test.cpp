@@ -57,7 +57,8 @@ class Updates {
     const test::Device<std::byte> workspace("carousel::test::workspace",
                                             config.workspace_bytes(stage.largest_tensor()));
     update(ExecutionSpace(), {config, config.learning_rate, number_}, stage,
-           {.theta = theta_.data(),
+           {.size = stage.parameter_size,
+            .theta = theta_.data(),
             .gradient_sum = gradient.data(),
             .scale = scale_,
             .states = config.states().empty() ? nullptr : states_.data(),
@@ -121,11 +122,12 @@ TEST(AdamW, IsThatOfPyTorch) {
 /// What a gradient is multiplied by.
 real clip_share(const test::Device<real>& gradient, double scale, double limit) {
   const auto size = static_cast<std::int64_t>(gradient.size());
-  const test::Device<std::byte> workspace("carousel::test::workspace", norm_bytes(size));
+  const test::Device<double> sums("carousel::test::sums",
+                                  static_cast<std::size_t>(norm_blocks(size)));
   const test::Device<real> norm("carousel::test::norm", 1);
   const test::Device<real> factor("carousel::test::factor", 1);
-  measure_norm(ExecutionSpace(), gradient.data(), size, scale, {workspace.data(), workspace.size()},
-               norm.data());
+  square_blocks(ExecutionSpace(), gradient.data(), size, sums.data());
+  find_norm(ExecutionSpace(), sums.data(), norm_blocks(size), scale, norm.data());
   find_clip_factor(ExecutionSpace(), norm.data(), 1, limit, factor.data());
   return test::to_host(factor)[0];
 }
@@ -265,7 +267,8 @@ TEST(Sgd, WritesInPlaceAndElsewhereTheSame) {
   const auto here = test::to_device(theta);
   const test::Device<std::uint64_t> digest("carousel::test::digest", 1);
   update(ExecutionSpace(), {config, 0.1, 0}, one_tensor(100),
-         {.theta = here.data(),
+         {.size = 100,
+          .theta = here.data(),
           .gradient_sum = test::to_device(gradient).data(),
           .next = here.data(),
           .digest = digest.data()});

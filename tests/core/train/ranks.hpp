@@ -50,6 +50,8 @@ inline void add_planned(MessageCounts& counts, const std::vector<Action>& action
     if (action.kind == ActionKind::send) counts.sent[action.peer].add(action.bytes);
     if (action.kind == ActionKind::post) counts.posted[action.peer].add(action.bytes);
     if (action.kind == ActionKind::all_reduce) counts.all_reduces.add(action.bytes);
+    if (action.kind == ActionKind::reduce_scatter) counts.reduce_scatters.add(action.bytes);
+    if (action.kind == ActionKind::all_gather) counts.all_gathers.add(action.bytes);
     if (action.kind == ActionKind::reduce) counts.reduces.add(action.bytes);
     if (action.kind == ActionKind::broadcast) counts.broadcasts.add(action.bytes);
   }

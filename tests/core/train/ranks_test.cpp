@@ -21,8 +21,7 @@ TEST_F(Ranks, GivesTheBitsOfOneProcess) {
     SmallRun local(exec_, dataset_, deck);
     const std::vector<Snapshot> saved = train_and_save(ring.trainer());
     std::vector<Snapshot> expected = train_and_save(local.trainer());
-    for (Snapshot& all : expected)
-      all = owned_by(session().rank(), ring.schedule(), std::move(all));
+    for (Snapshot& all : expected) all = owned_by(session().rank(), ring, std::move(all));
     EXPECT_EQ(ring.trainer().steps(), deck.train.steps);
     EXPECT_EQ(ring.story().receipts[session().rank()], local.story().receipts[session().rank()]);
     expect_same(saved, expected);
@@ -99,7 +98,7 @@ TEST_F(Ranks, AgreesToRoundingWhereSumsAreMadeInAnotherOrder) {
     SmallRun local(exec_, dataset_, placed(deck, Placement::single));
     (void)local.trainer().run();
     SmallRun run(exec_, dataset_, deck, &process_);
-    const Snapshot expected = owned_by(session().rank(), run.schedule(), snapshot(local.trainer()));
+    const Snapshot expected = owned_by(session().rank(), run, snapshot(local.trainer()));
     (void)run.trainer().run();
     expect_close(snapshot(run.trainer()).parameters, expected.parameters);
     ++compared;
@@ -120,12 +119,14 @@ TEST_F(Ranks, KeepsOptimizerStateOncePerStage) {
     const auto optimizer = static_cast<std::size_t>(Category::optimizer);
     std::int64_t here = 0;
     for (int j = 0; j < deck.parallel.stages; ++j) {
-      const bool owns = run.schedule().owner(j) == session().rank();
-      EXPECT_EQ(memory.optimizer(j) != nullptr, owns) << "stage " << j;
       const StageMemory& stage = run.memory().stages[j];
+      const int shard = run.schedule().buffers(session().rank()).shard;
+      const std::int64_t parameters = stage.parameters_of_shard(shard);
+      const bool owns = run.schedule().shows(session().rank(), j) && parameters > 0;
+      EXPECT_EQ(memory.optimizer(j) != nullptr, owns) << "stage " << j;
       EXPECT_EQ(memory.keeps_full(j), owns && stage.keeps_full) << "stage " << j;
       if (!owns) continue;
-      const std::int64_t full = stage.parameter_size * std::int64_t{sizeof(real)};
+      const std::int64_t full = parameters * std::int64_t{sizeof(real)};
       here += align_up(run.memory().optimizer_states * full);
       if (stage.keeps_full) here += align_up(full);
     }

@@ -5,9 +5,12 @@
 // A whole training of a small network in one test: how data, model, stages, schedule, memory and
 // transport come together in a trainer. It also keeps all that the trainer tells.
 
+#include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "comm/local_transport.hpp"
 #include "comm/rounds_transport.hpp"
@@ -49,6 +52,7 @@ struct HostTensor {
   std::string name;
   std::vector<std::int64_t> shape;
   std::vector<real> values;
+  int state = 0;  // of the optimizer
 };
 
 /// What a checkpoint holds of the stages that devices of this process own.
@@ -57,6 +61,7 @@ struct Snapshot {
   std::vector<HostTensor> parameters, previous, optimizer, buffers;
 };
 
+/// Pieces of a tensor come from several devices, in any order.
 [[nodiscard]] inline Snapshot snapshot(Trainer& trainer) {
   Snapshot result;
   result.step = trainer.steps();
@@ -65,10 +70,22 @@ struct Snapshot {
                                     : piece.part == StatePart::previous  ? result.previous
                                     : piece.part == StatePart::optimizer ? result.optimizer
                                                                          : result.buffers;
-    if (piece.first == 0) part.push_back({piece.stage, piece.spec.name, piece.spec.shape, {}});
-    std::vector<real>& values = part.back().values;
-    values.insert(values.end(), piece.values.begin(), piece.values.end());
+    auto tensor = std::ranges::find_if(part, [&](const HostTensor& other) {
+      return other.name == piece.spec.name && other.state == piece.state;
+    });
+    if (tensor == part.end()) {
+      const auto size = static_cast<std::size_t>(piece.spec.size());
+      part.push_back({piece.stage, piece.spec.name, piece.spec.shape, {}, piece.state});
+      tensor = part.end() - 1;
+      tensor->values.assign(size, std::numeric_limits<real>::quiet_NaN());
+    }
+    std::ranges::copy(piece.values, tensor->values.begin() + piece.first);
   });
+  const auto place = [](const HostTensor& tensor) {
+    return std::tie(tensor.stage, tensor.state, tensor.name);
+  };
+  for (auto* part : {&result.parameters, &result.previous, &result.optimizer, &result.buffers})
+    std::ranges::sort(*part, {}, place);
   return result;
 }
 
@@ -97,15 +114,6 @@ struct Snapshot {
     ASSERT_EQ(values.size(), found->second->values.size());
     std::ranges::copy(found->second->values, values.begin());
   };
-}
-
-/// What a device of the schedule owns of it.
-[[nodiscard]] inline Snapshot owned_by(int device, const Schedule& schedule, Snapshot all) {
-  for (std::vector<HostTensor>* part :
-       {&all.parameters, &all.previous, &all.optimizer, &all.buffers})
-    std::erase_if(*part,
-                  [&](const HostTensor& tensor) { return schedule.owner(tensor.stage) != device; });
-  return all;
 }
 
 /// Trains to the end and keeps every checkpoint.
@@ -148,10 +156,11 @@ class SmallRun final : public TrainingObserver {
         description_(model_of(deck, source_, dataset.classes())),
         model_(choose_kernels(description_, deck.kernels)),
         partition_(partition_model(model_, deck.parallel.stages, deck.parallel.balance)),
-        stages_(plan_stages(model_, partition_, deck.train.micro_batch_size)),
+        stages_(cut_stages(deck.parallel,
+                           plan_stages(model_, partition_, deck.train.micro_batch_size))),
         schedule_(schedule_of(deck, stages_)),
         memory_(plan_memory(memory_spec(process), stages_, schedule_)),
-        hub_(exec, schedule_.groups(), 64 * schedule_.devices(), [this] { return seconds(); }),
+        hub_(exec, schedule_.groups(), operations_of(schedule_), [this] { return seconds(); }),
         trainer_(exec, trainer_spec(dataset, process, beginning), *this) {
     check_schedule(schedule_);
     story_.receipts.assign(schedule_.devices(),
@@ -213,6 +222,13 @@ class SmallRun final : public TrainingObserver {
     ScheduleSpec spec = schedule_spec(deck.parallel, stages, deck.train.optimizer.clipping());
     spec.rounds = deck.rounds;
     return Schedule(spec);
+  }
+
+  /// That all devices have pending at once, at most.
+  static int operations_of(const Schedule& schedule) {
+    int operations = 0;
+    for (int d = 0; d < schedule.devices(); ++d) operations += schedule.buffers(d).requests;
+    return operations;
   }
 
   [[nodiscard]] MemorySpec memory_spec(const Process* process) const {
@@ -295,5 +311,44 @@ class SmallRun final : public TrainingObserver {
   Story story_;
   Trainer trainer_;
 };
+
+/// Number of the stage that one of its parameters begins with.
+[[nodiscard]] inline std::int64_t first_number(const SmallRun& run, const HostTensor& tensor) {
+  const StageMemory& stage = run.memory().stages[tensor.stage];
+  std::int64_t first = 0;
+  for (int k = 0; k < stage.layers; ++k) {
+    for (const ParameterSpec& parameter : run.model().layers[stage.first + k].parameters) {
+      if (parameter.name == tensor.name) return first;
+      first += parameter.size();
+    }
+  }
+  return -1;
+}
+
+/// What a device shows of it: of stages that are cut, its pieces, and elsewhere no numbers.
+[[nodiscard]] inline Snapshot owned_by(int device, const SmallRun& run, Snapshot all) {
+  const int shard = run.schedule().buffers(device).shard;
+  for (auto* part : {&all.parameters, &all.previous, &all.optimizer, &all.buffers}) {
+    std::erase_if(*part, [&](HostTensor& tensor) {
+      if (!run.schedule().shows(device, tensor.stage)) return true;
+      if (shard < 0) return false;
+      if (part == &all.buffers) return shard > 0;
+      const StageMemory& stage = run.memory().stages[tensor.stage];
+      const std::int64_t first = first_number(run, tensor);
+      const std::vector<real> values = tensor.values;
+      std::ranges::fill(tensor.values, std::numeric_limits<real>::quiet_NaN());
+      bool any = false;
+      for (int p = shard; p < std::ssize(stage.pieces); p += stage.shards) {
+        const std::int64_t begin = std::max(stage.pieces[p].begin, first) - first;
+        const std::int64_t end = std::min(stage.pieces[p].end, first + std::ssize(values)) - first;
+        if (begin >= end) continue;
+        any = true;
+        std::copy(values.begin() + begin, values.begin() + end, tensor.values.begin() + begin);
+      }
+      return !any;
+    });
+  }
+  return all;
+}
 
 }  // namespace carousel::test
