@@ -243,14 +243,14 @@ inline void expect_parts_of_groups(const Ends& ends) {
   for (const Ours& mine : ours) {
     const std::vector<int>& parts = numbers[mine.group];
     const auto members = static_cast<int>(parts.size());
+    const int shares = members * (members + 1) / 2;
     std::vector<real> gathered;
     std::vector<real> sum;
     for (std::size_t k = 0; k < parts.size(); ++k) {
       for (int i = 0; i < parts[k]; ++i) {
         const auto index = gathered.size();
         gathered.push_back(static_cast<real>(1000 * k + index));
-        if (k == mine.member)
-          sum.push_back(static_cast<real>(index) * static_cast<real>(members * (members + 1) / 2));
+        if (k == mine.member) sum.push_back(static_cast<real>(index) * static_cast<real>(shares));
       }
     }
     EXPECT_EQ(to_host(mine.sum), sum);
