@@ -87,7 +87,7 @@ class Network {
     arguments_.training = training;
     if (memory_.keeps_full) {
       store_parameters(exec, memory_.parameter_ranges, 0, memory_.parameter_size, theta_.data(),
-                     stored_.data());
+                       stored_.data());
       copy<MemorySpace, MemorySpace>(exec, stored_.data() + memory_.stored_buffers(),
                                      theta_.data() + memory_.parameter_size,
                                      static_cast<std::size_t>(memory_.buffer_size) * sizeof(real));

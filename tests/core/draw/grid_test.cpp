@@ -18,11 +18,11 @@
 namespace carousel {
 namespace {
 
+using testing::all_variants;
 using testing::describe;
 using testing::lists_of;
 using testing::parallel;
 using testing::schedule_of;
-using testing::all_variants;
 
 std::string golden(const std::string& name) {
   const auto path = std::filesystem::path(CAROUSEL_SOURCE) / "tests/core/draw/golden" / name;

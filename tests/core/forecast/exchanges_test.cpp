@@ -17,6 +17,7 @@ namespace carousel {
 namespace {
 
 using testing::all_reduce;
+using testing::all_variants;
 using testing::compute;
 using testing::describe;
 using ::testing::ElementsAre;
@@ -27,7 +28,6 @@ using testing::lists_of;
 using testing::post;
 using testing::schedule_of;
 using testing::send;
-using testing::all_variants;
 using testing::wait;
 
 TEST(Exchanges, JoinsBothEndsAndTheirWaits) {

@@ -22,6 +22,7 @@ namespace carousel {
 namespace {
 
 using testing::all_reduce;
+using testing::all_variants;
 using testing::compute;
 using testing::describe;
 using testing::failure;
@@ -32,7 +33,6 @@ using testing::parallel;
 using testing::post;
 using testing::schedule_of;
 using testing::send;
-using testing::all_variants;
 using testing::variants;
 using testing::wait;
 
