@@ -89,9 +89,10 @@ class Estimator {
                                              const PreparedRun& run) const {
     if (!config.machine && !measured_) return std::nullopt;
     // Without a machine, links cost nothing.
-    return Speeds{config.machine ? *config.machine : with_ideal_links({}),
-                  action_seconds(measured_ ? seconds_by_run(config, run, *measured_)
-                                           : seconds_by_machine(config, run))};
+    return Speeds{
+        config.machine ? *config.machine : with_ideal_links({}),
+        measured_ ? action_seconds(seconds_by_run(config, run, *measured_))
+                  : action_seconds(seconds_by_machine(config, run), run.schedule.spec().pieces)};
   }
 
   std::optional<RunSummary> measured_ = {};

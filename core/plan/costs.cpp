@@ -119,9 +119,19 @@ std::vector<StageSeconds> stage_seconds(const std::vector<StageCosts>& costs,
   return seconds;
 }
 
-std::function<double(int, const Action&)> action_seconds(std::vector<StageSeconds> stages) {
-  return [stages = std::move(stages)](int, const Action& action) {
-    return stages[std::max(action.stage, 0)].of(action.kind);
+std::function<double(int, const Action&)> action_seconds(
+    std::vector<StageSeconds> stages, const std::vector<std::vector<PieceBytes>>& pieces) {
+  std::vector<std::vector<double>> shares;  // [stage][piece] of the numbers of the stage
+  for (const std::vector<PieceBytes>& stage : pieces) {
+    double all = 0;
+    for (const PieceBytes& piece : stage) all += static_cast<double>(piece.gradients);
+    shares.emplace_back();
+    for (const PieceBytes& piece : stage)
+      shares.back().push_back(static_cast<double>(piece.gradients) / all);
+  }
+  return [stages = std::move(stages), shares = std::move(shares)](int, const Action& action) {
+    const double whole = stages[std::max(action.stage, 0)].of(action.kind);
+    return action.piece < 0 ? whole : whole * shares[action.stage][action.piece];
   };
 }
 

@@ -14,6 +14,7 @@
 #include "core/plan/action.hpp"
 #include "core/plan/machine.hpp"
 #include "core/plan/partition.hpp"
+#include "core/plan/placements/layout.hpp"
 
 namespace carousel {
 
@@ -77,8 +78,9 @@ struct StageSeconds {
 [[nodiscard]] std::vector<StageSeconds> stage_seconds(const std::vector<StageCosts>& costs,
                                                       const Machine& machine);
 
-/// The same for the simulator, on any device.
+/// The same for the simulator, on any device. What is about one of the `pieces` of a stage,
+/// [stage], takes its share.
 [[nodiscard]] std::function<double(int, const Action&)> action_seconds(
-    std::vector<StageSeconds> stages);
+    std::vector<StageSeconds> stages, const std::vector<std::vector<PieceBytes>>& pieces = {});
 
 }  // namespace carousel

@@ -85,5 +85,20 @@ TEST(Costs, AddsRooflinesLayerByLayer) {
   EXPECT_EQ(of(ActionKind::release, 0), 0);
 }
 
+TEST(Costs, OfPiecesAreTheirShareOfTheStage) {
+  std::vector<StageCosts> costs(1);
+  costs[0].accumulate.bytes = 300;
+  costs[0].update.bytes = 700;
+  const auto seconds = action_seconds(stage_seconds(costs, machine),
+                                      {{{.gradients = 100}, {.gradients = 300}, {.gradients = 0}}});
+  const auto of = [&](ActionKind kind, int piece) {
+    return seconds(0, {.kind = kind, .stage = 0, .piece = piece});
+  };
+  EXPECT_EQ(of(ActionKind::accumulate, -1), 3);
+  EXPECT_EQ(of(ActionKind::accumulate, 0), 0.75);
+  EXPECT_EQ(of(ActionKind::update, 1), 5.25);
+  EXPECT_EQ(of(ActionKind::update, 2), 0);
+}
+
 }  // namespace
 }  // namespace carousel
