@@ -126,14 +126,19 @@ void LocalHub::meet(int group) {
     if (oldest == nullptr) return;
     met_.push_back(oldest);
   }
-  const Collective& what = met_.front()->collective;
-  if (what.kind == Collective::Kind::reduce_scatter || what.kind == Collective::Kind::all_gather) {
+  const Collective::Kind kind = met_.front()->collective.kind;
+  if (kind == Collective::Kind::reduce_scatter || kind == Collective::Kind::all_gather)
     exchange_parts();
-    const std::int64_t mark = copies_.mark();
-    for (Operation* operation : met_) complete(*operation, mark);
-    return;
-  }
-  const auto root = std::ranges::find(groups_[group], what.root) - groups_[group].begin();
+  else
+    exchange_all(groups_[group]);
+  const std::int64_t mark = copies_.mark();
+  for (Operation* operation : met_) complete(*operation, mark);
+}
+
+/// Of those who met: a sum, or copies, of all numbers.
+void LocalHub::exchange_all(const std::vector<int>& group) {
+  const Collective& what = met_.front()->collective;
+  const auto root = std::ranges::find(group, what.root) - group.begin();
   Collective* holder = &met_[what.root < 0 ? 0 : static_cast<std::size_t>(root)]->collective;
   if (what.kind != Collective::Kind::broadcast) {
     // In the order of the group, whoever gets the sum.
@@ -147,8 +152,6 @@ void LocalHub::meet(int group) {
     if (what.kind != Collective::Kind::reduce && data != holder->data)
       copy<MemorySpace, MemorySpace>(exec_, data, holder->data, what.count * sizeof(real));
   }
-  const std::int64_t mark = copies_.mark();
-  for (Operation* operation : met_) complete(*operation, mark);
 }
 
 /// Of those who met: sums in the order of the group, or copies.

@@ -46,6 +46,7 @@ class LocalHub {
   void complete(Operation& operation, std::int64_t mark);
   void match(Operation& mine);
   void meet(int group);
+  void exchange_all(const std::vector<int>& group);
   void exchange_parts();
 
   ExecutionSpace exec_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "core/plan/pieces.hpp"
@@ -31,6 +30,18 @@ std::int64_t sum_delay(const Rule& ring, int slot, int replicas) {
   return replicas > 1 && (!completes || ring.slack() > 0) ? 1 : 0;
 }
 
+/// When the total of a stage can be used. Without a ring half of the time from a backward to the
+/// forward that reads new parameters is for sums: of dp up to the end of the step, and a little
+/// more where nobody waits for all; late sums have a step more.
+std::int64_t ready_at(const Rule& ring, const ScheduleSpec& spec, int stage, int replicas) {
+  const int last = ring.micro_batches() - 1;
+  if (!ring.together())
+    return ring.backward_time(last, stage, 0) + sum_delay(ring, last, replicas) + 1;
+  const std::int64_t end = 2LL * ring.stages();
+  if (ring.cyclic()) return end + ring.stages();
+  return spec.parallel.updates == Updates::eager && !needs_norms(spec) ? end + stage / 2 : end;
+}
+
 /// When a device of slot `slot` has new parameters of a stage, in time steps from the start of the
 /// step that made them.
 class NewParameters {
@@ -38,24 +49,13 @@ class NewParameters {
   NewParameters(const Rule& rule, const ScheduleSpec& spec, int stage, int replicas)
       : ring_(ring_of(rule)),
         stage_(stage),
-        owner_(rule.together() ? 0 : first_fresh(ring_, stage)) {
-    const int last = ring_.micro_batches() - 1;
-    std::int64_t ready = ring_.backward_time(last, stage, 0) + sum_delay(ring_, last, replicas) + 1;
-    // Half of the time from a backward to the forward that reads them is for sums: of dp up to the
-    // end of the step, and a little more where nobody waits for all; late sums have a step more.
-    if (rule.together()) {
-      ready = 2LL * rule.stages();
-      if (rule.cyclic())
-        ready += rule.stages();
-      else if (spec.parallel.updates == Updates::eager && !needs_norms(spec))
-        ready += stage / 2;
-    }
-    times_.emplace(ring_, stage, owner_, ready, replicas > 1 && !rule.together() ? 1 : 0);
-  }
+        owner_(rule.together() ? 0 : first_fresh(ring_, stage)),
+        times_(ring_, stage, owner_, ready_at(ring_, spec, stage, replicas),
+               replicas > 1 && !rule.together() ? 1 : 0) {}
 
   /// The slot that makes them.
   [[nodiscard]] int owner() const { return owner_; }
-  [[nodiscard]] std::int64_t time_at(int slot) const { return times_->time_at(slot); }
+  [[nodiscard]] std::int64_t time_at(int slot) const { return times_.time_at(slot); }
   [[nodiscard]] std::int64_t first_use(int slot) const {
     return HandOn::first_use(ring_, slot, stage_);
   }
@@ -64,7 +64,7 @@ class NewParameters {
   Rule ring_;
   int stage_;
   int owner_;
-  std::optional<HandOn> times_;
+  HandOn times_;
 };
 
 /// All about one device.
@@ -104,7 +104,6 @@ class SlotDevice {
       add_joint_updates();
     else
       add_ring_updates();
-    counts_.gradients = std::move(gradients_);
     return {.first_device = device_, .actions = builder_.fold(), .buffers = std::move(counts_)};
   }
 
@@ -117,10 +116,11 @@ class SlotDevice {
 
   void make_buffers() {
     counts_.shard = replica_;
-    own_.append_to(gradients_);
+    own_.append_to(counts_.gradients);
     const auto next = [&](std::int64_t time_steps) {
-      const AlternatingBuffers buffers(stages_, static_cast<int>(gradients_.size()), time_steps);
-      buffers.append_to(gradients_, replica_);
+      const AlternatingBuffers buffers(stages_, static_cast<int>(counts_.gradients.size()),
+                                       time_steps);
+      buffers.append_to(counts_.gradients, replica_);
       return buffers;
     };
     std::size_t most = 0;
@@ -229,7 +229,7 @@ class SlotDevice {
   }
 
   /// A gradient, or a sum of some, that one of a slot is added to.
-  struct Term {
+  struct Addend {
     int micro_batch = 0;  // the newest in it
     int buffer = 0;
   };
@@ -237,7 +237,7 @@ class SlotDevice {
   void add_sum(const Pass& pass, int piece, std::int64_t time, Phase phase) {
     const int j = pass.stage;
     const ChunkBuffers& buffers = buffers_[piece / replicas_];
-    std::vector<Term> terms;
+    std::vector<Addend> terms;
     const auto arrive = [&](MessageEnd in, const AlternatingBuffers& where, int micro_batch) {
       in.micro_batch = micro_batch;
       in.buffer = where.of(j);
@@ -410,8 +410,8 @@ class SlotDevice {
       int& buffer = totals_[{stage, piece}];
       buffer = sum_buffer(stage, piece);
       if (slot_ + 1 == slots_) return;
-      buffer = static_cast<int>(gradients_.size());
-      gradients_.push_back({.stages = {stage}, .shard = replica_});
+      buffer = static_cast<int>(counts_.gradients.size());
+      counts_.gradients.push_back({.stages = {stage}, .shard = replica_});
       MessageEnd in =
           line(Payload::total, Direction::receive, device_of(slots_ - 1, replica_), stage, piece);
       in.micro_batch = rule_.micro_batches() - 1;
@@ -435,8 +435,7 @@ class SlotDevice {
   std::int64_t delay_;
   ProgramBuilder builder_;
   AlternatingBuffers own_;
-  std::vector<ChunkBuffers> buffers_;  // [chunk]
-  std::vector<GradientBuffer> gradients_;
+  std::vector<ChunkBuffers> buffers_;          // [chunk]
   std::map<std::pair<int, int>, int> totals_;  // [stage, piece] buffer of what an update reads
   BufferCounts counts_;
 };
