@@ -57,7 +57,8 @@ double scatter_seconds(const Machine& machine, std::span<const int> devices, std
   if (devices.size() < 2) return 0;
   const SlowestLink link(machine, devices);
   const auto p = static_cast<double>(devices.size());
-  return (p - 1) * (link.latency + static_cast<double>(bytes) / link.bandwidth / p);
+  return std::ceil(std::log2(p)) * link.latency +
+         (p - 1) / p * static_cast<double>(bytes) / link.bandwidth;
 }
 
 double chain_seconds(const Machine& machine, std::span<const int> devices, std::int64_t bytes) {

@@ -60,8 +60,10 @@ struct Machine {
 [[nodiscard]] double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                                         std::int64_t bytes);
 
-/// Seconds of a reduce-scatter or an all-gather of `bytes` in all round the ring: half of its
-/// all-reduce.
+/// Seconds of a reduce-scatter or an all-gather of `bytes` in all, by halves of what is left: every
+/// device sends bytes (p-1) / p in log2(p) messages (Thakur et al. 2005, doi
+/// 10.1177/1094342005051521; NCCL's parallel aggregated trees), as over a ring, whose p-1 latencies
+/// many devices would feel.
 [[nodiscard]] double scatter_seconds(const Machine& machine, std::span<const int> devices,
                                      std::int64_t bytes);
 

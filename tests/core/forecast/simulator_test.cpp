@@ -192,6 +192,8 @@ TEST(Simulator, ReducesOverARingOrTrees) {
   // Two nodes: a ring for each of the four devices of a node.
   EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * (3 * 1 + 64.0 / (4 * 4)));
   EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * 7 * (1 + 6400.0 / (8 * 4 * 4)));
+  // Halves of halves: as many bytes, and as few latencies as a tree has.
+  EXPECT_EQ(scatter_seconds(machine, devices, 6400), 3 * 1 + 7.0 / 8 * 6400 / (4 * 4));
   // One device of the other node: it alone has a link to there.
   devices.resize(5);
   EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * 4 * (1 + 6400.0 / (5 * 4)));
