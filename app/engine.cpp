@@ -181,7 +181,11 @@ void check_threads(const ExecutionSpace& exec) {
 NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session) {
   NodeUse node{.space = ExecutionSpace::name()};
   node.threads = runs_on_host ? concurrency(exec) : 0;
-  node.ranks = session == nullptr ? 1 : session->ranks_on_node();
+  if (session != nullptr) {
+    node.ranks = session->ranks_on_node();
+    const auto [first, last] = session->ends_on_node();
+    node.in_order = last - first + 1 == node.ranks;
+  }
   if (!threads_are_placed()) {
     node.cores = session == nullptr ? available_cores() : session->cores_on_node();
     node.place = describe_cores(this_node({}));

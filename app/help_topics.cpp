@@ -208,13 +208,13 @@ parallel.reduction, how gradients are summed
               of dp's volume.
   The last four agree with the first to rounding.
 
-parallel.shards = true, in replicated
-  A stage is cut among the devices of a slot (dp: all, which is ZeRO-1): each
-  adds up, updates and keeps optimizer state for its piece. Cyclic: R rings of
-  S devices run side by side, with ranks s R to s R + R - 1 in slot s, which
+parallel.shards = true, in replicated and sharded
+  A stage is cut among the devices of a slot (dp: all, which is ZeRO-1 or FSDP):
+  each adds up, updates and keeps optimizer state for its piece. Cyclic: R rings
+  of S devices run side by side, with ranks s R to s R + R - 1 in slot s, which
   should be a node. Has the bits of one device, unless reduction is fast.
-  parallel.sums = "late" lets cdp-v1 run as dp runs, its sums beside the whole
-  next step; any N and S.
+  parallel.sums = "late" lets cdp-v1 run as dp runs in replicated, its sums
+  beside the whole next step; any N and S.
 
 parallel.transport
   mpi         One rank per device. A thread of every rank moves messages while

@@ -72,7 +72,7 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, cons
       audit.values[p].reserve(
           static_cast<std::size_t>(audit.parameters[p]->size() * (longest + 1)));
     const DeviceMemory& memory = trainer.device(run_.schedule.owner(stage)).memory();
-    this->audit(exec, stage, memory.full_parameters(stage, trainer.steps()),
+    this->audit(exec, stage, memory.updated_parameters(stage, trainer.steps()),
                 run_.memory.stages[stage].parameter_size);
   }
   if (audits_ && start_.step > 0)
@@ -109,7 +109,8 @@ void RunObserver::introduce(const NodeUse& node, int processes) {
                                      start_.part == 0 ? "begins with" : "goes on from",
                                      printable(start_.checkpoint), start_.step));
     for (const std::string& warning :
-         {missing_classes_, black_images_, crowding(node), slow_gradients(slow)})
+         {missing_classes_, black_images_, crowding(node),
+          scattering(run_.schedule.parallel(), node), slow_gradients(slow)})
       if (!warning.empty()) terminal_->message(warning);
   });
 }

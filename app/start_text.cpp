@@ -11,6 +11,7 @@
 #include "core/base/version.hpp"
 #include "core/model/kernel_choice.hpp"
 #include "core/model/kernels.hpp"
+#include "core/plan/pieces.hpp"
 
 namespace carousel {
 namespace {
@@ -94,6 +95,16 @@ std::string slow_gradients(std::uint64_t layers) {
       "warning: cuDNN has the gradient of the weights of {} layer{} in full numbers alone, which "
       "takes several times as long as a rounded one; try another version of cuDNN",
       layers, layers == 1 ? "" : "s");
+}
+
+std::string scattering(const ParallelConfig& parallel, const NodeUse& node) {
+  const int shards = shards_of(parallel);
+  if (node.in_order || shards == 1 || shards == parallel.micro_batches) return "";
+  return fmt::format(
+      "warning: ranks of this node do not follow each other, and the {} of a slot "
+      "(parallel.shards) "
+      "should be of one node; use srun --distribution=block or mpiexec -ppn",
+      shards);
 }
 
 std::string crowding(const NodeUse& node) {

@@ -18,6 +18,7 @@ namespace carousel {
 struct NodeUse {
   std::string space = {};  // where kernels run, as Kokkos names it
   int ranks = 1;           // on the node
+  bool in_order = true;    // these follow each other
   int threads = 1;         // of each, that compute
   int cores = 0;           // that all of them together may use; 0: unknown
   std::string place = {};  // "cores 0-15, NUMA domain 0"; empty: anywhere on the node
@@ -44,5 +45,9 @@ struct NodeUse {
 /// A warning, with what to change, where threads outnumber the cores of the node or ranks its GPUs;
 /// else nothing.
 [[nodiscard]] std::string crowding(const NodeUse& node);
+
+/// A warning, with what to change, where devices of a slot that share a stage lie on several nodes;
+/// else nothing.
+[[nodiscard]] std::string scattering(const ParallelConfig& parallel, const NodeUse& node);
 
 }  // namespace carousel

@@ -63,6 +63,8 @@ MPI_Comm MpiSession::node() const {
 void MpiSession::learn_node() {
   MPI_Comm node = this->node();
   CAROUSEL_MPI(MPI_Comm_size(node, &ranks_on_node_));
+  CAROUSEL_MPI(MPI_Allreduce(&rank_, &ends_on_node_.first, 1, MPI_INT, MPI_MIN, node));
+  CAROUSEL_MPI(MPI_Allreduce(&rank_, &ends_on_node_.second, 1, MPI_INT, MPI_MAX, node));
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (sched_getaffinity(0, sizeof(cores), &cores) != 0) CPU_ZERO(&cores);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/mpi_groups.hpp"
@@ -46,6 +47,8 @@ class MpiSession {
   [[nodiscard]] int size() const { return size_; }
   /// Ranks that share this rank's memory, and so its cores.
   [[nodiscard]] int ranks_on_node() const { return ranks_on_node_; }
+  /// The first and the last of them.
+  [[nodiscard]] std::pair<int, int> ends_on_node() const { return ends_on_node_; }
   /// Cores that those may use together, whether a launcher bound each to some or none; 0: unknown.
   [[nodiscard]] int cores_on_node() const { return cores_on_node_; }
 
@@ -92,6 +95,7 @@ class MpiSession {
   int rank_ = 0;
   int size_ = 1;
   int ranks_on_node_ = 1;
+  std::pair<int, int> ends_on_node_ = {};
   int cores_on_node_ = 0;
   ExitCode code_ = ExitCode::internal;
   double end_seconds_ = 20;

@@ -93,11 +93,8 @@ std::vector<MessageEnd> verify_messages(const JudgedFile& file,
   std::vector<std::size_t> started;  // rows of actions
   for (std::size_t k = 0; k < plan.size(); ++k) {
     const Action& action = plan[k].action;
-    if (action.payload == Payload::none) continue;
-    if (!waits(plan[k])) {
-      started.push_back(k);
-      continue;
-    }
+    if (starts_message(action)) started.push_back(k);
+    if (!waits(plan[k])) continue;
     // A step is profiled as a whole, so that the start is on record where the wait is.
     const auto start = std::ranges::find_if(
         started, [&](std::size_t row) { return same_message(plan[row].action, action); });

@@ -16,12 +16,14 @@ namespace {
 struct Measured {
   ActionKind kind;
   double StageSeconds::*seconds;
+  bool by_piece = true;  // where stages are cut
 };
 
 constexpr std::array measured_kinds = {
-    Measured{ActionKind::load, &StageSeconds::load},
-    Measured{ActionKind::forward, &StageSeconds::forward},
-    Measured{ActionKind::backward, &StageSeconds::backward},
+    Measured{ActionKind::load, &StageSeconds::load, false},
+    Measured{ActionKind::copy, &StageSeconds::copy},
+    Measured{ActionKind::forward, &StageSeconds::forward, false},
+    Measured{ActionKind::backward, &StageSeconds::backward, false},
     Measured{ActionKind::accumulate, &StageSeconds::accumulate},
     Measured{ActionKind::measure, &StageSeconds::measure},
     Measured{ActionKind::update, &StageSeconds::update},
@@ -59,12 +61,13 @@ class Recordings {
 
 std::vector<StageSeconds> measured_seconds(const std::string& run,
                                            std::span<const std::vector<ActionRecord>> devices,
-                                           std::vector<StageSeconds> otherwise) {
+                                           std::vector<StageSeconds> otherwise, bool cuts_stages) {
   constexpr std::int64_t warm = 2;
   Recordings recordings(devices, warm);
   if (recordings.of(ActionKind::forward, 0) == nullptr) recordings = Recordings(devices, 0);
   for (int j = 0; j < std::ssize(otherwise); ++j) {
     for (const Measured& measured : measured_kinds) {
+      if (cuts_stages && measured.by_piece) continue;
       std::vector<double>* seconds = recordings.of(measured.kind, j);
       const bool needed =
           measured.kind == ActionKind::forward || measured.kind == ActionKind::backward;

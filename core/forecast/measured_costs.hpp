@@ -14,11 +14,11 @@
 namespace carousel {
 
 /// Medians over `devices` and recorded steps, without the first two steps of the run if there are
-/// more; [stage]. What the run never did (dp's collectives add no gradients by themselves) keeps
-/// the seconds of `otherwise`. Error(bad_data), which begins with the name of the run, when a stage
-/// has no forward or no backward.
+/// more; [stage]. What the run never did (dp's collectives add no gradients by themselves), or did
+/// piece by piece because it cut its stages, keeps the seconds of `otherwise`. Error(bad_data),
+/// which begins with the name of the run, when a stage has no forward or no backward.
 [[nodiscard]] std::vector<StageSeconds> measured_seconds(
     const std::string& run, std::span<const std::vector<ActionRecord>> devices,
-    std::vector<StageSeconds> otherwise);
+    std::vector<StageSeconds> otherwise, bool cuts_stages = false);
 
 }  // namespace carousel

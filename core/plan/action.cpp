@@ -18,6 +18,8 @@ const char* to_string(ActionKind kind) {
   switch (kind) {
     case ActionKind::load:
       return "load";
+    case ActionKind::copy:
+      return "copy";
     case ActionKind::forward:
       return "forward";
     case ActionKind::backward:

@@ -13,6 +13,7 @@ namespace carousel {
 
 enum class ActionKind : std::uint8_t {
   load,        // put inputs and targets of a micro-batch into its input buffer
+  copy,        // bring a piece of parameters that the device keeps to where its stage passes by
   forward,     // one stage of one micro-batch, with parameters of `version`
   backward,    // its gradient goes to gradient buffer `buffer`
   accumulate,  // gradient buffer `buffer` += gradient buffer `source`
@@ -89,9 +90,9 @@ struct Action {
 /// Whether the action is a forward or a backward.
 [[nodiscard]] bool is_pass(const Action& action);
 /// What the device itself works on.
-inline constexpr std::array computing_kinds = {ActionKind::load,     ActionKind::forward,
-                                               ActionKind::backward, ActionKind::accumulate,
-                                               ActionKind::measure,  ActionKind::update};
+inline constexpr std::array computing_kinds = {
+    ActionKind::load,       ActionKind::copy,    ActionKind::forward, ActionKind::backward,
+    ActionKind::accumulate, ActionKind::measure, ActionKind::update};
 [[nodiscard]] bool computes(const Action& action);
 /// Whether the action starts, or waits for, something that all devices of a group take part in.
 [[nodiscard]] bool is_collective(const Action& action);

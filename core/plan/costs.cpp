@@ -54,6 +54,7 @@ std::vector<StageCosts> stage_costs(const Model& model, const Partition& partiti
       parameters += static_cast<double>(model.layers[l].parameter_size());
       buffers += static_cast<double>(model.layers[l].buffer_size());
     }
+    stage.copy.bytes = 2 * sizeof(real) * (parameters + buffers);
     stage.accumulate.bytes = 3 * sizeof(real) * (parameters + buffers);
     stage.measure.bytes = sizeof(real) * parameters;
     stage.update.bytes = sizeof(real) * parameters * (3 + 2 * states);
@@ -91,6 +92,8 @@ double StageSeconds::of(ActionKind kind) const {
   switch (kind) {
     case ActionKind::load:
       return load;
+    case ActionKind::copy:
+      return copy;
     case ActionKind::forward:
       return forward;
     case ActionKind::backward:
@@ -111,6 +114,7 @@ std::vector<StageSeconds> stage_seconds(const std::vector<StageCosts>& costs,
   std::vector<StageSeconds> seconds;
   for (const StageCosts& stage : costs)
     seconds.push_back({.load = roofline_seconds(stage.load, machine),
+                       .copy = roofline_seconds(stage.copy, machine),
                        .forward = sum_of_rooflines(stage.forward, machine),
                        .backward = sum_of_rooflines(stage.backward, machine),
                        .accumulate = roofline_seconds(stage.accumulate, machine),

@@ -30,6 +30,7 @@ struct StageCosts {
   std::vector<Work> forward;   // [layer of the stage]
   std::vector<Work> backward;  // [layer of the stage]
   Work load;                   // images of a micro-batch; of the first stage
+  Work copy;                   // of its parameters
   Work accumulate;
   Work measure;
   Work update;
@@ -40,6 +41,7 @@ struct StageCosts {
 ///   backward   likewise with its own flops; twice the bytes: for the gradient of the input and for
 ///              that of the parameters; and all of forward once more where stages are recomputed
 ///   load       2 w batch * image: read and write
+///   copy       2 w * (parameters + buffers): likewise
 ///   accumulate 3 w * (parameters + buffers): read two, write one
 ///   measure    w * parameters: read one
 ///   update     w * parameters * (3 + 2 states): read gradient and parameters, write parameters,
@@ -65,6 +67,7 @@ struct StageCosts {
 /// nothing.
 struct StageSeconds {
   double load = 0;
+  double copy = 0;
   double forward = 0;
   double backward = 0;
   double accumulate = 0;

@@ -109,24 +109,39 @@ class Evaluation {
             .buffer = 0};
   }
 
-  /// From its owners around the ring to all others.
+  /// From who keeps them around the ring to all others.
   void pass_parameters(int j) {
+    const auto& cut = schedule_.spec().pieces;
+    if (cut.empty()) return pass_piece(j, -1, schedule_.owner(j), schedule_.parameter_bytes(j));
+    for (int p = 0; p < std::ssize(cut[j]); ++p) {
+      if (cut[j][p].gradients == 0) continue;
+      const int keeper = schedule_.owner(j) + p % shards_of(schedule_.parallel());
+      Action copy = action(ActionKind::copy, -1, j);
+      copy.payload = Payload::forward_copy;
+      copy.piece = p;
+      copy.buffer = schedule_.travelling(keeper, 0, copy.payload, j);
+      lists_[keeper].push_back(copy);
+      pass_piece(j, p, keeper, cut[j][p].parameters);
+    }
+  }
+  void pass_piece(int j, int piece, int keeper, std::int64_t bytes) {
     const int devices = schedule_.devices();
     for (int hop = 1; hop < devices; ++hop) {
-      const int to = (schedule_.owner(j) + hop) % devices;
+      const int to = (keeper + hop) % devices;
       const int from = (to + devices - 1) % devices;
       if (schedule_.buffers(to).owns(j)) continue;
       Action in{.payload = Payload::forward_copy,
                 .direction = Direction::receive,
                 .step = version_,
                 .stage = j,
+                .piece = piece,
                 .version = version_,
                 .peer = from,
-                .bytes = schedule_.parameter_bytes(j),
+                .bytes = bytes,
                 .buffer = schedule_.travelling(to, 0, Payload::forward_copy, j)};
       Action out = opposite(in, to);
-      const bool owns = schedule_.buffers(from).owns(j);
-      out.buffer = owns ? -1 : schedule_.travelling(from, 0, Payload::forward_copy, j);
+      const bool stays = schedule_.buffers(from).owns(j) || schedule_.leaves_from_kept(from, out);
+      out.buffer = stays ? -1 : schedule_.travelling(from, 0, Payload::forward_copy, j);
       lists_[to].push_back(start_of(in));
       lists_[to].push_back(wait_for(in));
       lists_[from].push_back(start_of(out));
@@ -217,7 +232,7 @@ std::vector<std::vector<Action>> closing_actions(const Schedule& schedule, std::
   const int owner = schedule.owner(0);
   const int copies = schedule.buffers(owner).parameter_copies;
   for (int d = 0; d < schedule.devices(); ++d) {
-    if (schedule.buffers(d).owns(0)) continue;
+    if (schedule.buffers(d).owns(0) || d == owner) continue;
     for (std::int64_t version = last - copies + 1; version <= last; ++version) {
       const Action in{.payload = Payload::sums,
                       .direction = Direction::receive,

@@ -81,6 +81,8 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     plan.parameters.emplace_back(count, -1);
     for (const int j : counts.owned)
       plan.parameters.back()[j] = offsets.take(category, stages[j].stored_bytes);
+    for (const int j : counts.kept)
+      plan.parameters.back()[j] = offsets.take(category, stages[j].stored_of_shard(counts.shard));
   }
   for (int k = 0; k < counts.travelling; ++k)
     plan.travelling.push_back(offsets.take(Category::parameters, largest_stage));

@@ -18,8 +18,8 @@ namespace carousel {
 
 /// Offsets, in bytes, into the arena of the category that the name says.
 struct DeviceMemoryPlan {
-  std::vector<std::vector<std::int64_t>> parameters;  // [copy][stage], -1: not here; copy 1 is
-                                                      // in another category
+  std::vector<std::vector<std::int64_t>> parameters;  // [copy][stage] or its shard, -1: not here;
+                                                      // copy 1 is in another category
   std::vector<std::int64_t> travelling;               // [buffer], in parameters
   std::vector<std::int64_t> gradients;                // [buffer]
   std::int64_t norms = -1;  // [S] of the stages, and what follows from them, in gradients

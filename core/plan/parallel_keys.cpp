@@ -35,16 +35,18 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
       key("shards", &ParallelConfig::shards, anything,
           "Cuts every stage into a piece for each device that shares the work, which adds up and "
           "updates it for the others, and alone keeps its optimizer state. dp: all N devices, "
-          "which is ZeRO-1. Cyclic rules: the N / S devices of a slot, which should be those of a "
-          "node; between slots, N / S rings of S devices run side by side instead of one of N. N "
-          "must be a multiple of S.",
+          "which is ZeRO-1 or, where the placement is sharded, FSDP. Cyclic rules: the N / S "
+          "devices of a slot, which should be those of a node; between slots, N / S rings of S "
+          "devices run side by side instead of one of N. N must be a multiple of S.",
           only_with("parallel.placement", placements_with(&PlacementTraits::cuts_stages))),
       key("sums", &ParallelConfig::sums, one_of<Sums>(),
           "How cdp-v1 with shards sums. ring: micro-batches run one after the other, and partial "
           "sums go round. late: they run together as those of dp, whose sums have the whole next "
           "step: the same numbers, for the activations of dp, gradient buffers of two models, and "
           "any N and S.",
-          {.only_with = {{"parallel.rule", {"cdp-v1"}}, {"parallel.shards", {"true"}}}}),
+          {.only_with = {{"parallel.rule", {"cdp-v1"}},
+                         {"parallel.shards", {"true"}},
+                         {"parallel.placement", placements_with(&PlacementTraits::sums_late)}}}),
       key("updates", &ParallelConfig::updates, one_of<Updates>(),
           "When stages of dp with shards are updated. eager: each as soon as its gradients are "
           "known, the first one first. together: when those of all are, as DeepSpeed does; so it "

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/real.hpp"
 #include "core/optim/norm_blocks.hpp"
 #include "core/plan/stage_memory.hpp"
 
@@ -54,6 +55,17 @@ std::int64_t StageMemory::parameters_of_shard(int shard) const {
   std::int64_t sum = 0;
   for (int p = shard; p < std::ssize(pieces); p += shards) sum += parameters_of(p);
   return sum;
+}
+
+std::int64_t StageMemory::stored_before(int piece) const {
+  std::int64_t sum = 0;
+  for (int p = piece - shards; p >= 0; p -= shards)
+    sum += align_up(pieces[p].stored_end - pieces[p].stored_begin);
+  return sum;
+}
+
+std::int64_t StageMemory::stored_of_shard(int shard) const {
+  return stored_before(shard + static_cast<int>(std::ssize(pieces)));
 }
 
 int shards_of(const ParallelConfig& parallel) {

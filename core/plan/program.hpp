@@ -32,7 +32,8 @@ struct BufferCounts {
   std::vector<int> frames;      // [S] saved activations, used round robin
   std::vector<int> boundaries;  // [S] gradients of a stage's output; none for the last
   std::vector<GradientBuffer> gradients;
-  std::vector<int> owned;       // stages whose parameters stay on the device
+  std::vector<int> owned;       // stages whose parameters stay on the device,
+  std::vector<int> kept = {};   // or of which the pieces of its shard alone do
   int parameter_copies = 1;     // of those; see copy_of
   int travelling = 0;           // buffers for parameters of any stage that pass by, round robin
   std::vector<bool> optimizer;  // [S] whether this device updates the stage,
@@ -41,6 +42,10 @@ struct BufferCounts {
 
   [[nodiscard]] bool owns(int stage) const {
     return std::ranges::find(owned, stage) != owned.end();
+  }
+  /// Whether a piece of a stage stays here that otherwise passes by.
+  [[nodiscard]] bool keeps(int stage, int piece, int shards) const {
+    return piece >= 0 && piece % shards == shard && std::ranges::find(kept, stage) != kept.end();
   }
   /// Whether the input of the first stage comes from another device, into a landing beside every
   /// frame of that stage.

@@ -91,7 +91,8 @@ class Assignment {
     for (const std::size_t other : devices_[a.peer].open) {
       const Action& b = started_[other].step->action;
       if (started_[other].round.exists() || b.peer != d || b.direction == a.direction ||
-          b.payload != a.payload || b.stage != a.stage || b.direction == Direction::none)
+          b.payload != a.payload || b.stage != a.stage || b.piece != a.piece ||
+          b.direction == Direction::none)
         continue;
       return settle({mine, other});
     }

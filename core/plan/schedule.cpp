@@ -44,7 +44,7 @@ struct LiveBuffers {
     const int j = action.stage;
     if (action.kind == ActionKind::wait)
       requests.end();
-    else if (action.payload != Payload::none)
+    else if (starts_message(action))
       requests.begin();
     if (action.payload == Payload::d_activations) {
       if (action.kind == ActionKind::post) boundaries[j].begin();
@@ -222,7 +222,8 @@ Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t pe
   if (result.payload == Payload::d_activations) result.buffer = turn(counts.boundaries[j]);
   const bool passes_by =
       result.payload == Payload::forward_copy || result.payload == Payload::backward_copy;
-  if (passes_by && !counts.owns(j)) result.buffer = travelling(device, steps, result.payload, j);
+  if (passes_by && !counts.owns(j) && !leaves_from_kept(device, result))
+    result.buffer = travelling(device, steps, result.payload, j);
   return result;
 }
 

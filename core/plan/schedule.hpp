@@ -70,6 +70,12 @@ class Schedule {
   [[nodiscard]] const std::vector<std::vector<int>>& groups() const { return layout_.groups; }
   /// The buffer, out of `count` used round robin, of a micro-batch `steps` after a segment began.
   [[nodiscard]] int round_robin(std::int64_t steps, int micro_batch, int count) const;
+  /// Whether a device sends its piece of a stage from where it keeps it, instead of where the stage
+  /// passes by.
+  [[nodiscard]] bool leaves_from_kept(int device, const Action& action) const {
+    return action.direction == Direction::send &&
+           buffers(device).keeps(action.stage, action.piece, shards_of(spec_.parallel));
+  }
   /// The buffer of parameters that pass by, for the forward or the backward of a stage, `steps`
   /// after a segment began.
   [[nodiscard]] int travelling(int device, std::int64_t steps, Payload copy, int stage) const;

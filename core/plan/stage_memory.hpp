@@ -142,6 +142,9 @@ struct StageMemory {
   /// with a shard of -1, all.
   [[nodiscard]] std::int64_t parameters_of_shard(int shard) const;
   [[nodiscard]] std::int64_t parameters_before(int piece) const;
+  /// The same in bytes as they are stored, where pieces lie by themselves: each is aligned.
+  [[nodiscard]] std::int64_t stored_of_shard(int shard) const;
+  [[nodiscard]] std::int64_t stored_before(int piece) const;
   [[nodiscard]] int rider() const { return rider_size(sums, parts); }
   [[nodiscard]] std::int64_t rider_offset() const { return parameter_size + buffer_size; }
   [[nodiscard]] std::int64_t stored_buffers() const {

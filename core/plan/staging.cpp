@@ -3,6 +3,7 @@
 #include "core/plan/staging.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -16,7 +17,8 @@ namespace {
 /// Messages of a device under way, and where they lie, while its list is walked.
 class Walk {
  public:
-  explicit Walk(int messages) : places_(messages) {}
+  Walk(const Schedule& schedule, int device)
+      : places_(schedule.buffers(device).requests, stages_by_size(schedule)) {}
 
   void pass(const Action& action) {
     if (starts_message(action)) {
@@ -63,7 +65,7 @@ std::int64_t periods_until_repeated(const Schedule& schedule, int device, std::i
   constexpr std::int64_t most = 1000;
   const std::int64_t turns = schedule.program(device).team;  // periods between two of one turn
   const Segment segment{first, first + most * turns + 2 * schedule.reach()};
-  Walk walk(schedule.buffers(device).requests);
+  Walk walk(schedule, device);
   std::vector<std::vector<std::pair<Action, std::int64_t>>> states;  // after periods
   for (std::int64_t p = schedule.first_period(segment); p < segment.last - schedule.reach(); ++p) {
     pass_period(schedule, device, p, segment, walk);
@@ -77,14 +79,32 @@ std::int64_t periods_until_repeated(const Schedule& schedule, int device, std::i
   fail(ExitCode::internal, "messages of device {} never lie as they did before", device);
 }
 
+/// As many places of every size as there ever are messages of it.
+std::int64_t bytes_by_size(const Schedule& schedule, int device) {
+  struct Count {
+    std::int64_t now = 0;
+    std::int64_t most = 0;
+  };
+  std::map<std::int64_t, Count> sizes;
+  schedule.for_each(device, schedule.window(), [&](const Action& action) {
+    Count& count = sizes[align_up(action.bytes)];
+    if (starts_message(action)) count.most = std::max(count.most, ++count.now);
+    if (action.kind == ActionKind::wait) --count.now;
+  });
+  std::int64_t bytes = 0;
+  for (const auto& [size, count] : sizes) bytes += size * count.most;
+  return bytes;
+}
+
 /// Of segments that begin with any turn of the device, and that end at any state of messages.
 std::int64_t training_bytes(const Schedule& schedule, int device) {
+  if (stages_by_size(schedule)) return bytes_by_size(schedule, device);
   std::int64_t bytes = 0;
   for (std::int64_t first = 0; first < schedule.program(device).team; ++first) {
     const std::int64_t periods = periods_until_repeated(schedule, device, first);
     for (std::int64_t steps = 1; steps <= periods + schedule.reach(); ++steps) {
       const Segment segment{first, first + steps};
-      Walk walk(schedule.buffers(device).requests);
+      Walk walk(schedule, device);
       for (std::int64_t p = schedule.first_period(segment); p < schedule.end_period(segment); ++p)
         pass_period(schedule, device, p, segment, walk);
       bytes = std::max(bytes, walk.size());
@@ -98,6 +118,7 @@ std::int64_t training_bytes(const Schedule& schedule, int device) {
 std::int64_t StagingPlaces::take(std::int64_t bytes) {
   if (bytes == 0) return -1;
   const std::int64_t needed = align_up(bytes);
+  if (by_size_) return take_of_size(needed);
   std::int64_t begin = 0;
   auto next = taken_.begin();
   while (next != taken_.end() && next->begin - begin < needed) begin = (next++)->end;
@@ -110,7 +131,29 @@ void StagingPlaces::give_back(std::int64_t offset) {
   if (offset < 0) return;
   const auto place = std::ranges::find(taken_, offset, &Place::begin);
   CAROUSEL_CHECK(place != taken_.end(), "no message lies at {}", offset);
+  if (by_size_) free_.push_back(*place);
   taken_.erase(place);
+  if (!by_size_ || !taken_.empty()) return;
+  free_.clear();
+  end_ = 0;
+}
+
+std::int64_t StagingPlaces::take_of_size(std::int64_t needed) {
+  const auto found =
+      std::ranges::find(free_, needed, [](const Place& place) { return place.end - place.begin; });
+  if (found != free_.end()) {
+    taken_.push_back(*found);
+    free_.erase(found);
+  } else {
+    taken_.push_back({end_, end_ + needed});
+    end_ += needed;
+    size_ = std::max(size_, end_);
+  }
+  return taken_.back().begin;
+}
+
+bool stages_by_size(const Schedule& schedule) {
+  return !schedule.spec().pieces.empty();
 }
 
 std::vector<std::int64_t> staging_bytes(const Schedule& schedule, std::int64_t evaluation_batches,
@@ -121,7 +164,7 @@ std::vector<std::int64_t> staging_bytes(const Schedule& schedule, std::int64_t e
   for (int d = 0; d < schedule.devices(); ++d) {
     result.push_back(training_bytes(schedule, d));
     for (const auto* lists : {&closing, &evaluation}) {
-      Walk walk(schedule.buffers(d).requests);
+      Walk walk(schedule, d);
       for (const Action& action : (*lists)[d]) walk.pass(action);
       result.back() = std::max(result.back(), walk.size());
     }

@@ -13,11 +13,16 @@
 namespace carousel {
 
 /// Gives every message the first place in which it fits, and takes it back when the message was
-/// waited for.
+/// waited for. Where stages are cut, messages are of so many sizes that gaps between them would
+/// take thousands of steps to come back: there a place is for messages of one size, until nothing
+/// is under way.
 class StagingPlaces {
  public:
   /// Room for so many messages at once.
-  explicit StagingPlaces(int messages) { taken_.reserve(messages); }
+  StagingPlaces(int messages, bool by_size) : by_size_(by_size) {
+    taken_.reserve(messages);
+    free_.reserve(by_size ? messages : 0);
+  }
 
   /// An aligned offset in bytes; -1 for a message without any.
   std::int64_t take(std::int64_t bytes);
@@ -30,9 +35,17 @@ class StagingPlaces {
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
-  std::vector<Place> taken_;  // in order
+  std::int64_t take_of_size(std::int64_t needed);
+
+  bool by_size_;
+  std::vector<Place> taken_;  // in order, where places are not by size
+  std::vector<Place> free_;   // of those that are
+  std::int64_t end_ = 0;      // of all these
   std::int64_t size_ = 0;
 };
+
+/// Whether messages of a schedule have places by their size.
+[[nodiscard]] bool stages_by_size(const Schedule& schedule);
 
 /// [device] bytes that its messages need in all segments, whatever their length, between them and
 /// in evaluations.

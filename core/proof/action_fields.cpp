@@ -28,6 +28,14 @@ class Fields {
         bare_.stage = counts_.first_stage;
         turn(&Action::buffer, counts_.inputs);
         break;
+      case ActionKind::copy:
+        bare_.payload = action_.payload;
+        demand(is_copy(), "copies something else than parameters");
+        version();
+        if (any_stage() && piece()) keeps_piece();
+        bare_.buffer = schedule_.travelling(device_, action_.step - segment_.first, action_.payload,
+                                            action_.stage);
+        break;
       case ActionKind::forward:
         demand(action_.time >= 0, "runs before the segment begins");
         version();
@@ -167,8 +175,7 @@ class Fields {
     if (!schedule_.spec().pieces.empty()) return chunk();
     const PlacementTraits& traits = schedule_.traits();
     const ParallelConfig& parallel = schedule_.parallel();
-    const bool copies =
-        action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy;
+    const bool copies = is_copy();
     demand(copies || by_collectives(parallel.reduction),
            "is a collective, and the sums are ordered");
     if (copies) {
@@ -221,6 +228,9 @@ class Fields {
 
   [[nodiscard]] bool measures() const { return schedule_.spec().norm_bytes > 0 && !cyclic(); }
   [[nodiscard]] bool cyclic() const { return schedule_.rule().cyclic(); }
+  [[nodiscard]] bool is_copy() const {
+    return action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy;
+  }
   [[nodiscard]] bool sends() const { return action_.direction == Direction::send; }
   [[nodiscard]] int last_group() const { return static_cast<int>(schedule_.groups().size()) - 1; }
 
@@ -236,11 +246,16 @@ class Fields {
     if (!demand(named && action_.piece % shards == 0, "names no chunk")) return verdict();
     bare_.piece = action_.piece;
     const bool sums = action_.payload == Payload::part;
-    demand(sums || action_.payload == Payload::parameters, "does not belong into a collective");
+    const bool passes = schedule_.traits().passes_parameters;
+    demand(sums || (passes ? is_copy() : action_.payload == Payload::parameters),
+           "does not belong into a collective");
     for (int p = action_.piece; p < action_.piece + shards; ++p)
       bare_.bytes += sums ? pieces[p].gradients : pieces[p].parameters;
     if (!sums) {
       version();
+      if (passes)
+        bare_.buffer = schedule_.travelling(device_, action_.step - segment_.first, action_.payload,
+                                            action_.stage);
       return verdict();
     }
     micro_batch();
@@ -293,6 +308,11 @@ class Fields {
            "names a piece of another shard");
   }
 
+  void keeps_piece() {
+    demand(counts_.keeps(action_.stage, action_.piece, shards_of(schedule_.parallel())),
+           "copies what it does not keep");
+  }
+
   bool stage() {
     const bool here = action_.stage >= counts_.first_stage && action_.stage <= counts_.last_stage;
     return any_stage() && demand(here, "names a stage of other devices");
@@ -307,11 +327,13 @@ class Fields {
   /// Parameters that pass by lie in the buffer of their pass, or in what the device owns.
   void copy() {
     version();
-    if (!any_stage()) return;
-    bare_.bytes = schedule_.parameter_bytes(action_.stage);
+    if (!any_stage() || !piece()) return;
+    bare_.bytes = action_.piece < 0
+                      ? schedule_.parameter_bytes(action_.stage)
+                      : schedule_.spec().pieces[action_.stage][action_.piece].parameters;
     const bool owns = counts_.owns(action_.stage);
     if (!demand(owns || counts_.travelling > 0, "hands on what every device has")) return;
-    if (!owns)
+    if (!owns && !schedule_.leaves_from_kept(device_, action_))
       bare_.buffer = schedule_.travelling(device_, action_.step - segment_.first, action_.payload,
                                           action_.stage);
     demand(action_.buffer == bare_.buffer, "names a buffer whose turn it is not");

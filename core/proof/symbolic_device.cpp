@@ -37,7 +37,6 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
       segment_(segment),
       device_(device),
       parameters_(parallel_.stages),
-      travelling_(counts_.travelling),
       gradients_(counts_.gradients.size()),
       norms_(parallel_.stages, segment.first - 1),
       landings_(counts_.lands() ? counts_.frames[counts_.first_stage] : 0),
@@ -45,7 +44,11 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
       metrics_(parallel_.micro_batches),
       known_decision_(segment.first - 1),
       told_(segment.first - 1) {
-  for (const int j : counts_.owned) {
+  const std::vector<ParameterCopy> passing(schedule.most_pieces());
+  travelling_.assign(counts_.travelling, passing);
+  std::vector<int> here = counts_.owned;
+  here.insert(here.end(), counts_.kept.begin(), counts_.kept.end());
+  for (const int j : here) {
     parameters_[j].assign(counts_.parameter_copies, std::vector<ParameterCopy>(pieces(j)));
     for (std::int64_t v = segment.first - counts_.parameter_copies + 1; v <= segment.first; ++v) {
       for (ParameterCopy& piece : pieces_of(j, v)) piece.version = v;
@@ -71,6 +74,9 @@ const char* SymbolicDevice::execute(const Action& action) {
   switch (action.kind) {
     case ActionKind::load:
       load(action);
+      break;
+    case ActionKind::copy:
+      copy(action);
       break;
     case ActionKind::forward:
       forward(action);
@@ -136,7 +142,9 @@ std::vector<SymbolicDevice::ParameterCopy>& SymbolicDevice::pieces_of(int stage,
 bool SymbolicDevice::has_version(int stage, std::int64_t version) {
   const std::vector<ParameterCopy>& all = pieces_of(stage, version);
   for (int p = 0; p < std::ssize(all); ++p) {
-    if (exists(stage, p) && (all[p].version != version || all[p].pending.landing)) return false;
+    if (exists(stage, p) && stays(stage, p) &&
+        (all[p].version != version || all[p].pending.landing))
+      return false;
   }
   return true;
 }
@@ -146,10 +154,46 @@ SymbolicDevice::GradientSum& SymbolicDevice::gradient(int buffer, const Action& 
   return counts_.gradients[buffer].shard < 0 ? sums[std::max(action.piece, 0)] : sums[0];
 }
 
+bool SymbolicDevice::stays(int stage, int piece) const {
+  return owns(stage) || counts_.keeps(stage, piece, shards_of(parallel_));
+}
+
 SymbolicDevice::ParameterCopy& SymbolicDevice::passing(const Action& action, Payload payload) {
-  if (owns(action.stage)) return copy_of(action.stage, action.version, action.piece);
+  if (owns(action.stage) || schedule_.leaves_from_kept(device_, action))
+    return copy_of(action.stage, action.version, action.piece);
+  return passing_buffer(action, payload)[std::max(action.piece, 0)];
+}
+
+std::vector<SymbolicDevice::ParameterCopy>& SymbolicDevice::passing_buffer(const Action& action,
+                                                                           Payload payload) {
   return travelling_[schedule_.travelling(device_, action.step - segment_.first, payload,
                                           action.stage)];
+}
+
+bool SymbolicDevice::has_passing(const Action& pass, Payload payload) {
+  const std::vector<ParameterCopy>& all = passing_buffer(pass, payload);
+  for (int p = 0; p < pieces(pass.stage); ++p) {
+    if (exists(pass.stage, p) &&
+        (!is_of(all[p], pass, payload) || all[p].version != pass.version || all[p].pending.landing))
+      return false;
+  }
+  return true;
+}
+
+bool SymbolicDevice::is_of(const ParameterCopy& copy, const Action& action, Payload payload) {
+  return copy.stage == action.stage && copy.payload == payload && copy.step == action.step;
+}
+
+void SymbolicDevice::enter(const Action& action, int piece) {
+  constexpr std::int64_t none = -2;
+  std::vector<ParameterCopy>& buffer = passing_buffer(action, action.payload);
+  for (ParameterCopy& copy : buffer) {
+    if (is_of(copy, action, action.payload)) continue;
+    demand(copy.pending.idle(), "lands in a buffer that is in use");
+    copy = {none, {}, action.stage, action.payload, action.step};
+  }
+  const ParameterCopy& copy = buffer[std::max(piece, 0)];
+  demand(copy.pending.idle() && copy.version == none, "lands in a buffer that is in use");
 }
 
 /// The executor takes these buffers in turn; so must whoever checks its lists.
@@ -196,6 +240,13 @@ void SymbolicDevice::load(const Action& action) {
   input.who = {action.step, action.micro_batch};
 }
 
+void SymbolicDevice::copy(const Action& action) {
+  const ParameterCopy& own = copy_of(action.stage, action.version, action.piece);
+  demand(own.version == action.version && !own.pending.landing, "what it copies is not here");
+  enter(action, action.piece);
+  if (fine()) passing(action, action.payload).version = action.version;
+}
+
 /// Both passes read the version of the rule, from a copy that nothing is landing in.
 void SymbolicDevice::demand_version(const Action& action) {
   const std::int64_t version =
@@ -208,10 +259,7 @@ void SymbolicDevice::demand_version(const Action& action) {
   }
   const Payload payload =
       action.kind == ActionKind::forward ? Payload::forward_copy : Payload::backward_copy;
-  const ParameterCopy& copy = passing(action, payload);
-  demand(copy.stage == action.stage && copy.payload == payload && copy.step == action.step &&
-             copy.version == version && !copy.pending.landing,
-         "its parameters are not here");
+  demand(has_passing(action, payload), "its parameters are not here");
 }
 
 void SymbolicDevice::forward(const Action& action) {
@@ -344,7 +392,7 @@ bool SymbolicDevice::knows_norms(const Action& update) {
 
 void SymbolicDevice::update(const Action& action) {
   const int j = action.stage;
-  demand(counts_.optimizer[j] && owns(j), "has no optimizer state here");
+  demand(counts_.optimizer[j] && stays(j, action.piece), "has no optimizer state here");
   demand(holds(gradient(action.source, action), action), "its gradient is not complete");
   demand(knows_norms(action), "does not know the norms of all stages");
   demand(action.version == action.step + 1, "does not make the next version");

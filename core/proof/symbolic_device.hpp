@@ -93,6 +93,7 @@ class SymbolicDevice {
   void demand_version(const Action& action);
 
   void load(const Action& action);
+  void copy(const Action& action);
   void forward(const Action& action);
   void backward(const Action& action);
   void accumulate(const Action& action);
@@ -116,7 +117,9 @@ class SymbolicDevice {
   void for_each_of_chunk(const Action& action, const Visit& visit);
   void land(const Action& action, const Statement& landed);
 
-  [[nodiscard]] bool owns(int stage) const { return !parameters_[stage].empty(); }
+  [[nodiscard]] bool owns(int stage) const { return counts_.owns(stage); }
+  /// Whether a piece of the stage, or all of it, stays here.
+  [[nodiscard]] bool stays(int stage, int piece) const;
   /// Pieces of the stage, some of which may be empty and never travel; 1 where it goes whole.
   [[nodiscard]] int pieces(int stage) const;
   [[nodiscard]] bool exists(int stage, int piece) const;
@@ -132,8 +135,18 @@ class SymbolicDevice {
   [[nodiscard]] bool has_version(int stage, std::int64_t version);
   /// What the buffer has of the piece that an action is about.
   [[nodiscard]] GradientSum& gradient(int buffer, const Action& action);
-  /// The parameters that a message is about, or that a pass reads when `payload` is its copy.
+  /// The parameters that a message is about.
   [[nodiscard]] ParameterCopy& passing(const Action& action, Payload payload);
+  /// The buffer that they pass by in, in pieces.
+  [[nodiscard]] std::vector<ParameterCopy>& passing_buffer(const Action& action, Payload payload);
+  /// Whether all is in it that a pass reads.
+  [[nodiscard]] bool has_passing(const Action& pass, Payload payload);
+  /// Whether that copy is of the one that an action is about.
+  [[nodiscard]] static bool is_of(const ParameterCopy& copy, const Action& action, Payload payload);
+  /// Gives the buffer to the copy that the action is about, whose piece is not there yet.
+  void enter(const Action& action, int piece);
+  /// What a gather brings.
+  [[nodiscard]] ParameterCopy& gathered(const Action& action, int piece);
   /// What a broadcast brings passes by, or stays where the device keeps the stage.
   [[nodiscard]] ParameterCopy& broadcast_copy(const Action& action) {
     return action.payload == Payload::parameters ? copy_of(action.stage, action.version)
@@ -157,11 +170,11 @@ class SymbolicDevice {
   const BufferCounts& counts_;
   Segment segment_;
   int device_;
-  // [stage][copy][piece], empty where not owned
+  // [stage][copy][piece], empty where nothing stays
   std::vector<std::vector<std::vector<ParameterCopy>>> parameters_;
-  std::vector<ParameterCopy> travelling_;            // [buffer]
-  std::vector<std::vector<GradientSum>> gradients_;  // [buffer][piece], or what it has one of
-  std::vector<std::int64_t> norms_;                  // [stage] step of the norm that is here
+  std::vector<std::vector<ParameterCopy>> travelling_;  // [buffer][piece]
+  std::vector<std::vector<GradientSum>> gradients_;     // [buffer][piece], or what it has one of
+  std::vector<std::int64_t> norms_;                     // [stage] step of the norm that is here
   bool norms_travel_ = false;
   std::map<std::pair<int, int>, PieceNorm> piece_norms_;  // [stage, piece]
   std::vector<std::vector<Holder>> frames_;               // [stage][frame]

@@ -44,6 +44,7 @@ void SymbolicDevice::post(const Action& action) {
   // Whoever left out an update would go on with the momentum of the step before.
   demand(action.payload != Payload::parameters || !makes(action),
          "gets parameters that it must make itself");
+  if (copies) enter(action, action.piece);
   Pending* buffer = pending(action);
   demand(buffer->idle(), "lands in a buffer that is in use");
   if (action.payload == Payload::parameters)
@@ -75,9 +76,7 @@ void SymbolicDevice::send(const Action& action) {
     case Payload::backward_copy: {
       const ParameterCopy& copy = passing(action, action.payload);
       demand(copy.version == action.version && !copy.pending.landing, missing);
-      demand(owns(action.stage) || (copy.stage == action.stage && copy.payload == action.payload &&
-                                    copy.step == action.step),
-             missing);
+      demand(stays(action.stage, action.piece) || is_of(copy, action, action.payload), missing);
       break;
     }
     case Payload::part:
@@ -191,7 +190,13 @@ void SymbolicDevice::for_each_of_chunk(const Action& action, const Visit& visit)
   }
 }
 
+SymbolicDevice::ParameterCopy& SymbolicDevice::gathered(const Action& action, int piece) {
+  return action.payload == Payload::parameters ? copy_of(action.stage, action.version, piece)
+                                               : passing_buffer(action, action.payload)[piece];
+}
+
 void SymbolicDevice::chunk(const Action& action) {
+  const bool passes = action.payload != Payload::parameters;
   for_each_of_chunk(action, [&](int piece, bool own) {
     if (action.kind == ActionKind::reduce_scatter) {
       GradientSum& from = gradients_[action.source][piece];
@@ -205,14 +210,17 @@ void SymbolicDevice::chunk(const Action& action) {
       to.landing = true;
       return;
     }
-    ParameterCopy& copy = copy_of(action.stage, action.version, piece);
+    ParameterCopy& copy = gathered(action, piece);
     if (own) {
-      demand(copy.version == action.version && !copy.pending.landing, "what it sends is not here");
+      demand(copy.version == action.version && !copy.pending.landing &&
+                 (!passes || is_of(copy, action, action.payload)),
+             "what it sends is not here");
       ++copy.pending.sends;
       return;
     }
+    if (passes) enter(action, piece);
     demand(copy.pending.idle(), "lands in a buffer that is in use");
-    demand(copy.version < action.version, "lands on a version that is here already");
+    demand(passes || copy.version < action.version, "lands on a version that is here already");
     copy.pending.landing = true;
   });
 }
@@ -227,11 +235,13 @@ void SymbolicDevice::finish_chunk(const Action& action) {
             action.step, action.stage, piece, between(first, action.micro_batch), {}};
       return;
     }
-    ParameterCopy& copy = copy_of(action.stage, action.version, piece);
+    ParameterCopy& copy = gathered(action, piece);
     if (own)
       --copy.pending.sends;
-    else
+    else if (action.payload == Payload::parameters)
       copy = {action.version, {}};
+    else
+      copy = {action.version, {}, action.stage, action.payload, action.step};
     if (action.stage == 0 && piece == 0) learn(action.version - 1);
   });
 }

@@ -10,6 +10,7 @@
 #include "core/base/copy.hpp"
 #include "core/base/cuda.hpp"
 #include "core/plan/evaluation.hpp"
+#include "core/plan/staging.hpp"
 #include "core/train/initialise.hpp"
 #include "core/train/kernels.hpp"
 #include "core/train/pinned_memory.hpp"
@@ -72,21 +73,45 @@ std::unique_ptr<CommunicationQueue> make_communication(const TrainerSpec& spec, 
                               .requests = spec.schedule.buffers(device).requests,
                               .clock = spec.seconds,
                               .staging_bytes = staging_bytes,
+                              .staging_by_size = stages_by_size(spec.schedule),
                               .exec = staging_bytes > 0 ? own_stream(exec) : exec});
 }
 
-/// Calls visit(tensor, at) with each tensor of a stage's layers, one after the other at `at`, as
-/// they are stored.
+/// Numbers first .. first + count - 1 of a tensor as they are stored, `offset` bytes behind the
+/// begin of a piece of its stage.
+struct StoredPart {
+  const ParameterSpec& tensor;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t offset = 0;
+};
+
+/// Calls visit(part) with what a piece of a stage has of every parameter or, behind them, of every
+/// buffer.
 template <class Visit>
-void for_each_tensor(const Model& model, const StageMemory& stage, StatePart part, std::byte* at,
+void for_each_stored(const Model& model, const StageMemory& stage, StatePart part, int piece,
                      Visit&& visit) {
-  const auto tensors = part == StatePart::buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
+  const bool buffers = part == StatePart::buffers;
+  const auto tensors = buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
+  const StagePiece& cut = stage.piece(piece);
+  std::int64_t at = buffers ? stage.parameter_size : 0;  // number of the stage
+  std::int64_t stored = buffers ? stage.stored_buffers() : 0;
   for (int k = 0; k < stage.layers; ++k) {
     for (const ParameterSpec& tensor : model.layers[stage.first + k].*tensors) {
-      visit(tensor, at);
-      at += tensor.stored_bytes();
+      const std::int64_t first = std::max(cut.begin, at);
+      const std::int64_t behind = std::min(cut.end, at + tensor.size());
+      const std::int64_t skipped = (first - at) * size_of(tensor.type);
+      if (first < behind)
+        visit(StoredPart{tensor, first - at, behind - first, stored + skipped - cut.stored_begin});
+      at += tensor.size();
+      stored += tensor.stored_bytes();
     }
   }
+}
+
+std::span<const real> some_of(std::span<const real> values, std::int64_t first,
+                              std::int64_t count) {
+  return values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
 }
 
 /// Puts numbers that are on the host where some of a tensor lie on the device.
@@ -187,6 +212,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
       index_(index),
       first_stage_(spec.schedule.buffers(index).first_stage),
       owned_(spec.schedule.buffers(index).owned),
+      kept_(spec.schedule.buffers(index).kept),
       copies_(spec.schedule.buffers(index).parameter_copies),
       states_(spec.memory.optimizer_states),
       shard_(spec.schedule.buffers(index).shard),
@@ -275,83 +301,91 @@ void Device::rehearse(const TrainerSpec& spec, std::int64_t step) {
 
 void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {
   finish(exec_, "carousel::train::fill");  // arenas are zeros first
-  std::vector<real> values;
   for (const int j : owned_) {
-    const StageMemory& memory = stage(j);
-    const auto whole = [&](StatePart part, std::byte* at) {
-      for_each_tensor(model, memory, part, at, [&](const ParameterSpec& tensor, std::byte* there) {
-        const auto size = static_cast<std::size_t>(tensor.size());
-        if (runs_on_host && tensor.type == DataType::full)
-          return source(part, 0, tensor, {reinterpret_cast<real*>(there), size});
-        values.resize(size);
-        source(part, 0, tensor, values);
-        fill_numbers(exec_, tensor.type, values, there);
-      });
-    };
-    const auto own = [&](StatePart part, int state, int piece, real* at) {
-      for_each_part(model, memory, piece, [&](const TensorPart& found) {
-        values.resize(static_cast<std::size_t>(found.tensor.size()));
-        source(part, state, found.tensor, values);
-        fill_numbers(exec_, DataType::full,
-                     std::span(values).subspan(static_cast<std::size_t>(found.first),
-                                               static_cast<std::size_t>(found.count)),
-                     bytes_of(at + found.offset));
-      });
-    };
-    whole(StatePart::parameters, memory_.parameters(j, version));
-    whole(StatePart::buffers, memory_.parameters(j, version) + memory.stored_buffers());
-    // Its buffers nobody reads: running statistics follow from the newest ones.
-    if (copies_ > 1) whole(StatePart::previous, memory_.parameters(j, version - 1));
-    for_each_piece(memory, shard_, [&](int piece) {
-      const std::int64_t before = memory.parameters_before(piece);
-      if (memory_.keeps_full(j))
-        own(StatePart::parameters, 0, piece, memory_.full_parameters(j, version) + before);
-      if (memory_.optimizer(j) == nullptr) return;
-      real* state = memory_.optimizer(j) + states_ * before;
-      for (int k = 0; k < states_; ++k, state += memory.parameters_of(piece))
-        own(StatePart::optimizer, k, piece, state);
+    fill_stored(model, j, -1, version, source);
+    for_each_piece(stage(j), shard_, [&](int piece) { fill_own(model, j, piece, source); });
+  }
+  for (const int j : kept_) {
+    for_each_piece(stage(j), shard_, [&](int piece) {
+      fill_stored(model, j, piece, version, source);
+      fill_own(model, j, piece, source);
     });
   }
+}
+
+/// What kernels read of a piece of a stage, or of all of it.
+void Device::fill_stored(const Model& model, int stage, int piece, std::int64_t version,
+                         const StateSource& source) {
+  const StageMemory& memory = this->stage(stage);
+  std::vector<real> values;
+  const auto fill = [&](StatePart part, std::int64_t of_version) {
+    std::byte* const at = memory_.piece(memory, stage, of_version, piece);
+    for_each_stored(model, memory, part, piece, [&](const StoredPart& found) {
+      const ParameterSpec& tensor = found.tensor;
+      std::byte* const there = at + found.offset;
+      const auto size = static_cast<std::size_t>(tensor.size());
+      if (runs_on_host && tensor.type == DataType::full && found.count == tensor.size())
+        return source(part, 0, tensor, {reinterpret_cast<real*>(there), size});
+      values.resize(size);
+      source(part, 0, tensor, values);
+      fill_numbers(exec_, tensor.type, some_of(values, found.first, found.count), there);
+    });
+  };
+  fill(StatePart::parameters, version);
+  if (piece <= 0) fill(StatePart::buffers, version);
+  // Its buffers nobody reads: running statistics follow from the newest ones.
+  if (copies_ > 1) fill(StatePart::previous, version - 1);
+}
+
+/// What the update of a piece of a stage keeps beside that.
+void Device::fill_own(const Model& model, int stage, int piece, const StateSource& source) {
+  const StageMemory& memory = this->stage(stage);
+  std::vector<real> values;
+  const auto fill = [&](StatePart part, int state, real* at) {
+    for_each_part(model, memory, piece, [&](const TensorPart& found) {
+      values.resize(static_cast<std::size_t>(found.tensor.size()));
+      source(part, state, found.tensor, values);
+      fill_numbers(exec_, DataType::full, some_of(values, found.first, found.count),
+                   bytes_of(at + found.offset));
+    });
+  };
+  const std::int64_t before = memory.parameters_before(piece);
+  if (memory_.full_parameters(stage) != nullptr)
+    fill(StatePart::parameters, 0, memory_.full_parameters(stage) + before);
+  if (memory_.optimizer(stage) == nullptr) return;
+  real* state = memory_.optimizer(stage) + states_ * before;
+  for (int k = 0; k < states_; ++k, state += memory.parameters_of(piece))
+    fill(StatePart::optimizer, k, state);
 }
 
 void Device::show(const Model& model, int stage, std::int64_t version,
                   const StateVisitor& visit) const {
   const StageMemory& memory = this->stage(stage);
-  std::byte* const newest = memory_.parameters(stage, version);
   const auto full = [&](StatePart part, int state, int piece, real* at) {
     for_each_part(model, memory, piece, [&](const TensorPart& found) {
       show_numbers(exec_, {part, state, stage, found.tensor, found.first, {}}, found.count,
                    DataType::full, bytes_of(at + found.offset), visit);
     });
   };
-  // Of what is stored for kernels, what the piece has.
-  const auto stored = [&](StatePart part, int piece, std::byte* all) {
-    std::size_t k = 0;  // place of the tensor in the stage
-    for_each_tensor(model, memory, part, all, [&](const ParameterSpec& tensor, std::byte* there) {
-      const ParameterRange& range = memory.tensors[k++];
-      const std::int64_t first = std::max(memory.piece(piece).begin, range.begin);
-      const std::int64_t end = std::min(memory.piece(piece).end, range.end);
-      if (first >= end) return;
-      const std::int64_t in_tensor = first - range.begin;
-      show_numbers(exec_, {part, 0, stage, tensor, in_tensor, {}}, end - first, tensor.type,
-                   there + in_tensor * size_of(tensor.type), visit);
+  const auto stored = [&](StatePart part, int piece, std::int64_t of_version) {
+    const std::byte* const at = memory_.piece(memory, stage, of_version, piece);
+    for_each_stored(model, memory, part, piece, [&](const StoredPart& found) {
+      show_numbers(exec_, {part, 0, stage, found.tensor, found.first, {}}, found.count,
+                   found.tensor.type, at + found.offset, visit);
     });
   };
   for_each_piece(memory, shard_, [&](int piece) {
-    if (memory_.keeps_full(stage))
+    if (memory_.full_parameters(stage) != nullptr)
       full(StatePart::parameters, 0, piece,
-           memory_.full_parameters(stage, version) + memory.parameters_before(piece));
+           memory_.full_parameters(stage) + memory.parameters_before(piece));
     else
-      stored(StatePart::parameters, piece, newest);
+      stored(StatePart::parameters, piece, version);
   });
-  if (shard_ <= 0)  // behind the first piece
-    for_each_tensor(model, memory, StatePart::buffers, newest + memory.stored_buffers(),
-                    [&](const ParameterSpec& tensor, std::byte* there) {
-                      show_numbers(exec_, {StatePart::buffers, 0, stage, tensor, 0, {}},
-                                   tensor.size(), tensor.type, there, visit);
-                    });
   for_each_piece(memory, shard_, [&](int piece) {
-    if (copies_ > 1) stored(StatePart::previous, piece, memory_.parameters(stage, version - 1));
+    if (piece <= 0) stored(StatePart::buffers, piece, version);
+  });
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (copies_ > 1) stored(StatePart::previous, piece, version - 1);
   });
   for_each_piece(memory, shard_, [&](int piece) {
     if (memory_.optimizer(stage) == nullptr) return;

@@ -116,11 +116,15 @@ class Device {
   void rehearse(const TrainerSpec& spec, std::int64_t step);
   /// All that stays on the device and that a training goes on from.
   void fill(const Model& model, std::int64_t version, const StateSource& source);
+  void fill_stored(const Model& model, int stage, int piece, std::int64_t version,
+                   const StateSource& source);
+  void fill_own(const Model& model, int stage, int piece, const StateSource& source);
 
   ExecutionSpace exec_;
   int index_;
   int first_stage_;
-  std::vector<int> owned_;  // stages whose parameters stay here
+  std::vector<int> owned_;  // stages whose parameters stay here,
+  std::vector<int> kept_;   // or the pieces of its shard alone
   int copies_;              // of them
   int states_;              // of the optimizer
   int shard_;               // of which the device updates the pieces; -1: of whole stages

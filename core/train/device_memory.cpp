@@ -15,6 +15,7 @@ static_assert(part_bytes == sizeof(ShownPart));
 DeviceMemory::DeviceMemory(const ExecutionSpace& exec, const MemoryPlan& plan, int device,
                            const BufferCounts& counts)
     : plan_(plan.devices[device]),
+      keeps_shard_(!counts.kept.empty()),
       stage_bytes_(plan_.frame_bytes),
       report_bytes_(plan.report_bytes()) {
   for (int c = 0; c < category_count; ++c) {
@@ -62,10 +63,9 @@ std::byte* DeviceMemory::travelling(int buffer) const {
   return at(Category::parameters, plan_.travelling[buffer]);
 }
 
-real* DeviceMemory::full_parameters(int stage, std::int64_t version) const {
-  return reinterpret_cast<real*>(plan_.full[stage] < 0
-                                     ? parameters(stage, version)
-                                     : at(Category::optimizer, plan_.full[stage]));
+real* DeviceMemory::full_parameters(int stage) const {
+  if (plan_.full[stage] < 0) return nullptr;
+  return reinterpret_cast<real*>(at(Category::optimizer, plan_.full[stage]));
 }
 
 real* DeviceMemory::gradient(int buffer) const {

@@ -28,12 +28,22 @@ class DeviceMemory {
 
   /// Flat vectors of one stage with what rides behind them. Parameters are as they are stored.
   [[nodiscard]] std::byte* parameters(int stage, std::int64_t version) const;
+  /// A piece of them. Where the device keeps its shard alone, pieces lie by themselves.
+  [[nodiscard]] std::byte* piece(const StageMemory& memory, int stage, std::int64_t version,
+                                 int piece) const {
+    return parameters(stage, version) +
+           (keeps_shard_ ? memory.stored_before(piece) : memory.piece(piece).stored_begin);
+  }
   /// Parameters that pass by.
   [[nodiscard]] std::byte* travelling(int buffer) const;
-  /// What an update reads and writes: parameters in full numbers, which the device keeps beside
-  /// what is stored otherwise.
-  [[nodiscard]] real* full_parameters(int stage, std::int64_t version) const;
-  [[nodiscard]] bool keeps_full(int stage) const { return plan_.full[stage] >= 0; }
+  /// Parameters in full numbers, which who updates them keeps beside what is stored otherwise, of
+  /// all its pieces one after the other. Null where there are none.
+  [[nodiscard]] real* full_parameters(int stage) const;
+  /// What an update of a whole stage reads and writes: these, or else what is stored.
+  [[nodiscard]] real* updated_parameters(int stage, std::int64_t version) const {
+    real* const full = full_parameters(stage);
+    return full != nullptr ? full : reinterpret_cast<real*>(parameters(stage, version));
+  }
   [[nodiscard]] real* gradient(int buffer) const;
   /// The norms of all stages, null where none are, and what gradients are multiplied by.
   [[nodiscard]] real* norms() const;
@@ -89,6 +99,7 @@ class DeviceMemory {
   }
 
   DeviceMemoryPlan plan_;
+  bool keeps_shard_;
   std::vector<std::int64_t> stage_bytes_;  // [stage] one frame, as it occupies the arena
   std::int64_t report_bytes_;
   std::array<Bytes, category_count> arenas_;

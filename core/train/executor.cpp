@@ -98,6 +98,8 @@ void Executor::perform(const Action& action) {
   switch (action.kind) {
     case ActionKind::load:
       return load(action);
+    case ActionKind::copy:
+      return copy_piece(action);
     case ActionKind::forward:
       return forward(action);
     case ActionKind::backward:
@@ -180,6 +182,14 @@ void Executor::show(const Batch& batch, int input) {
   }
   show_images(for_numbers(2 * std::ssize(batch.inputs)), parts_.prefetcher.source().spec(),
               batch.request.count, images, shown, memory.levels(), memory.images(input));
+}
+
+void Executor::copy_piece(const Action& action) {
+  const StagePiece& piece = stage(action.stage).piece(action.piece);
+  copy<MemorySpace, MemorySpace>(lane_->exec,
+                                 parts_.memory.travelling(action.buffer) + piece.stored_begin,
+                                 this->piece(action, action.version),
+                                 static_cast<std::size_t>(piece.stored_end - piece.stored_begin));
 }
 
 void Executor::forward(const Action& action) {
@@ -291,13 +301,16 @@ real* Executor::gradient(int buffer, const Action& action) const {
          (whole && action.piece >= 0 ? stage(action.stage).piece(action.piece).begin : 0);
 }
 
-/// The same of full parameters, of which a device keeps only its shard besides.
+/// Where the parameters of the piece are that stay on the device, as they are stored.
+std::byte* Executor::piece(const Action& action, std::int64_t version) const {
+  return parts_.memory.piece(stage(action.stage), action.stage, version, action.piece);
+}
+
+/// What an update reads and writes.
 real* Executor::full_parameters(const Action& action, std::int64_t version) const {
-  const DeviceMemory& memory = parts_.memory;
-  const StageMemory& stage = this->stage(action.stage);
-  real* const all = memory.full_parameters(action.stage, version);
-  return all + (memory.keeps_full(action.stage) ? stage.parameters_before(action.piece)
-                                                : stage.piece(action.piece).begin);
+  real* const full = parts_.memory.full_parameters(action.stage);
+  return full != nullptr ? full + stage(action.stage).parameters_before(action.piece)
+                         : reinterpret_cast<real*>(piece(action, version));
 }
 
 void Executor::update(const Action& action) {
@@ -307,7 +320,6 @@ void Executor::update(const Action& action) {
   const std::int64_t first = stage.piece(action.piece).begin;
   const std::int64_t size = stage.parameters_of(action.piece);
   const real* const sum = gradient(action.source, action);
-  std::byte* const next = memory.parameters(j, action.version);
   real* const next_full = full_parameters(action, action.version);
   real* states = memory.optimizer(j);
   if (states != nullptr) states += states_ * stage.parameters_before(action.piece);
@@ -330,28 +342,29 @@ void Executor::update(const Action& action) {
                     .adds_digest = action.piece >= stage.shards,
                     .workspace = memory.workspace(0)});
   if (stage.keeps_full)
-    store_parameters(for_numbers(2 * size), stage.parameter_ranges, first, size, next_full, next);
+    store_parameters(for_numbers(2 * size), stage.parameter_ranges, first, size, next_full,
+                     piece(action, action.version));
   if (action.piece <= 0) update_riders(action, sum + (stage.parameter_size - first), digest);
   if (!rehearses_ && action.piece < 0) parts_.on_update(lane_->exec, action.step, j, next_full);
 }
 
 /// What lies behind the parameters of a stage: running statistics, and what rides.
 void Executor::update_riders(const Action& action, const real* sums, std::uint64_t* digest) {
-  const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
   const StageMemory& stage = this->stage(j);
   const auto numbers = [](std::byte* bytes) { return reinterpret_cast<real*>(bytes); };
-  std::byte* const next = memory.parameters(j, action.version);
-  const std::int64_t buffers = stage.stored_buffers();
+  std::byte* const next = piece(action, action.version);
+  const std::int64_t before = stage.piece(action.piece).stored_begin;
+  const std::int64_t buffers = stage.stored_buffers() - before;
   update_statistics(for_numbers(3 * stage.buffer_size),
                     {.size = stage.buffer_size,
-                     .running = numbers(memory.parameters(j, action.step) + buffers),
+                     .running = numbers(piece(action, action.step) + buffers),
                      .batch_sums = sums,
                      .scale = gradient_scale(),
                      .next = numbers(next + buffers),
                      .parameters = stage.parameter_size,
                      .digest = digest});
-  real* const rider = numbers(next + stage.stored_rider_offset);
+  real* const rider = numbers(next + (stage.stored_rider_offset - before));
   copy_rider(lane_->workers.one(), stage.sums, sums + stage.buffer_size, rider);
   if (rehearses_ || j > 0) return;
   parts_.reports.learn(lane_->workers.one(), action.step, rider, *first_step_);

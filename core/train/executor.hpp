@@ -88,6 +88,7 @@ class Executor {
  private:
   void perform(const Action& action);
   void load(const Action& action);
+  void copy_piece(const Action& action);
   void give_batches_back();
   void show(const Batch& batch, int input);
   void forward(const Action& action);
@@ -99,9 +100,11 @@ class Executor {
   [[nodiscard]] const real* clip_factor(const Action& action);
   [[nodiscard]] int first_of(const Action& action) const;
   [[nodiscard]] real* gradient(int buffer, const Action& action) const;
+  [[nodiscard]] std::byte* piece(const Action& action, std::int64_t version) const;
   [[nodiscard]] real* full_parameters(const Action& action, std::int64_t version) const;
   void update(const Action& action);
   void update_riders(const Action& action, const real* sums, std::uint64_t* digest);
+  [[nodiscard]] std::byte* rider_of_stage(const Action& action) const;
   void leave_own_norms();
   void look_at(const Action& arrived);
 

@@ -23,6 +23,14 @@ const real* Executor::summed(const Action& action) const {
   return parts_.memory.gradient(action.source) + stage(action.stage).piece(first_of(action)).begin;
 }
 
+/// What rides with parameters of a stage that stay on the device, behind its first piece.
+std::byte* Executor::rider_of_stage(const Action& action) const {
+  const StageMemory& memory = stage(action.stage);
+  const int first = memory.pieces.empty() ? -1 : 0;
+  return parts_.memory.piece(memory, action.stage, action.version, first) +
+         (memory.stored_rider_offset - memory.piece(first).stored_begin);
+}
+
 std::byte* Executor::payload(const Action& action) const {
   const DeviceMemory& memory = parts_.memory;
   const int j = action.stage;
@@ -43,13 +51,14 @@ std::byte* Executor::payload(const Action& action) const {
       return memory.parameters(j, action.version) + stage(j).piece(first_of(action)).stored_begin;
     case Payload::forward_copy:
     case Payload::backward_copy:
-      return counts_.owns(j) ? memory.parameters(j, action.version)
-                             : memory.travelling(action.buffer);
+      if (counts_.owns(j)) return memory.parameters(j, action.version);
+      if (parts_.schedule.leaves_from_kept(parts_.device, action))
+        return piece(action, action.version);
+      return memory.travelling(action.buffer) + stage(j).piece(first_of(action)).stored_begin;
     case Payload::norms:
       return action.piece < 0 ? bytes(memory.norms()) : bytes(block_sums(action));
     case Payload::sums:
-      return sends ? memory.parameters(0, action.version) + stage(0).stored_rider_offset
-                   : bytes(memory.gradient(action.buffer));
+      return sends ? rider_of_stage(action) : bytes(memory.gradient(action.buffer));
     case Payload::metrics:
       // On device 0 the results of the senders lie one after the other behind its own.
       return bytes(memory.evaluation(sends ? 0 : action.buffer));
@@ -105,9 +114,8 @@ void Executor::look_at(const Action& arrived) {
       if (!first_step_ || arrived.stage != 0 || arrived.piece > 0) return;
       return reports.learn(
           lane_->workers.one(), arrived.version - 1,
-          numbers((arrived.piece < 0 ? payload(arrived)
-                                     : parts_.memory.parameters(0, arrived.version)) +
-                  stage(0).stored_rider_offset),
+          numbers(payload(arrived) +
+                  (stage(0).stored_rider_offset - stage(0).piece(first_of(arrived)).stored_begin)),
           *first_step_);
     case Payload::activations:
       if (!first_step_) return;

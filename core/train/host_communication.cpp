@@ -31,7 +31,7 @@ class HostCommunication::End final : public CommunicationQueue {
         spec_(std::move(spec)),
         staging_(Kokkos::view_alloc("carousel::train::staging", Kokkos::WithoutInitializing),
                  spec_.staging_bytes),
-        places_(spec_.requests),
+        places_(spec_.requests, spec_.staging_by_size),
         orders_(queued_orders),
         operations_(spec_.requests),
         times_("carousel::train::times", spec_.requests) {

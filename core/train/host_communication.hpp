@@ -31,6 +31,7 @@ struct HostCommunicationSpec {
   // Where positive, the transport is given host memory of so many bytes, which the plan found to be
   // enough (core/plan/staging), in place of device memory.
   std::int64_t staging_bytes = 0;
+  bool staging_by_size = false;
   ExecutionSpace exec = {};  // copies from and to it
 };
 

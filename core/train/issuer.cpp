@@ -181,6 +181,7 @@ void Issuer::hand_over(const Action& action) {
       note_update(action);
       return compute(action);
     case ActionKind::load:
+    case ActionKind::copy:
     case ActionKind::forward:
     case ActionKind::backward:
     case ActionKind::accumulate:

@@ -23,12 +23,15 @@ void note_times(const ExecutionSpace& exec, const OperationTimes* times, const d
 
 void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
                       std::int64_t first, std::int64_t size, const real* full, std::byte* stored) {
+  std::int64_t origin = -1;  // of what is put there
   for (const ParameterRange& range : ranges) {
     const std::int64_t begin = std::max(range.begin, first);
     const std::int64_t end = std::min(range.end, first + size);
     if (begin >= end) continue;
     const real* const from = full + (begin - first);
-    std::byte* const to = stored + range.stored_begin + (begin - range.begin) * size_of(range.type);
+    const std::int64_t at = range.stored_begin + (begin - range.begin) * size_of(range.type);
+    if (origin < 0) origin = at;
+    std::byte* const to = stored + (at - origin);
     if (range.type == DataType::full)
       copy<MemorySpace, MemorySpace>(exec, to, from, (end - begin) * sizeof(real));
     else

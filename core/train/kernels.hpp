@@ -19,8 +19,8 @@ namespace carousel {
 void note_times(const ExecutionSpace& exec, const OperationTimes* times, const double* begun,
                 MessageRecord* row);
 
-/// Puts parameters first .. first + size - 1 of a stage, `full`, where kernels read them: among all
-/// of the stage, in the types that they are stored in.
+/// Puts parameters first .. first + size - 1 of a stage, `full`, where kernels read them, in the
+/// types that they are stored in.
 void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
                       std::int64_t first, std::int64_t size, const real* full, std::byte* stored);
 /// The same on the host, of one tensor, and back.

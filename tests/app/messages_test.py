@@ -127,6 +127,8 @@ WRONG_OVERRIDES = [
     ["parallel.shards=true", "parallel.micro_batches=3"],
     ["parallel.shards=true", "parallel.rule=dp", "parallel.slack=", "parallel.reduction=owner"],
     ["parallel.shards=true", "profile.audit=true"], ["parallel.chunks=2"],
+    ["parallel.shards=true", "parallel.placement=sharded", "parallel.rule=cdp-v1",
+     "parallel.slack=", "parallel.sums=late"],
     ["parallel.shards=true", "train.optimizer.name=lamb", "train.optimizer.momentum=",
      "train.optimizer.nesterov="],
     ["profile.steps=1:2:0"], ["model.name=vgg"], ["model.name=vit"], ["parallel.transport=ncl"],

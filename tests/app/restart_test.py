@@ -39,6 +39,7 @@ PLACES = [(1, ["parallel.placement=single", "parallel.transport=local"]),
           (4, ["parallel.placement=replicated", "parallel.transport=mpi"]),
           (4, ["parallel.placement=replicated", "parallel.transport=mpi", "parallel.shards=true"]),
           (1, ["parallel.placement=sharded", "parallel.transport=local"]),
+          (4, ["parallel.placement=sharded", "parallel.transport=mpi", "parallel.shards=true"]),
           (1, ["parallel.placement=pipeline", "parallel.transport=local"])]
 
 # What these rules compute does not depend on S.
@@ -183,7 +184,8 @@ class Restart(unittest.TestCase):
             self.carousel("inspect", "run")
         self.assertGreaterEqual(legs, 4)
         ranks, place = dice.choice(PLACES)
-        self.carousel("train", "run", *place, ranks=ranks)
+        # Runs are told apart by steps and stages.
+        self.carousel("train", "run", *place, "parallel.stages=4", ranks=ranks)
         self.assertEqual(self.tensors("run")[1], total)
         self.assert_same_end("run", "whole")
         with h5py.File(self.folder / "run/run.h5") as file:

@@ -130,14 +130,16 @@ class Training(Run):
         wide = ["model.widths=[64,192,128,96,10]", "train.epochs=2", "profile.steps=::1",
                 "parallel.micro_batches=4", "parallel.stages=2"]
         shards = ["parallel.placement=replicated", "parallel.shards=true"]
-        for rule, keys in (("dp", ("", "parallel.updates=together")),
+        sharded = "parallel.placement=sharded"
+        for rule, keys in (("dp", ("", "parallel.updates=together", sharded)),
                            ("cdp-v1", ("", "parallel.sums=late", "parallel.chunks=8")),
-                           ("cdp-v2", ("", "parallel.chunks=8"))):
+                           ("cdp-v2", ("", "parallel.chunks=8", sharded))):
             self.train(f"{rule} one", *wide, f"parallel.rule={rule}", **ONE)
             for number, key in enumerate(keys):
                 name = f"{rule} {number}"
                 ranks = 4 if number == 0 else 1
-                self.train(name, *wide, f"parallel.rule={rule}", *shards, *filter(None, [key]),
+                words = [*shards[key == sharded:], *filter(None, [key])]
+                self.train(name, *wide, f"parallel.rule={rule}", *words,
                            **({"ranks": ranks} if ranks > 1 else ONE))
                 self.carousel("diff", f"{rule} one", name)
                 self.assertIn("All checks passed", self.carousel("verify", name).stdout)

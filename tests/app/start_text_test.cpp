@@ -36,6 +36,22 @@ TEST(Crowding, SaysWhereRanksTakeTurns) {
             "warning: 4 ranks of 2 threads take turns on 1 core; use engine.threads=1");
 }
 
+TEST(Scattering, IsOfSlotsOfSeveralDevices) {
+  ParallelConfig parallel{.rule = RuleKind::cdp_v1,
+                          .placement = Placement::replicated,
+                          .micro_batches = 8,
+                          .stages = 2};
+  const NodeUse apart{.ranks = 4, .in_order = false};
+  EXPECT_EQ(scattering(parallel, apart), "");
+  parallel.shards = true;
+  EXPECT_EQ(scattering(parallel, {.ranks = 4}), "");
+  EXPECT_THAT(scattering(parallel, apart), ::testing::HasSubstr("the 4 of a slot"));
+  parallel.stages = 8;  // one device in each
+  EXPECT_EQ(scattering(parallel, apart), "");
+  parallel.rule = RuleKind::dp;  // all of them in one
+  EXPECT_EQ(scattering(parallel, apart), "");
+}
+
 TEST(Crowding, NamesRanksOfOneGpu) {
   EXPECT_THAT(crowding({.ranks = 8, .threads = 0, .gpu = 1, .gpu_ranks = 2}),
               ::testing::StartsWith("warning: 2 ranks of this node share GPU 1; start one rank"));

@@ -77,6 +77,10 @@ TEST(MpiSession, CountsTheRanksOfItsNode) {
   EXPECT_GE(session().ranks_on_node(), 1);
   EXPECT_LE(session().ranks_on_node(), session().size());
   EXPECT_GE(session().cores_on_node(), 1);
+  const auto [first, last] = session().ends_on_node();
+  EXPECT_LE(first, session().rank());
+  EXPECT_GE(last, session().rank());
+  EXPECT_GE(last - first + 1, session().ranks_on_node());
 }
 
 TEST(MpiSession, FindsTheRanksOfItsNodeThatHaveTheSame) {

@@ -211,6 +211,7 @@ PlacementKind replicated() {
           .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
           .layout = lay_out,
           .traits = {.cuts_stages = true,
+                     .sums_late = true,
                      .paced = true,
                      .totals_may_wait = true,
                      .dp_reductions = {Reduction::ordered, Reduction::fast, Reduction::overlapped,

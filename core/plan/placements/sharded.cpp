@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/plan/placements/parts.hpp"
+#include "core/plan/placements/slots.hpp"
 
 namespace carousel::placements {
 namespace {
@@ -223,6 +224,7 @@ Program dp(const Rule& rule, const ScheduleSpec& spec, const std::vector<int>& o
 /// Rajbhandari et al. 2020, stage 3). dp: broadcast before every pass. Cyclic rules: two copies,
 /// for forward and for backward, go from micro-batch to micro-batch.
 Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
+  if (!spec.pieces.empty()) return lay_out_sharded_slots(rule, spec);
   Layout layout{.period_time = 2LL * rule.stages()};
   // Copies set out where fresh ones are read first without slack, whatever the slack.
   const Rule tight(rule.kind(), rule.micro_batches(), rule.stages(), 0);
@@ -239,28 +241,31 @@ Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
 }  // namespace
 
 PlacementKind sharded() {
-  return {.placement = Placement::sharded,
-          .name = "sharded",
-          .doc = "as replicated, but each parameter is stored on one device.",
-          .help =
-              "N: every stage has an owner (ZeRO). dp: owners broadcast their stages, gradients "
-              "are reduced to them. Cyclic: stages travel from device to device; N = R S only.",
-          .formulas = {.devices = {"N", "N"},
-                       .busy = {"1", "1"},
-                       .largest_activations = {"A", "A"},
-                       .held_activations = {"N A", "sum R (S - j) a_j"},
-                       .parameter_copies = {"1 + 2 N max p_j/P", "2 R + 3 N max p_j/P"},
-                       .optimizer_state = {"P", "R P"},
-                       .sent = {"3 (N - 1) P", "(3 N - R - 1) P - L"},
-                       .longest = {"2 (N - 1)", "0 or 1 for N = S"}},
-          .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
-          .layout = lay_out,
-          .traits = {.passes_parameters = true,
-                     .whole_slots = true,
-                     .paced = true,
-                     .dp_reductions = {Reduction::ordered, Reduction::fast},
-                     .cyclic_reductions = {Reduction::ordered, Reduction::fast},
-                     .dp_sum = ActionKind::reduce}};
+  return {
+      .placement = Placement::sharded,
+      .name = "sharded",
+      .doc = "as replicated, but each parameter is stored on one device.",
+      .help =
+          "N: every stage has an owner (ZeRO). dp: owners broadcast their stages, gradients "
+          "are reduced to them. Cyclic: stages travel from device to device; N = R S only. With "
+          "shards every device of a slot keeps its piece; dp is then FSDP.",
+      .formulas = {.devices = {"N", "N"},
+                   .busy = {"1", "1"},
+                   .largest_activations = {"A", "A"},
+                   .held_activations = {"N A", "sum R (S - j) a_j"},
+                   .parameter_copies = {"1 + 2 N max p_j/P", "2 R + 3 N max p_j/P"},
+                   .optimizer_state = {"P", "R P"},
+                   .sent = {"3 (N - 1) P", "(3 N - R - 1) P - L"},
+                   .longest = {"2 (N - 1)", "0 or 1 for N = S"}},
+      .devices = [](const ParallelConfig& parallel) { return parallel.micro_batches; },
+      .layout = lay_out,
+      .traits = {.passes_parameters = true,
+                 .whole_slots = true,
+                 .cuts_stages = true,
+                 .paced = true,
+                 .dp_reductions = {Reduction::ordered, Reduction::fast},
+                 .cyclic_reductions = {Reduction::ordered, Reduction::fast},
+                 .dp_sum = ActionKind::reduce}};
 }
 
 }  // namespace carousel::placements

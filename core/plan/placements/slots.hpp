@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Cyclic rules where stages travel in pieces: rings of S devices side by side, one for each device
-// of a slot. Used by `replicated` alone.
+// Where stages travel in pieces: rings of S devices side by side, one for each device of a slot.
+// Used by placements alone.
 
 #include "core/plan/placements/layout.hpp"
 
@@ -17,5 +17,12 @@ namespace carousel::placements {
 /// stage updates its pieces, so that R devices share optimizer state as ZeRO-1 does (Rajbhandari et
 /// al. 2020, doi 10.1109/SC41405.2020.00024).
 [[nodiscard]] Layout lay_out_slots(const Rule& rule, const ScheduleSpec& spec);
+
+/// The same sums where nobody keeps more of a stage than his pieces of those that his slot owns.
+/// Whole stages pass by, for forward and again for backward: under cyclic rules pieces go from slot
+/// to slot and are gathered in each a time step before they are read; dp, all of whose devices are
+/// one slot, gathers two passes ahead, which is fully sharded data parallelism (Zhao et al. 2023,
+/// arXiv 2304.11277; ZeRO-3).
+[[nodiscard]] Layout lay_out_sharded_slots(const Rule& rule, const ScheduleSpec& spec);
 
 }  // namespace carousel::placements

@@ -28,6 +28,8 @@ struct PlacementTraits {
   bool whole_slots = false;
   /// Stages may travel in pieces, and be cut into shards.
   bool cuts_stages = false;
+  /// With shards, sums of cdp-v1 may run beside the next training step.
+  bool sums_late = false;
   /// Under cyclic rules tokens pace the devices.
   bool paced = false;
   /// Slack gives totals of cyclic rules a time step to spare. Elsewhere what is made of a total is

@@ -56,6 +56,10 @@ TEST(MeasuredCosts, AreMediansByKindAndStage) {
     EXPECT_NEAR(seconds[j].backward, 2 * (1 + j), 1e-9);
     EXPECT_NEAR(seconds[j].update, 0.5 * (1 + j), 1e-9);
   }
+  // Of a run that cuts stages, those of a piece are not those of a stage.
+  const auto in_pieces = measured_seconds("run", recorded(8), otherwise(), true);
+  EXPECT_EQ(in_pieces[1].forward, seconds[1].forward);
+  EXPECT_EQ(in_pieces[1].update, 0);
   // The run added nothing, so that is not known from it.
   EXPECT_EQ(seconds[0].accumulate, 0);
   EXPECT_EQ(seconds[1].accumulate, 9);

@@ -203,8 +203,10 @@ void expect_sound(const Planned& planned, const MemorySpec& spec, int device) {
     Arena parameters = arena(copy == 0 ? Category::parameters : Category::previous_parameters);
     for (std::size_t j = 0; j < stages.size(); ++j) {
       const bool owns = counts.owns(static_cast<int>(j));
-      EXPECT_EQ(plan.parameters[copy][j] >= 0, owns);
+      const bool keeps = counts.keeps(static_cast<int>(j), counts.shard, stages[j].shards);
+      EXPECT_EQ(plan.parameters[copy][j] >= 0, owns || keeps);
       if (owns) parameters.add(plan.parameters[copy][j], stages[j].message_size * r);
+      if (keeps) parameters.add(plan.parameters[copy][j], stages[j].stored_of_shard(counts.shard));
       largest_stage = std::max(largest_stage, stages[j].message_size * r);
     }
     ASSERT_EQ(std::ssize(plan.travelling), counts.travelling);

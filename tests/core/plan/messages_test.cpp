@@ -134,7 +134,7 @@ using Sent = std::map<Payload, std::pair<std::int64_t, std::int64_t>>;
 
 // Inside a slot of R devices (of micro-batches that run together, all N) a reduce-scatter and an
 // all-gather, R - 1 times the stage each; between S slots a partial sum, perhaps a total, and the
-// parameters, each once round, whatever R.
+// parameters, each once round, whatever R. Where parameters pass by, these come twice.
 TEST(Messages, OfShardsAreAReduceScatterARingAndAnAllGather) {
   int compared = 0;
   for (int n = 1; n <= 8; ++n) {
@@ -167,7 +167,13 @@ TEST(Messages, OfShardsAreAReduceScatterARingAndAnAllGather) {
             add(Payload::gradient, slots - 1, piece.gradients);
             const bool diagonal = schedule.owner(j) / replicas != slots - 1;
             add(Payload::total, diagonal ? 1 : 0, piece.gradients);
-            add(Payload::parameters, slots - 1 + slots * (replicas - 1), piece.parameters);
+            const std::int64_t all = slots - 1 + slots * (replicas - 1);
+            if (schedule.traits().passes_parameters) {
+              add(Payload::forward_copy, all, piece.parameters);
+              add(Payload::backward_copy, all, piece.parameters);
+            } else {
+              add(Payload::parameters, all, piece.parameters);
+            }
             if (piece.norms > 0) add(Payload::norms, others, piece.norms);
           }
         }

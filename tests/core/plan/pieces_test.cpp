@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "core/model/kernels.hpp"
 #include "core/model/model.hpp"
@@ -76,10 +77,15 @@ TEST(Pieces, HaveTheirBytesAsKernelsReadThem) {
   EXPECT_EQ(middle.stored_end - middle.stored_begin, middle.size() * 2);
 }
 
+// And, where they alone stay, of each version of the parameters.
 TEST(Pieces, OfAllShardsAreOneCopyOfTheOptimizer) {
-  for (const int replicas : {1, 2, 3, 5}) {
-    ParallelConfig config =
-        testing::parallel(RuleKind::cdp_v2, Placement::replicated, 2 * replicas, 2);
+  for (const auto& [placement, replicas] : {std::pair{Placement::replicated, 1},
+                                            {Placement::replicated, 2},
+                                            {Placement::replicated, 3},
+                                            {Placement::replicated, 5},
+                                            {Placement::sharded, 1},
+                                            {Placement::sharded, 3}}) {
+    ParallelConfig config = testing::parallel(RuleKind::cdp_v2, placement, 2 * replicas, 2);
     config.shards = true;
     for (const int chunks : {1, 4}) {
       config.chunks = chunks;
@@ -91,13 +97,21 @@ TEST(Pieces, OfAllShardsAreOneCopyOfTheOptimizer) {
           .input = {1, 8, 8}, .micro_batch_size = 2, .optimizer = {.kind = Sgd{.momentum = 0.9}}};
       const MemoryPlan plan = plan_memory(spec, stages, schedule);
       std::int64_t all = 0;
-      for (const DeviceMemoryPlan& device : plan.devices)
+      std::int64_t previous = 0;
+      for (const DeviceMemoryPlan& device : plan.devices) {
         all += device.bytes[static_cast<std::size_t>(Category::optimizer)];
+        previous += device.bytes[static_cast<std::size_t>(Category::previous_parameters)];
+      }
       std::int64_t one = 0;
       for (const StageMemory& stage : stages)
         one += stage.parameter_size * static_cast<std::int64_t>(sizeof(real));
       EXPECT_GE(all, one);
       EXPECT_LT(all, one + 64 * 2 * replicas) << "but for the alignment of each";
+      if (placement != Placement::sharded) continue;
+      std::int64_t stored = 0;
+      for (const StageMemory& stage : stages) stored += stage.stored_bytes;
+      EXPECT_GE(previous, stored);
+      EXPECT_LT(previous, stored + 64 * 2 * replicas * 8) << "but for that of each piece";
     }
   }
 }

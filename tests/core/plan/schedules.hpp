@@ -124,7 +124,7 @@ inline std::vector<ParallelConfig> all_variants(int n, int stages) {
     };
     add();
     if (cut.rule == RuleKind::dp) cut.updates = Updates::together;
-    if (cut.rule == RuleKind::cdp_v1) cut.sums = Sums::late;
+    if (cut.rule == RuleKind::cdp_v1 && traits_of(cut.placement).sums_late) cut.sums = Sums::late;
     cut.chunks = 3;
     add();
   }

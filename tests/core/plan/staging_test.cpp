@@ -23,7 +23,7 @@ using testing::describe;
 using testing::schedule_of;
 
 TEST(StagingPlaces, AreTheFirstThatFit) {
-  StagingPlaces places(8);
+  StagingPlaces places(8, false);
   EXPECT_EQ(places.take(0), -1);
   EXPECT_EQ(places.take(1), 0);
   EXPECT_EQ(places.take(align_up(1) + 1), align_up(1));
@@ -36,9 +36,24 @@ TEST(StagingPlaces, AreTheFirstThatFit) {
   places.give_back(-1);
 }
 
-TEST(StagingPlaces, NeverOverlap) {
+TEST(StagingPlaces, AreOfOneSizeUntilNothingIsUnderWay) {
+  StagingPlaces places(8, true);
+  const std::int64_t one = align_up(1);
+  EXPECT_EQ(places.take(1), 0);
+  EXPECT_EQ(places.take(one + 1), one);
+  places.give_back(0);
+  EXPECT_EQ(places.take(2 * one), 3 * one) << "in no gap, though two of these would fit";
+  EXPECT_EQ(places.take(1), 0);
+  for (const std::int64_t offset : {std::int64_t{0}, one, 3 * one}) places.give_back(offset);
+  EXPECT_EQ(places.take(2 * one), 0);
+  EXPECT_EQ(places.size(), 5 * one);
+}
+
+class Places : public ::testing::TestWithParam<bool> {};
+
+TEST_P(Places, NeverOverlap) {
   std::mt19937 random(3);
-  StagingPlaces places(64);
+  StagingPlaces places(64, GetParam());
   std::vector<std::pair<std::int64_t, std::int64_t>> taken;
   for (int trial = 0; trial < 5000; ++trial) {
     if (taken.size() == 64 || (!taken.empty() && random() % 2 == 0)) {
@@ -54,6 +69,7 @@ TEST(StagingPlaces, NeverOverlap) {
     taken.emplace_back(begin, bytes);
   }
 }
+INSTANTIATE_TEST_SUITE_P(BySize, Places, ::testing::Bool());
 
 /// Walks a list as a queue does that is handed it; returns the most bytes under way at once.
 std::int64_t walk(const std::vector<Action>& list, StagingPlaces& places) {
@@ -101,7 +117,7 @@ TEST_P(Staging, IsEnoughForEverySegment) {
         std::int64_t most = 0;
         std::int64_t largest = 0;
         for (const auto& lists : all) {
-          StagingPlaces places(schedule.buffers(d).requests);
+          StagingPlaces places(schedule.buffers(d).requests, stages_by_size(schedule));
           most = std::max(most, walk(lists[d], places));
           ASSERT_LE(places.size(), bytes[d]) << "device " << d;
           for (const Action& action : lists[d]) largest = std::max(largest, action.bytes);

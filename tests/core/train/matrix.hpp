@@ -182,17 +182,20 @@ namespace carousel::test {
   const ParallelConfig& p = deck.parallel;
   const bool dp = p.rule == RuleKind::dp;
   if (deck.train.optimizer.needs_whole_tensors()) return all;
-  SmallDeck cut = placed(deck, Placement::replicated);
-  cut.parallel.shards = true;
-  if (dp || p.micro_batches % p.stages == 0) {
-    all.push_back(cut);
-    cut.parallel.chunks = 8;
-    if (dp) cut.parallel.updates = Updates::together;
+  for (const PlacementKind& kind : placement_kinds()) {
+    if (!kind.traits.cuts_stages) continue;
+    SmallDeck cut = placed(deck, kind.placement);
+    cut.parallel.shards = true;
+    if (dp || p.micro_batches % p.stages == 0) {
+      all.push_back(cut);
+      cut.parallel.chunks = 8;
+      if (dp) cut.parallel.updates = Updates::together;
+      all.push_back(cut);
+    }
+    if (p.rule != RuleKind::cdp_v1 || !kind.traits.sums_late) continue;
+    cut.parallel.sums = Sums::late;
     all.push_back(cut);
   }
-  if (p.rule != RuleKind::cdp_v1) return all;
-  cut.parallel.sums = Sums::late;
-  all.push_back(cut);
   return all;
 }
 

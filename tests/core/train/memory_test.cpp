@@ -26,18 +26,6 @@ class Memory : public ::testing::TestWithParam<int> {
   const ExecutionSpace exec_;
 };
 
-TEST_P(Memory, IsThePlanToTheByte) {
-  for (const SmallDeck& deck : decks()) {
-    SCOPED_TRACE(name_of(deck));
-    SmallRun run(exec_, dataset_, deck);
-    (void)run.trainer().run();
-    for (int d = 0; d < run.schedule().devices(); ++d) {
-      EXPECT_EQ(run.trainer().measured(d).peak_bytes, run.memory().devices[d].peak)
-          << "device " << d;
-    }
-  }
-}
-
 /// What a device should hold at once, straight from the paper; -1 where N != S says something else.
 std::int64_t activations_by_rule(const SmallRun& run, int device) {
   const ParallelConfig& parallel = run.deck().parallel;
@@ -68,12 +56,14 @@ std::int64_t activations_by_rule(const SmallRun& run, int device) {
   return n == parallel.stages ? uniform : -1;
 }
 
-TEST_P(Memory, HoldsTheActivationsOfTheRule) {
+TEST_P(Memory, IsThePlanToTheByteAndHasTheActivationsOfTheRule) {
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
     SmallRun run(exec_, dataset_, deck);
     (void)run.trainer().run();
     for (int d = 0; d < run.schedule().devices(); ++d) {
+      EXPECT_EQ(run.trainer().measured(d).peak_bytes, run.memory().devices[d].peak)
+          << "device " << d;
       const std::int64_t expected = activations_by_rule(run, d);
       if (expected < 0) continue;
       EXPECT_EQ(run.trainer().measured(d).peak_bytes[activations], expected) << "device " << d;
@@ -100,14 +90,15 @@ TEST_P(Memory, HoldsInShardedWhatItOwnsAndThreeStages) {
       std::int64_t owned = 0;
       std::int64_t state = 0;
       for (int j = 0; j < parallel.stages; ++j) {
-        // Of the R devices of slot S-1-j each owns stage j.
+        // Of the R devices of slot S-1-j each owns stage j, or its shard of it.
         const Rule& rule = run.schedule().rule();
         if (rule.slot(d) != parallel.stages - 1 - j) continue;
-        owned += align_up(run.schedule().parameter_bytes(j));
-        const std::int64_t full =
-            run.memory().stages[j].parameter_size * std::int64_t{sizeof(real)};
+        const StageMemory& stage = run.memory().stages[j];
+        const int shard = parallel.shards ? d - rule.first_of_slot(d) : -1;
+        owned += shard < 0 ? align_up(stage.stored_bytes) : stage.stored_of_shard(shard);
+        const std::int64_t full = stage.parameters_of_shard(shard) * std::int64_t{sizeof(real)};
         state += align_up(run.memory().optimizer_states * full);
-        if (run.memory().stages[j].keeps_full) state += align_up(full);
+        if (stage.keeps_full) state += align_up(full);
       }
       EXPECT_EQ(of(Category::previous_parameters), owned);
       EXPECT_EQ(of(Category::optimizer), state);

@@ -124,7 +124,7 @@ TEST_F(Ranks, KeepsOptimizerStateOncePerStage) {
       const std::int64_t parameters = stage.parameters_of_shard(shard);
       const bool owns = run.schedule().shows(session().rank(), j) && parameters > 0;
       EXPECT_EQ(memory.optimizer(j) != nullptr, owns) << "stage " << j;
-      EXPECT_EQ(memory.keeps_full(j), owns && stage.keeps_full) << "stage " << j;
+      EXPECT_EQ(memory.full_parameters(j) != nullptr, owns && stage.keeps_full) << "stage " << j;
       if (!owns) continue;
       const std::int64_t full = parameters * std::int64_t{sizeof(real)};
       here += align_up(run.memory().optimizer_states * full);
