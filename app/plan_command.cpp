@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <span>
 
 #include "app/commands.hpp"
+#include "app/deck.hpp"
 #include "app/input_rules.hpp"
 #include "app/nearest.hpp"
 #include "app/plan_text.hpp"
@@ -63,7 +65,11 @@ std::vector<StageSeconds> seconds_by_run(const RunConfig& config, const Prepared
     profiles.push_back(read_profile(measured.folder, measured.number, d));
     actions.push_back(std::move(profiles.back().actions));
   }
-  return measured_seconds(measured.folder, actions, seconds_by_machine(config, run));
+  const Deck deck = parse_deck(read_deck_of(measured.folder), measured.folder + ", deck", {});
+  const bool cuts_stages = std::ranges::any_of(deck.entries, [](const DeckEntry& entry) {
+    return entry.key == "parallel.shards" && entry.value.data == decltype(entry.value.data){true};
+  });
+  return measured_seconds(measured.folder, actions, seconds_by_machine(config, run), cuts_stages);
 }
 
 /// Estimates plans, with seconds where a machine or a run says what actions take.
@@ -89,10 +95,10 @@ class Estimator {
                                              const PreparedRun& run) const {
     if (!config.machine && !measured_) return std::nullopt;
     // Without a machine, links cost nothing.
-    return Speeds{
-        config.machine ? *config.machine : with_ideal_links({}),
-        measured_ ? action_seconds(seconds_by_run(config, run, *measured_))
-                  : action_seconds(seconds_by_machine(config, run), run.schedule.spec().pieces)};
+    return Speeds{config.machine ? *config.machine : with_ideal_links({}),
+                  action_seconds(measured_ ? seconds_by_run(config, run, *measured_)
+                                           : seconds_by_machine(config, run),
+                                 run.schedule.spec().pieces)};
   }
 
   std::optional<RunSummary> measured_ = {};
@@ -139,8 +145,9 @@ void print_sweep(const PlanArguments& arguments, const Estimator& estimate_of) {
   fmt::print("{}\n{}", key, tabulate("value", rows));
 }
 
-/// Keys of the deck that make a candidate the plan, in lines of at most 80 columns.
-std::string overrides_of(const Candidate& candidate) {
+/// Keys of the deck that make a candidate the plan, in lines of at most 80 columns. `in_shards`:
+/// the deck cuts stages.
+std::string overrides_of(const Candidate& candidate, bool in_shards) {
   const ParallelConfig& parallel = candidate.parallel;
   std::vector<std::string> keys = {
       fmt::format("parallel.rule={}", to_string(parallel.rule)),
@@ -154,6 +161,12 @@ std::string overrides_of(const Candidate& candidate) {
     keys.push_back(fmt::format("parallel.order={}", to_string(parallel.order)));
   if (parallel.rule == RuleKind::cdp_v2)
     keys.push_back(fmt::format("parallel.slack={}", parallel.slack));
+  if (parallel.shards || (in_shards && traits_of(parallel.placement).cuts_stages))
+    keys.push_back(fmt::format("parallel.shards={}", parallel.shards));
+  if (parallel.shards) keys.push_back(fmt::format("parallel.chunks={}", parallel.chunks));
+  if (parallel.shards && parallel.rule == RuleKind::cdp_v1 &&
+      traits_of(parallel.placement).sums_late)
+    keys.push_back(fmt::format("parallel.sums={}", to_string(parallel.sums)));
   std::string text;
   std::size_t width = 0;
   for (const std::string& key : keys) {
@@ -183,7 +196,8 @@ void print_advice(const RunConfig& config) {
   if (!advice.best.front().fits)
     fail(ExitCode::usage, "{}: machine.memory = {:.0f} bytes: no plan fits; the smallest needs {}",
          where(config, "machine.memory"), question.machine.memory, advice.best.front().fullest);
-  fmt::print("\nKeys of the fastest one:\n{}\n", overrides_of(advice.best.front()));
+  fmt::print("\nKeys of the fastest one:\n{}\n",
+             overrides_of(advice.best.front(), config.parallel.shards));
 }
 
 /// The slow device must be a device of the plan.

@@ -20,13 +20,14 @@ namespace {
 
 constexpr int most_stages_tried = 16;  // beside those that divide N
 constexpr int most_slack_tried = 2;    // S is v1
+constexpr int chunks_tried = 16;       // beside whole stages, of those that are cut into shards
 constexpr double mebibyte = 1024 * 1024;
 constexpr double worthwhile = 1 - 1e-3;  // of the seconds of the best so far
 
 /// One way to cut the model, for micro-batches of one size.
 struct Cut {
   std::vector<StageMemory> stages;
-  std::function<double(int, const Action&)> seconds;
+  std::vector<StageSeconds> seconds;
   double micro_batch_seconds = 0;  // all stages forward and backward
   double accumulate_seconds = 0;   // of one gradient of all stages
   double update_seconds = 0;
@@ -42,33 +43,61 @@ struct Option {
   const Cut* cut = nullptr;
 };
 
+ParallelConfig with(ParallelConfig parallel, auto ParallelConfig::*member, auto value) {
+  parallel.*member = value;
+  return parallel;
+}
+
+/// Slack that leaves something to the rule.
+int most_slack(const ParallelConfig& parallel) {
+  const bool waits = parallel.rule == RuleKind::cdp_v2 && !traits_of(parallel.placement).one_device;
+  return waits ? std::min(most_slack_tried, parallel.stages - 1) : 0;
+}
+
+/// The same with stages that are cut into shards, where they can be.
+std::vector<ParallelConfig> in_shards(const ParallelConfig& parallel) {
+  std::vector<ParallelConfig> all;
+  const PlacementTraits& traits = traits_of(parallel.placement);
+  if (!traits.cuts_stages) return all;
+  const ParallelConfig shards = with(parallel, &ParallelConfig::shards, true);
+  std::vector<ParallelConfig> ways;
+  if (parallel.rule == RuleKind::dp || parallel.micro_batches % parallel.stages == 0)
+    ways.push_back(shards);
+  if (parallel.rule == RuleKind::cdp_v1 && traits.sums_late)
+    ways.push_back(with(shards, &ParallelConfig::sums, Sums::late));
+  for (const ParallelConfig& way : ways) {
+    for (const Reduction reduction : {Reduction::fast, Reduction::ordered}) {
+      if (!has_reduction(way, reduction)) continue;
+      for (const int chunks : {chunks_tried, 1}) {
+        const ParallelConfig cut =
+            with(with(way, &ParallelConfig::reduction, reduction), &ParallelConfig::chunks, chunks);
+        for (int slack = 0; slack <= most_slack(parallel); ++slack)
+          all.push_back(with(cut, &ParallelConfig::slack, slack));
+      }
+    }
+  }
+  return all;
+}
+
 /// What one rule leaves to choose in one placement.
-std::vector<ParallelConfig> variants(ParallelConfig parallel) {
-  const auto with = [&](auto ParallelConfig::*member, auto value) {
-    ParallelConfig result = parallel;
-    result.*member = value;
-    return result;
-  };
+std::vector<ParallelConfig> variants(const ParallelConfig& parallel) {
   const PlacementTraits& traits = traits_of(parallel.placement);
   std::vector<ParallelConfig> all = {parallel};
   for (const Reduction reduction :
        {Reduction::local, Reduction::fast, Reduction::overlapped, Reduction::owner}) {
     if (has_reduction(parallel, reduction))
-      all.push_back(with(&ParallelConfig::reduction, reduction));
+      all.push_back(with(parallel, &ParallelConfig::reduction, reduction));
   }
   if (parallel.rule == RuleKind::dp) {
-    if (traits.has_orders) all.push_back(with(&ParallelConfig::order, Order::accumulate));
+    if (traits.has_orders) all.push_back(with(parallel, &ParallelConfig::order, Order::accumulate));
     // Of equals the library's sums come first.
     if (has_fast_sums(parallel)) std::swap(all[0], all[1]);
     return all;
   }
   const std::size_t reductions = all.size();
-  const bool waits = parallel.rule == RuleKind::cdp_v2 && !traits.one_device;
-  for (int slack = 1; waits && slack <= std::min(most_slack_tried, parallel.stages - 1); ++slack) {
-    for (std::size_t k = 0; k < reductions; ++k) {
-      all.push_back(all[k]);
-      all.back().slack = slack;
-    }
+  for (int slack = 1; slack <= most_slack(parallel); ++slack) {
+    for (std::size_t k = 0; k < reductions; ++k)
+      all.push_back(with(all[k], &ParallelConfig::slack, slack));
   }
   return all;
 }
@@ -121,7 +150,7 @@ class Search {
     const std::vector<StageCosts> costs = stage_costs(
         model_, partition, batch, static_cast<int>(question_.optimizer.states().size()));
     Cut cut{.stages = plan_stages(model_, partition, batch),
-            .seconds = action_seconds(stage_seconds(costs, machine))};
+            .seconds = stage_seconds(costs, machine)};
     const ScheduleSpec spec = schedule_spec({}, cut.stages);
     cut.largest_message = *std::ranges::max_element(spec.message_bytes);
     // Sums of whole numbers, which all cuts have in common to the last bit: of plans that are
@@ -154,7 +183,12 @@ class Search {
       if (stages < least_stages || (!traits_of(placement).one_device && devices < 2)) continue;
       for (const auto& [balance, cut] : cuts(batch, stages)) {
         if (devices > 1 && cut.largest_message > question_.largest_message) continue;
-        for (ParallelConfig& variant : variants(parallel)) {
+        std::vector<ParallelConfig> all = variants(parallel);
+        if (!question_.optimizer.needs_whole_tensors()) {
+          const std::vector<ParallelConfig> cut_ones = in_shards(parallel);
+          all.insert(all.end(), cut_ones.begin(), cut_ones.end());
+        }
+        for (ParallelConfig& variant : all) {
           variant.balance = balance;
           // No device computes what another one computes too.
           const bool adds = !by_collectives(variant.reduction);
@@ -185,10 +219,10 @@ class Search {
   }
 
   Candidate judge(const Option& option) {
-    const Schedule schedule(
-        schedule_spec(option.parallel, option.cut->stages, question_.optimizer.clipping()));
+    const std::vector<StageMemory> stages = cut_stages(option.parallel, option.cut->stages);
+    const Schedule schedule(schedule_spec(option.parallel, stages, question_.optimizer.clipping()));
     const MemoryPlan memory =
-        plan_memory(question_.memory(option.micro_batch_size), option.cut->stages, schedule);
+        plan_memory(question_.memory(option.micro_batch_size), stages, schedule);
     Candidate result{.parallel = option.parallel,
                      .micro_batch_size = option.micro_batch_size,
                      .devices = option.devices};
@@ -198,7 +232,8 @@ class Search {
     result.fits = limit == 0 || static_cast<double>(result.fullest) <= limit;
     if (!result.fits) return result;
     ++advice_.simulated;
-    result.seconds = step_seconds(schedule, {question_.machine, option.cut->seconds});
+    result.seconds = step_seconds(
+        schedule, {question_.machine, action_seconds(option.cut->seconds, schedule.spec().pieces)});
     return result;
   }
 
@@ -208,6 +243,48 @@ class Search {
   std::map<std::pair<int, int>, std::map<Balance, Cut>> cuts_ = {};  // [batch, stages]
   Advice advice_ = {};
 };
+
+/// How gradients are summed, in a column of the table.
+std::string sums_of(const ParallelConfig& parallel) {
+  if (parallel.order == Order::accumulate) return to_string(parallel.order);
+  if (!parallel.shards) return to_string(parallel.reduction);
+  const bool late = parallel.sums == Sums::late;
+  const char* const word = parallel.reduction != Reduction::fast ? "ord." : "fast";
+  return fmt::format("{}{}/{}", late ? "late " : "", word, parallel.chunks);
+}
+
+/// The fastest plan that fits with a delay, or without one; null where there is none.
+const Candidate* fastest(const Advice& advice, bool delayed) {
+  const auto found = std::ranges::find_if(advice.best, [&](const Candidate& candidate) {
+    return candidate.fits && (candidate.parallel.rule != RuleKind::dp) == delayed;
+  });
+  return found == advice.best.end() ? nullptr : &*found;
+}
+
+/// What a delay is worth here.
+std::string verdict(const Advice& advice) {
+  const Candidate* const cyclic = fastest(advice, true);
+  const Candidate* const dp = fastest(advice, false);
+  if (cyclic == nullptr && dp == nullptr) return "";
+  if (cyclic == nullptr) return "No cyclic plan fits; dp's does, and has no delay.\n";
+  if (dp == nullptr) return "No plan of dp fits; cyclic ones do.\n";
+  const auto percent = [](double part, double whole) { return 100 * (part / whole - 1); };
+  const double saves = percent(dp->seconds, cyclic->seconds);
+  constexpr double noticed = 1;  // percent
+  const auto room = [](const Candidate& candidate) {
+    return fmt::format("{} device{} with {:.4g} MiB", candidate.devices,
+                       candidate.devices > 1 ? "s" : "",
+                       static_cast<double>(candidate.fullest) / mebibyte);
+  };
+  if (saves < noticed)
+    return fmt::format(
+        "dp is as fast as any cyclic rule and has no delay: {:.3g} s on\n{}, against {:.3g} s on\n"
+        "{}. Take it unless these are short.\n",
+        dp->seconds, room(*dp), cyclic->seconds, room(*cyclic));
+  return fmt::format(
+      "Without a delay, the fastest plan (dp, {}) takes {:.1f}% longer, on\n{}, against {}.\n",
+      to_string(dp->parallel.placement), saves, room(*dp), room(*cyclic));
+}
 
 }  // namespace
 
@@ -221,7 +298,7 @@ std::string to_string(const Advice& advice, const AdviceQuestion& question) {
                                  question.samples, machine.devices, machine.devices > 1 ? "s" : "");
   if (machine.memory > 0) text += fmt::format(" of {:.0f} bytes", machine.memory);
   text += fmt::format("\n{} plans, {} simulated\n\n", advice.plans, advice.simulated);
-  constexpr const char* row = "{:<9}{:<11}{:>4}{:>6}{:>3} {:<12}{:<11}{:>4}{:>10} {:>8}\n";
+  constexpr const char* row = "{:<9}{:<11}{:>4}{:>6}{:>3} {:<12}{:<12}{:>4}{:>9} {:>8}\n";
   text += fmt::format(row, "rule", "placement", "N", "batch", "S", "balance", "sums", "dev.", "MiB",
                       "seconds");
   for (const Candidate& c : advice.best) {
@@ -229,19 +306,19 @@ std::string to_string(const Advice& advice, const AdviceQuestion& question) {
     const std::string rule =
         p.slack > 0 ? fmt::format("{}+{}", to_string(p.rule), p.slack) : to_string(p.rule);
     text += fmt::format(row, rule, to_string(p.placement), p.micro_batches, c.micro_batch_size,
-                        p.stages, to_string(p.balance),
-                        p.order == Order::accumulate ? to_string(p.order) : to_string(p.reduction),
-                        c.devices, fmt::format("{:.4g}", static_cast<double>(c.fullest) / mebibyte),
+                        p.stages, to_string(p.balance), sums_of(p), c.devices,
+                        fmt::format("{:.4g}", static_cast<double>(c.fullest) / mebibyte),
                         c.fits ? fmt::format("{:.3g}", c.seconds) : "no room");
   }
   text +=
       "\nFor every rule and placement: the fastest plan that fits, or else the smallest.\n"
       "cdp-v2+1: with slack 1; batch: samples of a micro-batch; sums: the reduction;\n"
-      "accumulate: one micro-batch after the other; dev.: devices; MiB: on the fullest\n"
-      "of them; seconds: of a training step, simulated.\n";
+      "fast/16, ord./16: by fast or ordered sums of shards, in 16 chunks; late: beside\n"
+      "the next step; accumulate: one micro-batch after the other; dev.: devices; MiB:\n"
+      "on the fullest of them; seconds: of a training step, simulated.\n";
   if (question.optimizer.clipping() == Clipping::model)
     text += "Only dp can shorten gradients by the norm of the whole model.\n";
-  return text;
+  return text + verdict(advice);
 }
 
 }  // namespace carousel

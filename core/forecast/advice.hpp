@@ -44,13 +44,13 @@ struct Advice {
 };
 
 /// Searches all S up to 16 or that divide N, balances, v2's slack up to 2, orders and reductions
-/// (`fast`; model's `local`). Cyclic rules are searched with two stages and two
-/// micro-batches or more, since with fewer nothing is cyclic. All placements but `single` need two
-/// devices, and `model` and `pipeline` two stages. What could be faster by less than a thousandth
-/// is left out.
+/// (`fast`; model's `local`), and stages that are cut into shards, in 16 chunks or none, with late
+/// sums, too. Cyclic rules are searched with two stages and two micro-batches or more, since with
+/// fewer nothing is cyclic. All placements but `single` need two devices, and `model` and
+/// `pipeline` two stages. What could be faster by less than a thousandth is left out.
 [[nodiscard]] Advice advise(const Model& model, const AdviceQuestion& question);
 
-/// A table for people, at 80 columns.
+/// A table for people, at 80 columns, and what a delay is worth.
 [[nodiscard]] std::string to_string(const Advice& advice, const AdviceQuestion& question);
 
 }  // namespace carousel
