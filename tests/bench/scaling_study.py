@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weak and strong scaling on paper: simulated steps on two described clusters.
+"""Weak and strong scaling on paper: simulated steps on three described clusters.
 
-    scaling_study.py FOLDER [--build build/release] [--stages 16] [--report] [key=value ...]
+    scaling_study.py FOLDER [--build build/release] [--stages 16] [--most 1024] [--report]
+                     [key=value ...]
 
 How the time of a network is shared among its stages is measured first: one micro-batch of every size
 on this machine, which wants to be quiet until then, forward and backward of each stage. A device of
 a cluster takes as long for all of them as its images per second say; updates and sums take what its
 memory's bandwidth says. `carousel plan --measured` then simulates every rule with one micro-batch
-per device: 32 images on each (weak), or 4,096 images on all of them (strong). Cyclic rules choose
-the best slack, v1 among them. What FOLDER has is not done again. Prints a table and draws
-FOLDER/scaling.png: the part of a step in which devices compute; `-` where a rule does not exist,
-`?` where not all of it is done. Needs h5py, numpy and matplotlib.
+per device, up to `--most` of them: 32 images on each (weak), or 4,096 images on all of them
+(strong); and weak scaling where every action takes 3% or 10% more or less, at random, on up to 256
+devices. Cyclic rules have four or eight slots of devices, in which stages are cut into shards, and
+v2 a slack of one or two; the fastest counts. What FOLDER has is not done again. Prints a table and
+draws FOLDER/scaling.png: the part of a step in which devices compute; `-` where a rule does not
+exist, `?` where not all of it is done. Needs h5py, numpy and matplotlib.
 """
 import functools
 import json
@@ -34,9 +37,14 @@ from dataset import write_dataset  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 
 NETWORKS = {"resnet50": "ResNet-50", "vit_b_16": "ViT-B/16"}
-WEAK = {devices: 32 for devices in (4, 16, 64, 256, 1024)}
+WEAK = {devices: 32 for devices in (4, 16, 64, 256, 1024, 4096)}
 STRONG = {devices: 4096 // devices for devices in (64, 256, 1024)}
-MODES = {"weak": WEAK, "strong": STRONG}
+FEW = {devices: 32 for devices in (4, 16, 64, 256)}
+# Title, devices with the images of each, and keys beside.
+MODES = {"weak": ("32 each", WEAK, []), "strong": ("4,096 in all", STRONG, []),
+         "weak, 3% jitter": ("32 each", FEW, ["machine.jitter=0.03"]),
+         "weak, 10% jitter": ("32 each", FEW, ["machine.jitter=0.1"])}
+DRAWN = ("weak", "strong")
 
 
 class Cluster:
@@ -54,33 +62,37 @@ class Cluster:
 CLUSTERS = [
     Cluster("400 Gbit/s per GPU, 8 in a node", 50e9, 5e-6, 300e9, 8, 3e12,
             {"resnet50": 4000, "vit_b_16": 2000}),
+    Cluster("100 Gbit/s Ethernet, 8 in a node", 12.5e9 / 8, 30e-6, 300e9, 8, 3e12,
+            {"resnet50": 4000, "vit_b_16": 2000}),
     Cluster("25 Gbit/s Ethernet, 1 in a node", 3.1e9, 30e-6, 100e9, 1, 0.9e12,
             {"resnet50": 400, "vit_b_16": 150}),
 ]
 
 REPLICATED, SHARDED = "parallel.placement=replicated", "parallel.placement=sharded"
+FAST = "parallel.reduction=fast"
+SHARDS = ["parallel.shards=true", "parallel.chunks=16", FAST]
+DP, V1, V2 = (f"parallel.rule={rule}" for rule in ("dp", "cdp-v1", "cdp-v2"))
+SLOTS = (4, 8)
 # Name, colour, line and the keys of which the fastest counts.
-CYCLIC = [["parallel.rule=cdp-v1"],
-          *(["parallel.rule=cdp-v2", f"parallel.slack={slack}"] for slack in (0, 1, 2, 4, 8))]
 RULES = [
-    ("dp, all-reduces beside backward", "#000000", "-",
-     [[REPLICATED, "parallel.rule=dp", "parallel.reduction=overlapped"]]),
-    ("dp, ZeRO-1", "#999999", "-", [[REPLICATED, "parallel.rule=dp", "parallel.reduction=owner"]]),
-    ("cyclic", "#0072b2", "-",
-     [[REPLICATED, *keys, f"parallel.reduction={sums}"]
-      for keys in CYCLIC for sums in ("ordered", "fast")]),
-    ("dp, sharded", "#e69f00", "--", [[SHARDED, "parallel.rule=dp", "parallel.reduction=fast"]]),
-    ("cyclic, sharded", "#d55e00", "--",
-     [[SHARDED, *keys, f"parallel.reduction={sums}"]
-      for keys in CYCLIC for sums in ("ordered", "fast")]),
+    ("DDP", "#000000", "-", [[REPLICATED, DP, "parallel.reduction=overlapped"]]),
+    ("ZeRO-1", "#999999", "-", [[REPLICATED, DP, *SHARDS, "parallel.updates=together"]]),
+    ("ZeRO-1, eager", "#999999", "--", [[REPLICATED, DP, *SHARDS]]),
+    ("FSDP", "#e69f00", "--", [[SHARDED, DP, *SHARDS]]),
+    ("v1, late sums", "#56b4e9", "-", [[REPLICATED, V1, *SHARDS, "parallel.sums=late"]]),
+    ("v1, ring", "#0072b2", "-",
+     [[REPLICATED, V1, *SHARDS, f"parallel.stages={slots}"] for slots in SLOTS]),
+    ("v2, slack 1 or 2", "#d55e00", "-",
+     [[REPLICATED, V2, *SHARDS, f"parallel.stages={slots}", f"parallel.slack={slack}"]
+      for slots in SLOTS for slack in (1, 2)]),
 ]
 PIPELINES = [("dp, 1F1B", ["parallel.placement=pipeline", "parallel.rule=dp"]),
              ("cdp-v2", ["parallel.placement=pipeline", "parallel.rule=cdp-v2"])]
 
 
-def slack_of(keys):
+def number_of(key, keys):
     """None where no key says it."""
-    return next((int(key.split("=")[1]) for key in keys if key.startswith("parallel.slack=")), None)
+    return next((int(word.split("=")[1]) for word in keys if word.startswith(f"{key}=")), None)
 
 
 class Scaling:
@@ -95,19 +107,22 @@ class Scaling:
         self.found = self.folder / "found.json"
         self.seconds = json.loads(self.found.read_text()) if self.found.exists() else {}
 
-    def keys(self, network, images):
+    def stages_of(self, keys):
+        return number_of("parallel.stages", keys) or self.arguments.stages
+
+    def keys(self, network, images, stages):
         return [study.ROOT / f"inputs/paper/{network}_memory.toml", f"data.file={self.pictures}",
                 "data.augment.size=224", "data.augment.resize=224",
-                f"train.micro_batch_size={images}", f"parallel.stages={self.arguments.stages}",
+                f"train.micro_batch_size={images}", f"parallel.stages={stages}",
                 "parallel.balance=flops", *self.arguments.keys]
 
-    def measure(self, network, images):
+    def measure(self, network, images, stages):
         """A run of one micro-batch per step on this machine."""
-        run = self.folder / f"{network}-{self.arguments.stages}-{images}"
+        run = self.folder / f"{network}-{stages}-{images}"
         if not (run / "done").exists():
             print(f"measuring {run.name}", file=sys.stderr, flush=True)
             done = subprocess.run(
-                [self.program, "train", *self.keys(network, images), "--overwrite",
+                [self.program, "train", *self.keys(network, images, stages), "--overwrite",
                  f"run.output={run}", "parallel.micro_batches=1", "parallel.rule=dp",
                  "train.steps=3"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             if done.returncode != 0:
@@ -117,9 +132,9 @@ class Scaling:
         return run
 
     @functools.cache
-    def on_cluster(self, cluster, network, images):
+    def on_cluster(self, cluster, network, images, stages):
         """The same run as a device of the cluster would have made it."""
-        measured = self.measure(network, images)
+        measured = self.measure(network, images, stages)
         run = self.folder / f"{measured.name}-on-cluster-{CLUSTERS.index(cluster)}"
         shutil.rmtree(run, ignore_errors=True)
         shutil.copytree(measured, run)
@@ -138,31 +153,27 @@ class Scaling:
             actions["step"][:] = step
         return run
 
-    def has(self, devices, keys):
-        """Whether there is such a variant."""
-        stages = self.arguments.stages
-        whole = SHARDED not in keys or "parallel.rule=dp" in keys or devices % stages == 0
-        return whole and (slack_of(keys) or 0) <= stages
-
     def simulate(self, cluster, network, devices, images, keys):
         """Seconds of a step; None where the rule has no such variant, nan where it is still to be
         done."""
-        if not self.has(devices, keys):
+        stages = self.stages_of(keys)
+        cyclic, late = DP not in keys, "parallel.sums=late" in keys
+        if cyclic and not late and devices % stages != 0:
             return None
-        name = " ".join([cluster.name, network, str(self.arguments.stages), str(devices),
-                         str(images), *keys])
+        if cyclic and not late and devices == stages:  # nobody to sum with in a slot
+            keys = [key for key in keys if key != FAST]
+        words = [word for word in keys if not word.startswith("parallel.stages=")]
+        name = " ".join([cluster.name, network, str(stages), str(devices), str(images), *words])
         if name not in self.seconds and not self.arguments.report:
             done = subprocess.run(
-                [self.program, "plan", *self.keys(network, images), *cluster.keys, *keys,
+                [self.program, "plan", *self.keys(network, images, stages), *cluster.keys, *words,
                  f"parallel.micro_batches={devices}",
-                 "--measured", self.on_cluster(cluster, network, images)],
+                 "--measured", self.on_cluster(cluster, network, images, stages)],
                 capture_output=True, text=True)
             found = re.search(r"^simulated +(\S+) s per step", done.stdout, re.MULTILINE)
-            # Refused are collectives where a slot has one micro-batch.
-            refused = done.returncode == 2 and "has no effect" in done.stderr
-            if not refused and (done.returncode != 0 or not found):
+            if done.returncode != 0 or not found:
                 sys.exit(f"scaling_study.py: {name}\n{done.stderr}")
-            self.seconds[name] = None if refused else float(found.group(1))
+            self.seconds[name] = float(found.group(1))
             self.found.write_text(json.dumps(self.seconds, indent=0))
         return self.seconds.get(name, math.nan)
 
@@ -186,34 +197,35 @@ class Scaling:
         return "?" if math.isnan(part) else f"{part:.1%}"
 
     def report(self):
-        """A table, and the picture."""
-        figure, axes = pyplot.subplots(2, 4, figsize=(13, 6), sharey=True, layout="constrained")
+        """Tables, and the picture."""
+        figure, axes = pyplot.subplots(3, 4, figsize=(13, 9), sharey=True, layout="constrained")
         for row, cluster in enumerate(CLUSTERS):
             for column, (network, title) in enumerate(NETWORKS.items()):
-                for place, (mode, sizes) in enumerate(MODES.items()):
-                    axis = axes[row, 2 * column + place]
-                    images = "32 each" if mode == "weak" else "4,096 in all"
-                    axis.set_title(f"{title}, {images}\n{cluster.name}", fontsize=8)
-                    print(f"\n{title}, {mode} scaling ({images}), {cluster.name}\n"
-                          f"{'devices':32}" + "".join(f"{count:>9}" for count in sizes), flush=True)
+                for mode, (images, sizes, more) in MODES.items():
+                    sizes = {count: each for count, each in sizes.items()
+                             if count <= self.arguments.most}
+                    print(f"\n{title}, {mode} ({images}), {cluster.name}\n"
+                          f"{'devices':18}" + "".join(f"{count:>10}" for count in sizes), flush=True)
+                    axis = None
+                    if mode in DRAWN:
+                        axis = axes[row, 2 * column + DRAWN.index(mode)]
+                        axis.set_title(f"{title}, {images}\n{cluster.name}", fontsize=8)
+                        self.prepare(axis, sizes)
                     for name, colour, line, variants in RULES:
                         parts, notes = [], []
                         for devices, each in sizes.items():
-                            part, keys = self.best(cluster, network, devices, each, variants)
+                            part, keys = self.best(cluster, network, devices, each,
+                                                   [[*keys, *more] for keys in variants])
                             parts.append(part)
                             notes.append(self.note(keys))
-                        print(f"{name:32}" + "".join(f"{self.show(part):>9}" for part in parts),
+                        print(f"{name:18}" + "".join(f"{self.show(part):>10}" for part in parts),
                               flush=True)
                         if any(notes):
-                            print(f"{'':32}" + "".join(f"{note:>9}" for note in notes), flush=True)
-                        axis.plot(list(sizes), np.array(parts, float), line, color=colour,
-                                  marker="o", markersize=3, label=name)
-                    axis.set_xscale("log", base=4)
-                    axis.set_xticks(list(sizes), [str(count) for count in sizes])
-                    axis.set_ylim(0, 1)
-                    axis.grid(alpha=0.3)
-                    axis.spines[["top", "right"]].set_visible(False)
-        for axis in axes[1]:
+                            print(f"{'':18}" + "".join(f"{note:>10}" for note in notes), flush=True)
+                        if axis is not None:
+                            axis.plot(list(sizes), np.array(parts, float), line, color=colour,
+                                      marker="o", markersize=3, label=name)
+        for axis in axes[-1]:
             axis.set_xlabel("devices")
         for axis in axes[:, 0]:
             axis.set_ylabel("part of a step in passes")
@@ -222,13 +234,19 @@ class Scaling:
         self.report_pipelines()
 
     @staticmethod
+    def prepare(axis, sizes):
+        axis.set_xscale("log", base=4)
+        axis.set_xticks(list(sizes), [str(count) for count in sizes])
+        axis.set_ylim(0, 1)
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+
+    @staticmethod
     def note(keys):
-        """Which of its variants a cyclic rule took: v1 or v2 with a slack; f: fast sums in slots."""
-        if keys is None or "parallel.rule=dp" in keys:
-            return ""
-        slack = slack_of(keys)
-        rule = "v1" if slack is None else f"v2+{slack}"
-        return rule + (", f" if "parallel.reduction=fast" in keys else "")
+        """Which of its variants a cyclic rule took: S slots, with a slack."""
+        slots = number_of("parallel.stages", keys or [])
+        slack = number_of("parallel.slack", keys or [])
+        return "" if slots is None else f"S={slots}" + ("" if slack is None else f"+{slack}")
 
     def report_pipelines(self):
         """S devices, as many micro-batches in a step."""
@@ -245,14 +263,18 @@ class Scaling:
 
 def main():
     parser = study.parser(__doc__)
-    parser.add_argument("--stages", type=int, default=16)
+    parser.add_argument("--stages", type=int, default=16,
+                        help="of dp and late sums, and of pipelines")
+    parser.add_argument("--most", type=int, default=1024, help="devices, up to 4,096")
     arguments = study.parse(parser, "stages")
     scaling = Scaling(arguments)
     if arguments.report and not scaling.seconds:
         sys.exit(f"scaling_study.py: {arguments.folder} has no finished run")
+    wanted = {images for _, sizes, _ in MODES.values() for images in sizes.values()}
     for network in [] if arguments.report else NETWORKS:
-        for images in sorted({images for sizes in MODES.values() for images in sizes.values()}):
-            scaling.measure(network, images)
+        for images in sorted(wanted):
+            for stages in sorted({arguments.stages, *SLOTS}):
+                scaling.measure(network, images, stages)
     scaling.report()
 
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measurements of shaped_network.sh, which makes the network and calls this.
 
-Usage: shaped_network.py BUILD WORK STEPS ROUNDS SWITCH HOST HOST HOST HOST
+Usage: shaped_network.py BUILD FOLDER STEPS SWITCH HOST HOST HOST HOST
 """
 
+import functools
 import json
 import pathlib
 import statistics
@@ -20,15 +21,14 @@ from dataset import write_dataset
 from stretched import environment
 
 BUILD, WORK = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-STEPS, ROUNDS = int(sys.argv[3]), int(sys.argv[4])
-SWITCH, HOSTS = sys.argv[5], sys.argv[6:]
+STEPS, SWITCH, HOSTS = int(sys.argv[3]), sys.argv[4], sys.argv[5:]
 # Steps left out: ranks of a cyclic rule drift apart until the messages hold them, and the last steps
 # wait for nobody.
 WARM, TAIL = 40, 3
-COMPUTING = ["load", "forward", "backward", "accumulate", "measure", "update"]
+COMPUTING = ["load", "copy", "forward", "backward", "accumulate", "measure", "update"]
 STRETCH = 36  # times the processor time: four ranks use a ninth of a core, MPI and TCP the rest
 SECONDS = 180  # that a run may take
-JITTER_SEEDS = 3  # at least, of a case with jitter
+JITTER_SEEDS = 3
 
 # Linear layers of 128 x 128, eight of them in four stages. With 1024 samples per micro-batch every
 # parameter takes part in 6,144 floating-point operations between two updates: next to them an update
@@ -69,17 +69,23 @@ network_bandwidth = 1e9
 devices_per_node = 1
 """
 
+SHARDS = "parallel.shards=true"
+# DDP as PyTorch has it: an all-reduce per stage beside the backward. ZeRO-1 as DeepSpeed has it. FSDP
+# gathers two stages ahead. R = 2: two stages, rings of two devices, two of them side by side.
 CASES = {
-    "dp, all-reduce": ["parallel.rule=dp", "parallel.reduction=fast"],
-    "dp, overlapped": ["parallel.rule=dp", "parallel.reduction=overlapped"],
-    "dp, owner": ["parallel.rule=dp", "parallel.reduction=owner"],
-    "cdp-v1": ["parallel.rule=cdp-v1"],
-    "cdp-v2": ["parallel.rule=cdp-v2"],
-    "cdp-v2, slack 1": ["parallel.rule=cdp-v2", "parallel.slack=1"],
-    "cdp-v2, slack 2": ["parallel.rule=cdp-v2", "parallel.slack=2"],
+    "DDP": ["parallel.rule=dp", "parallel.reduction=overlapped"],
+    "ZeRO-1": ["parallel.rule=dp", SHARDS, "parallel.updates=together"],
+    "eager ZeRO-1": ["parallel.rule=dp", SHARDS],
+    "FSDP": ["parallel.rule=dp", "parallel.placement=sharded", SHARDS],
+    "v1, late": ["parallel.rule=cdp-v1", SHARDS, "parallel.sums=late"],
+    "v1": ["parallel.rule=cdp-v1"],
+    "v1, R = 2": ["parallel.rule=cdp-v1", "parallel.stages=2", SHARDS],
+    "v2, slack 1": ["parallel.rule=cdp-v2", "parallel.slack=1"],
+    "v2, R = 2": ["parallel.rule=cdp-v2", "parallel.slack=1", "parallel.stages=2", SHARDS],
 }
-
-DDP, ZERO = "dp, overlapped", "dp, owner"
+BASELINES = ("DDP", "eager ZeRO-1")
+# Runs whose kernels are the simulator's, by the number of stages.
+REFERENCES = {4: ["parallel.rule=cdp-v1"], 2: ["parallel.rule=cdp-v1", "parallel.stages=2"]}
 
 # What disturbs the ranks: settings of the kernels' tool, and the same for the simulator.
 UNDISTURBED = ({}, [])
@@ -160,7 +166,21 @@ def train(name, overrides, settings):
                            f"train.steps={STEPS}", *overrides), settings)
     with h5py.File(WORK / name / "run.h5") as run:
         ranks = [seconds_of_rank(run[f"ranks/{d:04}/actions"]) for d in range(len(HOSTS))]
-    return tuple(max(each) for each in zip(*ranks))
+    return [max(each) for each in zip(*ranks)]
+
+
+class Rows:
+    """What was measured, in a file: what is there is not done again."""
+
+    def __init__(self):
+        self.file = WORK / "rows.json"
+        self.all = json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def get(self, name, measure):
+        if name not in self.all:
+            self.all[name] = measure()
+            self.file.write_text(json.dumps(self.all, indent=0))
+        return self.all[name]
 
 
 def seconds_of_rank(actions):
@@ -195,41 +215,59 @@ def plan(overrides, *words):
                                      text=True).stdout)
 
 
-def measure(title, fraction, size, time_step, disturbance, cases):
+def stages_of(overrides):
+    return 2 if "parallel.stages=2" in overrides else 4
+
+
+@functools.cache
+def reference(stages):
+    """A run without a limit, of whole stages."""
+    name = f"reference-{stages}"
+    if not (WORK / name / "run.h5").exists():
+        shape(None)
+        train(name, REFERENCES[stages], {})
+    return name
+
+
+def measure(rows, title, fraction, size, time_step, disturbance, cases):
     """Of messages of `size` bytes that take a fraction of a time step. What is exposed is what a
     step takes beyond the computing of the rank that computes longest; `no limit`, the same without
     a limit of the network."""
-    limit = rate_for(size, fraction * time_step)
+    settings, machine = disturbance
+    limit = rows.get(f"limit {fraction}", lambda: rate_for(size, fraction * time_step))
     bandwidth = size / (fraction * time_step)  # of what a message carries
     print(f"\n{title}: a message takes {fraction} time steps, {bandwidth / 1e6:.1f} MB/s"
           f" on links of {limit / 1e6:.1f}")
-    print(f"{'seconds':15} computing exposed  no limit   step  of DDP  of ZeRO-1 simulated  error",
+    print(f"{'seconds':14} computing exposed  no limit   step  of DDP  of eager simulated  error",
           flush=True)
-    settings, machine = disturbance
     jitters = "CAROUSEL_JITTER" in settings
-    rounds = range(max(ROUNDS, JITTER_SEEDS) if jitters else ROUNDS)
     steps = {}
+
+    def run(name, number, rate):
+        shape(rate)
+        seed = {"CAROUSEL_JITTER_SEED": str(number)} if jitters else {}
+        return train("measured", CASES[name], settings | seed)
+
     for name in cases:
-        found = {None: [], limit: []}
-        simulated = []
-        for number in rounds:
-            seed = {"CAROUSEL_JITTER_SEED": str(number)} if jitters else {}
-            for rate, measured in found.items():
-                shape(rate)
-                measured.append(train("measured", CASES[name], settings | seed))
+        limited, free, simulated = [], [], []
+        for number in range(JITTER_SEEDS if jitters else 1):
+            row = f"{title}, {name}, {number}"
+            limited.append(rows.get(f"{row}, {fraction}", lambda: run(name, number, limit)))
+            # What a step takes without a limit does not depend on it.
+            free.append(rows.get(row, lambda: run(name, number, None)))
             told = [*CASES[name], *machine, f"machine.network_bandwidth={bandwidth}",
                     f"run.seed={number + 1}"]
-            simulated.append(plan(told, "--measured", "alone-in-four")["simulation"]
+            simulated.append(plan(told, "--measured", reference(stages_of(told)))["simulation"]
                              ["seconds_per_step"])
-        computing = statistics.median(seconds for _, seconds in found[limit])
-        exposed = statistics.median(step - seconds for step, seconds in found[limit])
-        free = statistics.median(step - seconds for step, seconds in found[None])
-        steps[name] = statistics.median(step for step, _ in found[limit])
+        computing = statistics.median(seconds for _, seconds in limited)
+        exposed = statistics.median(step - seconds for step, seconds in limited)
+        unlimited = statistics.median(step - seconds for step, seconds in free)
+        steps[name] = statistics.median(step for step, _ in limited)
         told = statistics.median(simulated)
         ratios = "".join(f"{steps[name] / steps[other]:{width}.2f}" if other in steps else
-                         f"{'':{width}}" for other, width in ((DDP, 8), (ZERO, 11)))
-        print(f"{name:15} {computing:9.3f} {exposed:7.3f} {free:9.3f} {steps[name]:6.3f}{ratios}"
-              f" {told:9.3f} {told / steps[name] - 1:6.1%}", flush=True)
+                         f"{'':{width}}" for other, width in zip(BASELINES, (8, 10)))
+        print(f"{name:14} {computing:9.3f} {exposed:7.3f} {unlimited:9.3f} {steps[name]:6.3f}"
+              f"{ratios} {told:9.3f} {told / steps[name] - 1:6.1%}", flush=True)
 
 
 def main():
@@ -237,17 +275,21 @@ def main():
         sys.exit(f"shaped_network.py: STEPS is {STEPS}; it takes more than {WARM + TAIL + 1}")
     (WORK / "deck.toml").write_text(DECK)
     write_dataset(WORK / "data.h5", (1, 8, 8), samples=4 * 1024 * STEPS, test_samples=128)
-    calibrate()
-    shape(None)
-    step, _ = train("alone-in-four", CASES["cdp-v1"], {})
-    schedule = plan(CASES["cdp-v1"])
+    if not (WORK / "times").exists():
+        calibrate()
+    with h5py.File(WORK / reference(4) / "run.h5") as run:
+        step = max(seconds_of_rank(run[f"ranks/{d:04}/actions"])[0] for d in range(len(HOSTS)))
+    schedule = plan(REFERENCES[4])
     largest = max(action["bytes"] for action in schedule["actions"] if action["kind"] == "send")
     time_step = step / schedule["period_time"]
     print(f"a time step takes {time_step:.4f} s, the message of a stage has {largest} bytes")
+    rows = Rows()
     for fraction in (0.35, 0.7, 1.0):
-        measure("undisturbed", fraction, largest, time_step, UNDISTURBED, CASES)
-    for title, disturbance in DISTURBANCES.items():
-        measure(title, 0.7, largest, time_step, disturbance, list(CASES)[1:5])
+        measure(rows, "undisturbed", fraction, largest, time_step, UNDISTURBED, CASES)
+    slow, jitter = DISTURBANCES
+    measure(rows, slow, 0.7, largest, time_step, DISTURBANCES[slow], CASES)
+    measure(rows, jitter, 0.7, largest, time_step, DISTURBANCES[jitter],
+            ["DDP", "eager ZeRO-1", "v1, late", "v1", "v2, slack 1"])
 
 
 if __name__ == "__main__":

@@ -2,18 +2,16 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Four ranks on a network whose speed is chosen: shaped_network.sh [PRESET [STEPS [ROUNDS]]]
+# Four ranks on a network whose speed is chosen: shaped_network.sh FOLDER [PRESET [STEPS]]
 # As root on Linux. Makes four network namespaces, each a host with a veth to a bridge in a fifth,
 # keeps MPI from shared memory, and lets `tc tbf` give every link a bandwidth, both ways. dp and the
-# cyclic rules then train a perceptron of four equal stages: dp with one all-reduce behind the
-# backward, with one per stage beside it, as PyTorch DDP has it, and with one reduction per stage to
-# its owner, which updates and broadcasts it, as in ZeRO-1. Prints, for links on which a stage's
-# message takes a given part of a time step, as measured between two ranks: what a step computes,
-# what of it is exposed communication, and what the simulator says of the same plan. Every case runs
-# ROUNDS (1) times without a limit and with it, in turn, and with jitter for three seeds; medians are
-# shown. The first 40 steps and the last 3 of STEPS (80) are left out. Needs a built PRESET
-# (release), iproute2 and h5py for $PYTHON (python3); takes about 25 minutes a round and leaves
-# nothing behind.
+# cyclic rules then train a perceptron of four equal stages: dp with an all-reduce per stage beside the
+# backward, as PyTorch DDP has it, as ZeRO-1, with and without a barrier, and as FSDP; v1 by its ring
+# and by late sums; v2. Prints, for links on which a stage's message takes a given part of a time step,
+# as measured between two ranks: what a step computes, what of it is exposed communication, and what
+# the simulator says of the same plan. With jitter the median of three seeds is shown. The first 40
+# steps and the last 3 of STEPS (80) are left out. Rows that FOLDER has are not measured again. Needs a
+# built PRESET (release), iproute2 and h5py for $PYTHON (python3); takes about 40 minutes.
 set -euo pipefail
 case ${1:-} in
   -*)
@@ -21,10 +19,15 @@ case ${1:-} in
     exit 0
     ;;
 esac
+if [ $# -eq 0 ]; then
+  echo "shaped_network.sh: name a folder for what it measures" >&2
+  exit 2
+fi
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
-preset=${1:-release}
-steps=${2:-80}
-rounds=${3:-1}
+preset=${2:-release}
+steps=${3:-80}
 hosts="carousel0 carousel1 carousel2 carousel3"
 switch=carousel-switch
 
@@ -45,13 +48,11 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 2
 fi
 
-work=$(mktemp -d)
 clean_up() {
   for host in $hosts $switch; do
     ip netns pids "$host" 2>/dev/null | xargs --no-run-if-empty kill -9 2>/dev/null || true
     ip netns delete "$host" 2>/dev/null || true
   done
-  rm -rf "$work"
 }
 trap clean_up EXIT
 
@@ -69,5 +70,5 @@ for host in $hosts; do
   ip -n $switch link set "$host" master bridge0 up
 done
 # shellcheck disable=SC2086  # several words
-"${PYTHON:-python3}" -B tests/bench/shaped_network.py "$PWD/build/$preset" "$work" "$steps" \
-  "$rounds" $switch $hosts
+"${PYTHON:-python3}" -B tests/bench/shaped_network.py "$PWD/build/$preset" "$folder" \
+  "$steps" $switch $hosts
