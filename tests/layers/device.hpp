@@ -63,18 +63,27 @@ template <class T>
   return text;
 }
 
-/// max|d| / max|expected|, the measure of design.md section 8.
+/// max|actual - expected|; infinite where a number is none.
 template <class A, class B>
-[[nodiscard]] double relative_difference(const std::vector<A>& actual,
-                                         const std::vector<B>& expected) {
+[[nodiscard]] double largest_difference(const std::vector<A>& actual,
+                                        const std::vector<B>& expected) {
   EXPECT_EQ(actual.size(), expected.size());
-  double difference = 0;
   double largest = 0;
   for (std::size_t k = 0; k < expected.size(); ++k) {
     const double d = std::abs(static_cast<double>(actual[k]) - static_cast<double>(expected[k]));
-    difference = std::isnan(d) ? INFINITY : std::max(difference, d);
-    largest = std::max(largest, std::abs(static_cast<double>(expected[k])));
+    largest = std::isnan(d) ? INFINITY : std::max(largest, d);
   }
+  return largest;
+}
+
+/// max|actual - expected| / max|expected|, the measure of design.md section 8.
+template <class A, class B>
+[[nodiscard]] double relative_difference(const std::vector<A>& actual,
+                                         const std::vector<B>& expected) {
+  double largest = 0;
+  for (const B& number : expected)
+    largest = std::max(largest, std::abs(static_cast<double>(number)));
+  const double difference = largest_difference(actual, expected);
   return largest > 0 ? difference / largest : difference;
 }
 
