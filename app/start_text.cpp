@@ -102,8 +102,7 @@ std::string scattering(const ParallelConfig& parallel, const NodeUse& node) {
   if (node.in_order || shards == 1 || shards == parallel.micro_batches) return "";
   return fmt::format(
       "warning: ranks of this node do not follow each other, and the {} of a slot "
-      "(parallel.shards) "
-      "should be of one node; use srun --distribution=block or mpiexec -ppn",
+      "(parallel.shards) should be of one node; use srun --distribution=block or mpiexec -ppn",
       shards);
 }
 

@@ -112,10 +112,13 @@ Action wait_for(Action start) {
   return start;
 }
 
+bool passes_by(const Action& action) {
+  return action.payload == Payload::forward_copy || action.payload == Payload::backward_copy;
+}
+
 bool names_version(const Action& action) {
   return is_pass(action) || action.kind == ActionKind::update ||
-         action.payload == Payload::parameters || action.payload == Payload::forward_copy ||
-         action.payload == Payload::backward_copy;
+         action.payload == Payload::parameters || passes_by(action);
 }
 
 std::string to_string(const Action& action) {

@@ -100,6 +100,9 @@ inline constexpr std::array computing_kinds = {
 [[nodiscard]] bool starts_message(const Action& action);
 /// The wait for what an action starts.
 [[nodiscard]] Action wait_for(Action start);
+/// Whether the action is about parameters that pass by: those of a stage on their way from
+/// micro-batch to micro-batch.
+[[nodiscard]] bool passes_by(const Action& action);
 /// Whether actions of this kind are about a version of the parameters.
 [[nodiscard]] bool names_version(const Action& action);
 

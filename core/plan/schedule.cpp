@@ -220,9 +220,7 @@ Action Schedule::absolute(int device, const ProgramAction& what, std::int64_t pe
   if (result.payload == Payload::activations)
     result.buffer = turn(counts.frames[result.direction == Direction::send ? j - 1 : j]);
   if (result.payload == Payload::d_activations) result.buffer = turn(counts.boundaries[j]);
-  const bool passes_by =
-      result.payload == Payload::forward_copy || result.payload == Payload::backward_copy;
-  if (passes_by && !counts.owns(j) && !leaves_from_kept(device, result))
+  if (passes_by(result) && !counts.owns(j) && !leaves_from_kept(device, result))
     result.buffer = travelling(device, steps, result.payload, j);
   return result;
 }

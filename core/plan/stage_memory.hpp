@@ -150,6 +150,13 @@ struct StageMemory {
   [[nodiscard]] std::int64_t stored_buffers() const {
     return stored_rider_offset - buffer_size * std::int64_t{sizeof(real)};
   }
+  /// The same from the begin of a piece on that has them.
+  [[nodiscard]] std::int64_t stored_rider_in(int piece) const {
+    return stored_rider_offset - this->piece(piece).stored_begin;
+  }
+  [[nodiscard]] std::int64_t stored_buffers_in(int piece) const {
+    return stored_buffers() - this->piece(piece).stored_begin;
+  }
 };
 
 /// Lifetime analysis of the stages of a partition for micro-batches of `batch` samples. Outputs

@@ -30,7 +30,7 @@ class Fields {
         break;
       case ActionKind::copy:
         bare_.payload = action_.payload;
-        demand(is_copy(), "copies something else than parameters");
+        demand(passes_by(action_), "copies something else than parameters");
         version();
         if (any_stage() && piece()) keeps_piece();
         bare_.buffer = schedule_.travelling(device_, action_.step - segment_.first, action_.payload,
@@ -175,7 +175,7 @@ class Fields {
     if (!schedule_.spec().pieces.empty()) return chunk();
     const PlacementTraits& traits = schedule_.traits();
     const ParallelConfig& parallel = schedule_.parallel();
-    const bool copies = is_copy();
+    const bool copies = passes_by(action_);
     demand(copies || by_collectives(parallel.reduction),
            "is a collective, and the sums are ordered");
     if (copies) {
@@ -228,9 +228,6 @@ class Fields {
 
   [[nodiscard]] bool measures() const { return schedule_.spec().norm_bytes > 0 && !cyclic(); }
   [[nodiscard]] bool cyclic() const { return schedule_.rule().cyclic(); }
-  [[nodiscard]] bool is_copy() const {
-    return action_.payload == Payload::forward_copy || action_.payload == Payload::backward_copy;
-  }
   [[nodiscard]] bool sends() const { return action_.direction == Direction::send; }
   [[nodiscard]] int last_group() const { return static_cast<int>(schedule_.groups().size()) - 1; }
 
@@ -247,7 +244,7 @@ class Fields {
     bare_.piece = action_.piece;
     const bool sums = action_.payload == Payload::part;
     const bool passes = schedule_.traits().passes_parameters;
-    demand(sums || (passes ? is_copy() : action_.payload == Payload::parameters),
+    demand(sums || (passes ? passes_by(action_) : action_.payload == Payload::parameters),
            "does not belong into a collective");
     for (int p = action_.piece; p < action_.piece + shards; ++p)
       bare_.bytes += sums ? pieces[p].gradients : pieces[p].parameters;

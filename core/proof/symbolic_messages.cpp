@@ -36,8 +36,7 @@ SymbolicDevice::Pending* SymbolicDevice::pending(const Action& action) {
 
 void SymbolicDevice::post(const Action& action) {
   if (action.payload == Payload::token) return;
-  const bool copies =
-      action.payload == Payload::forward_copy || action.payload == Payload::backward_copy;
+  const bool copies = passes_by(action);
   demand(action.payload != Payload::parameters || owns(action.stage), "lands nowhere");
   demand(!copies || !owns(action.stage), "gets a copy of what it owns");
   if (!fine()) return;
@@ -158,8 +157,7 @@ void SymbolicDevice::finish_collective(const Action& action) {
     norms_travel_ = false;
     return;
   }
-  if (action.payload == Payload::parameters || action.payload == Payload::forward_copy ||
-      action.payload == Payload::backward_copy) {
+  if (action.payload == Payload::parameters || passes_by(action)) {
     ParameterCopy& copy = broadcast_copy(action);
     if (action.peer == device_)
       --copy.pending.sends;

@@ -354,8 +354,7 @@ void Executor::update_riders(const Action& action, const real* sums, std::uint64
   const StageMemory& stage = this->stage(j);
   const auto numbers = [](std::byte* bytes) { return reinterpret_cast<real*>(bytes); };
   std::byte* const next = piece(action, action.version);
-  const std::int64_t before = stage.piece(action.piece).stored_begin;
-  const std::int64_t buffers = stage.stored_buffers() - before;
+  const std::int64_t buffers = stage.stored_buffers_in(action.piece);
   update_statistics(for_numbers(3 * stage.buffer_size),
                     {.size = stage.buffer_size,
                      .running = numbers(piece(action, action.step) + buffers),
@@ -364,7 +363,7 @@ void Executor::update_riders(const Action& action, const real* sums, std::uint64
                      .next = numbers(next + buffers),
                      .parameters = stage.parameter_size,
                      .digest = digest});
-  real* const rider = numbers(next + (stage.stored_rider_offset - before));
+  real* const rider = numbers(next + stage.stored_rider_in(action.piece));
   copy_rider(lane_->workers.one(), stage.sums, sums + stage.buffer_size, rider);
   if (rehearses_ || j > 0) return;
   parts_.reports.learn(lane_->workers.one(), action.step, rider, *first_step_);

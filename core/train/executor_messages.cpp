@@ -28,7 +28,7 @@ std::byte* Executor::rider_of_stage(const Action& action) const {
   const StageMemory& memory = stage(action.stage);
   const int first = memory.pieces.empty() ? -1 : 0;
   return parts_.memory.piece(memory, action.stage, action.version, first) +
-         (memory.stored_rider_offset - memory.piece(first).stored_begin);
+         memory.stored_rider_in(first);
 }
 
 std::byte* Executor::payload(const Action& action) const {
@@ -112,11 +112,9 @@ void Executor::look_at(const Action& arrived) {
     case Payload::backward_copy:
       // The first piece has what rides with the stage.
       if (!first_step_ || arrived.stage != 0 || arrived.piece > 0) return;
-      return reports.learn(
-          lane_->workers.one(), arrived.version - 1,
-          numbers(payload(arrived) +
-                  (stage(0).stored_rider_offset - stage(0).piece(first_of(arrived)).stored_begin)),
-          *first_step_);
+      return reports.learn(lane_->workers.one(), arrived.version - 1,
+                           numbers(payload(arrived) + stage(0).stored_rider_in(first_of(arrived))),
+                           *first_step_);
     case Payload::activations:
       if (!first_step_) return;
       return read_ages(lane_->workers.one(), rider_of(payload(arrived), arrived.bytes, ages_size),

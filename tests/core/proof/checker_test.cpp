@@ -245,7 +245,7 @@ class Touch {
     if (a.kind != ActionKind::wait)
       write({"line", payload, static_cast<std::int64_t>(a.direction), line, 0});
     const bool ends = a.kind == ActionKind::wait;
-    const bool copies = a.payload == Payload::forward_copy || a.payload == Payload::backward_copy;
+    const bool copies = passes_by(a);
     // Whoever broadcasts sends.
     const bool brings = copies || a.payload == Payload::parameters;
     const bool roots = brings && a.group >= 0 && a.peer == device_;

@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// State of a device, tensor by tensor: it is filled from what begins a run, and shown to whoever
+// keeps it. A device of a shard has parts of tensors.
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "core/base/copy.hpp"
+#include "core/train/device.hpp"
+#include "core/train/initialise.hpp"
+#include "core/train/kernels.hpp"
+
+namespace carousel {
+namespace {
+
+/// Numbers first .. first + count - 1 of a tensor as they are stored, `offset` bytes behind the
+/// begin of a piece of its stage.
+struct StoredPart {
+  const ParameterSpec& tensor;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t offset = 0;
+};
+
+/// Calls visit(part) with what a piece of a stage has of every parameter or, behind them, of every
+/// buffer.
+template <class Visit>
+void for_each_stored(const Model& model, const StageMemory& stage, StatePart part, int piece,
+                     Visit&& visit) {
+  const bool buffers = part == StatePart::buffers;
+  const auto tensors = buffers ? &LayerSpec::buffers : &LayerSpec::parameters;
+  const StagePiece& cut = stage.piece(piece);
+  std::int64_t at = buffers ? stage.parameter_size : 0;  // number of the stage
+  std::int64_t stored = buffers ? stage.stored_buffers() : 0;
+  for (int k = 0; k < stage.layers; ++k) {
+    for (const ParameterSpec& tensor : model.layers[stage.first + k].*tensors) {
+      const std::int64_t first = std::max(cut.begin, at);
+      const std::int64_t behind = std::min(cut.end, at + tensor.size());
+      const std::int64_t skipped = (first - at) * size_of(tensor.type);
+      if (first < behind)
+        visit(StoredPart{tensor, first - at, behind - first, stored + skipped - cut.stored_begin});
+      at += tensor.size();
+      stored += tensor.stored_bytes();
+    }
+  }
+}
+
+std::span<const real> some_of(std::span<const real> values, std::int64_t first,
+                              std::int64_t count) {
+  return values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+}
+
+/// Puts numbers that are on the host where some of a tensor lie on the device.
+void fill_numbers([[maybe_unused]] const ExecutionSpace& exec, DataType type,
+                  std::span<const real> values, std::byte* at) {
+  if constexpr (runs_on_host) {
+    store_numbers(type, values, at);
+  } else {
+    std::vector<std::byte> stored(values.size() * static_cast<std::size_t>(size_of(type)));
+    store_numbers(type, values, stored.data());
+    copy<MemorySpace, HostSpace>(exec, at, stored.data(), stored.size());
+    finish(exec, "carousel::train::fill");
+  }
+}
+
+/// Shows `count` numbers of a tensor that lie on the device, piece by piece; `piece` has all but
+/// the numbers.
+void show_numbers([[maybe_unused]] const ExecutionSpace& exec, StatePiece piece, std::int64_t count,
+                  DataType type, const std::byte* at, const StateVisitor& visit) {
+  std::vector<real> full;  // what is not there as it is shown
+  for (const std::int64_t end = piece.first + count; piece.first < end;
+       piece.first += StatePiece::most) {
+    const auto size = static_cast<std::size_t>(std::min(StatePiece::most, end - piece.first));
+    const std::byte* from = at;
+    at += static_cast<std::int64_t>(size) * size_of(type);
+    if constexpr (runs_on_host) {
+      if (type == DataType::full) {
+        piece.values = {reinterpret_cast<const real*>(from), size};
+        visit(piece);
+        continue;
+      }
+    }
+    full.resize(size);
+    if constexpr (runs_on_host) {
+      restore_numbers(type, from, full);
+    } else {
+      std::vector<std::byte> stored(size * static_cast<std::size_t>(size_of(type)));
+      copy<HostSpace, MemorySpace>(exec, stored.data(), from, stored.size());
+      finish(exec, "carousel::train::show");
+      restore_numbers(type, stored.data(), full);
+    }
+    piece.values = full;
+    visit(piece);
+  }
+}
+
+/// Numbers first .. first + count - 1 of a tensor, `offset` numbers behind the begin of a piece of
+/// its stage.
+struct TensorPart {
+  const ParameterSpec& tensor;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t offset = 0;
+};
+
+/// Calls visit(part) with what a piece of a stage has of every parameter.
+template <class Visit>
+void for_each_part(const Model& model, const StageMemory& stage, int piece, Visit&& visit) {
+  const std::int64_t begin = stage.piece(piece).begin;
+  const std::int64_t end = begin + stage.parameters_of(piece);
+  std::int64_t at = 0;  // number of the stage that the tensor begins with
+  for (int k = 0; k < stage.layers; ++k) {
+    for (const ParameterSpec& tensor : model.layers[stage.first + k].parameters) {
+      const std::int64_t first = std::max(begin, at);
+      const std::int64_t behind = std::min(end, at + tensor.size());
+      if (first < behind) visit(TensorPart{tensor, first - at, behind - first, first - begin});
+      at += tensor.size();
+    }
+  }
+}
+
+/// Calls visit(piece) for the pieces of a stage that a device of this shard updates; without one,
+/// for all of it.
+template <class Visit>
+void for_each_piece(const StageMemory& stage, int shard, Visit&& visit) {
+  if (shard < 0) return visit(-1);
+  for (int p = shard; p < std::ssize(stage.pieces); p += stage.shards) visit(p);
+}
+
+std::byte* bytes_of(real* numbers) {
+  return reinterpret_cast<std::byte*>(numbers);
+}
+
+}  // namespace
+
+StateSource first_values(std::uint64_t seed) {
+  return [seed](StatePart part, int, const ParameterSpec& tensor, std::span<real> values) {
+    if (part == StatePart::optimizer)
+      std::ranges::fill(values, real{0});
+    else
+      initialise(tensor, seed, values);
+  };
+}
+
+void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {
+  finish(exec_, "carousel::train::fill");  // arenas are zeros first
+  for (const int j : owned_) {
+    fill_stored(model, j, -1, version, source);
+    for_each_piece(stage(j), shard_, [&](int piece) { fill_own(model, j, piece, source); });
+  }
+  for (const int j : kept_) {
+    for_each_piece(stage(j), shard_, [&](int piece) {
+      fill_stored(model, j, piece, version, source);
+      fill_own(model, j, piece, source);
+    });
+  }
+}
+
+/// What kernels read of a piece of a stage, or of all of it.
+void Device::fill_stored(const Model& model, int stage, int piece, std::int64_t version,
+                         const StateSource& source) {
+  const StageMemory& memory = this->stage(stage);
+  std::vector<real> values;
+  const auto fill = [&](StatePart part, std::int64_t of_version) {
+    std::byte* const at = memory_.piece(memory, stage, of_version, piece);
+    for_each_stored(model, memory, part, piece, [&](const StoredPart& found) {
+      const ParameterSpec& tensor = found.tensor;
+      std::byte* const there = at + found.offset;
+      const auto size = static_cast<std::size_t>(tensor.size());
+      if (runs_on_host && tensor.type == DataType::full && found.count == tensor.size())
+        return source(part, 0, tensor, {reinterpret_cast<real*>(there), size});
+      values.resize(size);
+      source(part, 0, tensor, values);
+      fill_numbers(exec_, tensor.type, some_of(values, found.first, found.count), there);
+    });
+  };
+  fill(StatePart::parameters, version);
+  if (piece <= 0) fill(StatePart::buffers, version);
+  // Its buffers nobody reads: running statistics follow from the newest ones.
+  if (copies_ > 1) fill(StatePart::previous, version - 1);
+}
+
+/// What the update of a piece of a stage keeps beside that.
+void Device::fill_own(const Model& model, int stage, int piece, const StateSource& source) {
+  const StageMemory& memory = this->stage(stage);
+  std::vector<real> values;
+  const auto fill = [&](StatePart part, int state, real* at) {
+    for_each_part(model, memory, piece, [&](const TensorPart& found) {
+      values.resize(static_cast<std::size_t>(found.tensor.size()));
+      source(part, state, found.tensor, values);
+      fill_numbers(exec_, DataType::full, some_of(values, found.first, found.count),
+                   bytes_of(at + found.offset));
+    });
+  };
+  const std::int64_t before = memory.parameters_before(piece);
+  if (memory_.full_parameters(stage) != nullptr)
+    fill(StatePart::parameters, 0, memory_.full_parameters(stage) + before);
+  if (memory_.optimizer(stage) == nullptr) return;
+  real* state = memory_.optimizer(stage) + states_ * before;
+  for (int k = 0; k < states_; ++k, state += memory.parameters_of(piece))
+    fill(StatePart::optimizer, k, state);
+}
+
+void Device::show(const Model& model, int stage, std::int64_t version,
+                  const StateVisitor& visit) const {
+  const StageMemory& memory = this->stage(stage);
+  const auto full = [&](StatePart part, int state, int piece, real* at) {
+    for_each_part(model, memory, piece, [&](const TensorPart& found) {
+      show_numbers(exec_, {part, state, stage, found.tensor, found.first, {}}, found.count,
+                   DataType::full, bytes_of(at + found.offset), visit);
+    });
+  };
+  const auto stored = [&](StatePart part, int piece, std::int64_t of_version) {
+    const std::byte* const at = memory_.piece(memory, stage, of_version, piece);
+    for_each_stored(model, memory, part, piece, [&](const StoredPart& found) {
+      show_numbers(exec_, {part, 0, stage, found.tensor, found.first, {}}, found.count,
+                   found.tensor.type, at + found.offset, visit);
+    });
+  };
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (memory_.full_parameters(stage) != nullptr)
+      full(StatePart::parameters, 0, piece,
+           memory_.full_parameters(stage) + memory.parameters_before(piece));
+    else
+      stored(StatePart::parameters, piece, version);
+  });
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (piece <= 0) stored(StatePart::buffers, piece, version);
+  });
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (copies_ > 1) stored(StatePart::previous, piece, version - 1);
+  });
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (memory_.optimizer(stage) == nullptr) return;
+    real* state = memory_.optimizer(stage) + states_ * memory.parameters_before(piece);
+    for (int k = 0; k < states_; ++k, state += memory.parameters_of(piece))
+      full(StatePart::optimizer, k, piece, state);
+  });
+}
+
+}  // namespace carousel
