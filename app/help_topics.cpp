@@ -32,7 +32,7 @@ In run.h5, for h5py:
                        and others of every step
   /evaluations/NAME    step, epoch, loss and metrics on the test set
   /receipts/S          a digest of stage S after every update
-  /ranks/R/actions     kind, step, stage, version, begin, end: a row per action
+  /ranks/R/actions     a row each: kind, step, stage, piece, version, begin, end
   /ranks/R/messages    when each message was posted, completed and waited for
   /ranks/R/memory      bytes of every category, a row per action
   /audit               only with profile.audit: all samples and parameters; of a

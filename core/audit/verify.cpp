@@ -298,6 +298,7 @@ struct Meeting {
   std::int64_t step = 0;
   std::string kind;
   int stage = 0;
+  int piece = -1;
   int micro_batch = 0;
   int from = 0;
   int to = 0;
@@ -318,7 +319,8 @@ class Meetings {
     if (end.collective) return;
     const int from = end.sent ? device : end.peer;
     const int to = end.sent ? end.peer : device;
-    Ends& ends = ends_[{end.step, end.kind, end.stage, end.micro_batch, from, to, end.bytes}];
+    Ends& ends =
+        ends_[{end.step, end.kind, end.stage, end.piece, end.micro_batch, from, to, end.bytes}];
     ends = {ends.balance + (end.sent ? 1 : -1), device, row};
     sent_ += end.sent ? 1 : 0;
   }

@@ -40,6 +40,7 @@ std::vector<ActionRecord> verify_actions(const JudgedFile& file,
                                    .step = action.step,
                                    .micro_batch = action.micro_batch,
                                    .stage = action.stage,
+                                   .piece = action.piece,
                                    .version = action.version});
     file.demand_within("/actions/begin", k, rows[k].begin, before, never);
     file.demand_within("/actions/end", k, rows[k].end, rows[k].begin, never);
@@ -71,6 +72,7 @@ void verify_message(const JudgedFile& file, std::size_t m, const MessageRecord& 
        .direction = action.direction == Direction::send ? "send" : "receive",
        .step = action.step,
        .stage = action.stage,
+       .piece = action.piece,
        .micro_batch = action.micro_batch,
        .peer = action.peer,
        .bytes = action.bytes});
@@ -104,6 +106,7 @@ std::vector<MessageEnd> verify_messages(const JudgedFile& file,
     ends.push_back({.kind = to_string(action.payload),
                     .step = action.step,
                     .stage = action.stage,
+                    .piece = action.piece,
                     .micro_batch = action.micro_batch,
                     .peer = action.peer,
                     .bytes = action.bytes,

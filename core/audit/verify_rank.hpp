@@ -20,6 +20,7 @@ struct MessageEnd {
   const char* kind = "";
   std::int64_t step = -1;
   int stage = -1;
+  int piece = -1;
   int micro_batch = -1;
   int peer = -1;
   std::int64_t bytes = 0;

@@ -80,11 +80,13 @@ struct Columns<SegmentRecord> {
 template <>
 struct Columns<ActionRecord> {
   static constexpr const char* group = "/actions";
+  static constexpr std::string_view newer = "piece";
   static constexpr void list(MetricNames /*metrics*/, auto&& column) {
     column("kind", &ActionRecord::kind);
     column("step", &ActionRecord::step);
     column("micro_batch", &ActionRecord::micro_batch);
     column("stage", &ActionRecord::stage);
+    column("piece", &ActionRecord::piece);
     column("version", &ActionRecord::version);
     column("begin", &ActionRecord::begin);
     column("end", &ActionRecord::end);
@@ -94,11 +96,13 @@ struct Columns<ActionRecord> {
 template <>
 struct Columns<MessageRecord> {
   static constexpr const char* group = "/messages";
+  static constexpr std::string_view newer = "piece";
   static constexpr void list(MetricNames /*metrics*/, auto&& column) {
     column("kind", &MessageRecord::kind);
     column("direction", &MessageRecord::direction);
     column("step", &MessageRecord::step);
     column("stage", &MessageRecord::stage);
+    column("piece", &MessageRecord::piece);
     column("micro_batch", &MessageRecord::micro_batch);
     column("peer", &MessageRecord::peer);
     column("bytes", &MessageRecord::bytes);
@@ -132,6 +136,13 @@ using ColumnValue = std::remove_cvref_t<std::invoke_result_t<Get, Row&>>;
 template <class Row>
 [[nodiscard]] std::string dataset_of(const char* column) {
   return std::string(Columns<Row>::group) + "/" + column;
+}
+
+/// Whether files of earlier versions do not have the column.
+template <class Row>
+[[nodiscard]] bool is_newer([[maybe_unused]] std::string_view column) {
+  if constexpr (requires { Columns<Row>::newer; }) return column == Columns<Row>::newer;
+  return false;
 }
 
 }  // namespace carousel

@@ -32,8 +32,8 @@ void append_rows(hdf5::RowFile& file, std::span<const Row> rows, MetricNames met
   });
 }
 
-/// Rows point at `words`, which must outlive them. Error(bad_data) when the columns are of
-/// different length.
+/// Rows point at `words`, which must outlive them; what an earlier version did not write stays as
+/// rows are made. Error(bad_data) when the columns are of different length.
 template <class Row>
 [[nodiscard]] std::vector<Row> read_rows(const hdf5::File& file, std::set<std::string>& words,
                                          MetricNames metrics = {}) {
@@ -50,6 +50,7 @@ template <class Row>
   Columns<Row>::list(metrics, [&](const char* name, auto get) {
     using Value = ColumnValue<Row, decltype(get)>;
     const std::string dataset = dataset_of<Row>(name);
+    if (is_newer<Row>(name) && !file.contains(dataset)) return;
     if constexpr (std::is_same_v<Value, const char*>) {
       assign(dataset, file.read_strings(dataset), [&](Row& row, const std::string& word) {
         std::invoke(get, row) = words.insert(word).first->c_str();

@@ -10,7 +10,6 @@
 #include <limits>
 #include <map>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "core/base/check.hpp"
@@ -31,14 +30,16 @@ struct MessageKey {
   std::int64_t step = 0;
   int micro_batch = 0;
   int stage = 0;
+  int piece = 0;
   int from = 0;
   int to = 0;
 
-  bool operator<(const MessageKey& other) const {
-    return std::tie(kind, step, micro_batch, stage, from, to) <
-           std::tie(other.kind, other.step, other.micro_batch, other.stage, other.from, other.to);
-  }
+  auto operator<=>(const MessageKey&) const = default;
 };
+
+MessageKey key_of(const MessageRecord& message, int from, int to) {
+  return {message.kind, message.step, message.micro_batch, message.stage, message.piece, from, to};
+}
 
 /// The step after the last one that is drawn.
 std::int64_t end_of_trace(std::span<const DeviceProfile> devices, std::int64_t limit) {
@@ -85,9 +86,9 @@ void add_action(Events& events, int device, const ActionRecord& action) {
   const double begin = microseconds(action.begin);
   const std::string stage = action.stage < 0 ? "" : fmt::format(" {}", action.stage);
   events.add(R"({{"ph":"X","pid":0,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":"{}{}",)"
-             R"("args":{{"step":{},"micro_batch":{},"stage":{},"version":{}}}}})",
+             R"("args":{{"step":{},"micro_batch":{},"stage":{},"piece":{},"version":{}}}}})",
              device, begin, microseconds(action.end) - begin, action.kind, stage, action.step,
-             action.micro_batch, action.stage, action.version);
+             action.micro_batch, action.stage, action.piece, action.version);
 }
 
 /// When each message of a device was taken notice of: the begin of its wait, which follows in the
@@ -107,8 +108,7 @@ void add_flows(Events& events, std::span<const DeviceProfile> devices, std::int6
   for (int d = 0; d < std::ssize(devices); ++d) {
     for (const MessageRecord& message : devices[d].messages) {
       if (message.step < end && std::string_view(message.direction) == "send")
-        sent[{message.kind, message.step, message.micro_batch, message.stage, d, message.peer}] =
-            &message;
+        sent[key_of(message, d, message.peer)] = &message;
     }
   }
   std::int64_t id = 0;
@@ -117,8 +117,7 @@ void add_flows(Events& events, std::span<const DeviceProfile> devices, std::int6
     for (std::size_t k = 0; k < waits.size(); ++k) {
       const MessageRecord& message = devices[d].messages[k];
       if (std::string_view(message.direction) != "receive") continue;
-      const auto start = sent.find(
-          {message.kind, message.step, message.micro_batch, message.stage, message.peer, d});
+      const auto start = sent.find(key_of(message, message.peer, d));
       if (start == sent.end()) continue;
       const double begin = microseconds(start->second->posted);
       // Clocks of two nodes may differ by more than a message takes.

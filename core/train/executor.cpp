@@ -62,6 +62,7 @@ ActionRecord* Executor::note(const Action& action) {
                                                  .step = action.step,
                                                  .micro_batch = action.micro_batch,
                                                  .stage = action.stage,
+                                                 .piece = action.piece,
                                                  .version = action.version});
   parts_.recorder.add(memory.in_use());
   return row;

@@ -89,6 +89,7 @@ void Executor::arrive(const Action& wait, Request request) {
                              .direction = wait.direction == Direction::send ? "send" : "receive",
                              .step = wait.step,
                              .stage = wait.stage,
+                             .piece = wait.piece,
                              .micro_batch = wait.micro_batch,
                              .peer = wait.peer,
                              .bytes = wait.bytes});

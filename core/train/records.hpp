@@ -61,6 +61,7 @@ struct ActionRecord {
   std::int64_t step = -1;
   int micro_batch = -1;
   int stage = -1;
+  int piece = -1;  // of the stage, where it is cut
   std::int64_t version = -1;
   double begin = 0;
   double end = 0;
@@ -72,6 +73,7 @@ struct MessageRecord {
   const char* direction = "";  // "send" or "receive"
   std::int64_t step = -1;
   int stage = -1;
+  int piece = -1;
   int micro_batch = -1;
   int peer = -1;
   std::int64_t bytes = 0;

@@ -77,7 +77,7 @@ class Trace(unittest.TestCase):
             end = 0
             for event, action in zip(track, actions):
                 self.assertTrue(event["name"].startswith(action["kind"].decode()))
-                for key in ("step", "micro_batch", "stage", "version"):
+                for key in ("step", "micro_batch", "stage", "piece", "version"):
                     self.assertEqual(event["args"][key], action[key])
                 self.assertAlmostEqual(event["ts"], action["begin"] * 1e6, delta=ROUNDING)
                 self.assertAlmostEqual(event["ts"] + event["dur"], action["end"] * 1e6,
@@ -143,6 +143,17 @@ class Trace(unittest.TestCase):
         self.train("parallel.placement=replicated")
         self.expect_all_actions()
         self.expect_all_messages()
+
+    def test_pieces_of_stages(self):
+        for rule in ("dp", "cdp-v2"):
+            with self.subTest(rule=rule):
+                self.train(*RING[:1], f"parallel.rule={rule}", "parallel.stages=2",
+                           "parallel.shards=true", "parallel.chunks=2",
+                           "model.widths=[64,512,256,10]", "--overwrite")
+                self.expect_all_actions()
+                self.expect_all_messages()
+                pieces = {m["piece"] for messages in self.messages for m in messages}
+                self.assertGreater(len(pieces), 4)
 
     def test_stages_on_devices(self):
         for placement in ("pipeline", "model"):

@@ -25,7 +25,7 @@ std::vector<std::vector<ActionRecord>> recorded(int steps, bool backward_of_1 = 
     const auto add = [&](const char* kind, std::int64_t step, int stage, double seconds) {
       constexpr double slow = 50;
       seconds *= step < 2 || step == 4 ? slow : 1;
-      devices[device].push_back({kind, step, 0, stage, 0, now, now + seconds});
+      devices[device].push_back({kind, step, 0, stage, -1, 0, now, now + seconds});
       now += seconds;
     };
     for (int t = 0; t < steps; ++t) {

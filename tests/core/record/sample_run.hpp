@@ -80,8 +80,8 @@ inline void write_sample_run(const std::filesystem::path& folder, std::uint64_t 
     run.append(steps);
     run.append(evaluation);
 
-    const std::vector<ActionRecord> actions{{"forward", t, 0, 0, t - 1, 0.5, 0.75}};
-    const std::vector<MessageRecord> messages{{"total", "send", t, 1, 0, 1, 100, 0, 1, 0.25}};
+    const std::vector<ActionRecord> actions{{"forward", t, 0, 0, -1, t - 1, 0.5, 0.75}};
+    const std::vector<MessageRecord> messages{{"total", "send", t, 1, -1, 0, 1, 100, 0, 1, 0.25}};
     const std::vector<MemoryRecord> memory{{0.75, t, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}};
     const std::vector<std::uint64_t> digest0{100U + static_cast<unsigned>(t)};
     const std::vector<std::uint64_t> digest1{t == 0 ? 200 : receipt};

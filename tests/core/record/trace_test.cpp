@@ -27,12 +27,13 @@ using testing::TemporaryFolder;
 std::vector<DeviceProfile> two_devices(int steps) {
   std::vector<DeviceProfile> devices(2);
   for (int t = 0; t < steps; ++t) {
-    devices[0].actions.push_back({"forward", t, 0, 1, t - 1, t + 0.25, t + 0.5});
-    devices[0].actions.push_back({"send", t, 0, 1, t, t + 0.5, t + 0.625});
-    devices[1].actions.push_back({"wait", t, 1, 1, t, t + 0.5, t + 0.75});
-    devices[0].messages.push_back({"total", "send", t, 1, 0, 1, 64, t + 0.5, t + 0.625, 0});
-    devices[1].messages.push_back({"total", "receive", t, 1, 0, 0, 64, t + 0.0, t + 0.75, 0});
-    devices[1].messages.push_back({"parameters", "receive", t, 1, 1, 0, 64, t + 0.0, t + 0.75, 0});
+    devices[0].actions.push_back({"forward", t, 0, 1, -1, t - 1, t + 0.25, t + 0.5});
+    devices[0].actions.push_back({"send", t, 0, 1, -1, t, t + 0.5, t + 0.625});
+    devices[1].actions.push_back({"wait", t, 1, 1, -1, t, t + 0.5, t + 0.75});
+    devices[0].messages.push_back({"total", "send", t, 1, -1, 0, 1, 64, t + 0.5, t + 0.625, 0});
+    devices[1].messages.push_back({"total", "receive", t, 1, -1, 0, 0, 64, t + 0.0, t + 0.75, 0});
+    devices[1].messages.push_back(
+        {"parameters", "receive", t, 1, -1, 1, 0, 64, t + 0.0, t + 0.75, 0});
   }
   return devices;
 }
