@@ -269,6 +269,13 @@ namespace carousel::test {
   return all;
 }
 
+/// Outside of the full matrix every third, for what holds whatever is summed in which order.
+[[nodiscard]] inline std::vector<SmallDeck> some_of(const std::vector<SmallDeck>& decks) {
+  std::vector<SmallDeck> some;
+  for (std::size_t k = 0; k < decks.size(); k += full_matrix() ? 1 : 3) some.push_back(decks[k]);
+  return some;
+}
+
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
   const Sgd* const sgd = std::get_if<Sgd>(&deck.train.optimizer.kind);

@@ -59,7 +59,7 @@ TEST_F(Ranks, SendsExactlyThePlansMessages) {
 }
 
 TEST_F(Ranks, SendsTheSameInEverySteadyStep) {
-  for (SmallDeck deck : decks()) {
+  for (SmallDeck deck : some_of(decks())) {
     SCOPED_TRACE(name_of(deck));
     // One segment each, so that only the number of steps differs.
     deck.train.micro_batch_size = 1;
@@ -80,7 +80,7 @@ TEST_F(Ranks, SendsTheSameInEverySteadyStep) {
 }
 
 TEST_F(Ranks, ShowsStateWithoutMessages) {
-  for (const SmallDeck& deck : decks()) {
+  for (const SmallDeck& deck : some_of(decks())) {
     SCOPED_TRACE(name_of(deck));
     SmallRun run(exec_, dataset_, deck, &process_);
     (void)run.trainer().run();
@@ -136,7 +136,7 @@ TEST_F(Ranks, KeepsOptimizerStateOncePerStage) {
 }
 
 TEST_F(Ranks, UsesTheMemoryOfThePlanAlsoForStaging) {
-  for (SmallDeck deck : decks()) {
+  for (SmallDeck deck : some_of(decks())) {
     deck.staged = true;
     SCOPED_TRACE(name_of(deck));
     SmallRun run(exec_, dataset_, deck, &process_);
@@ -151,7 +151,7 @@ TEST_F(Ranks, UsesTheMemoryOfThePlanAlsoForStaging) {
 }
 
 TEST_F(Ranks, AllocatesNothingThroughKokkos) {
-  for (const SmallDeck& deck : decks()) {
+  for (const SmallDeck& deck : some_of(decks())) {
     SCOPED_TRACE(name_of(deck));
     // In the second run of a process, all first steps of kernels are over.
     SmallRun first(exec_, dataset_, deck, &process_);
@@ -165,7 +165,7 @@ TEST_F(Ranks, AllocatesNothingThroughKokkos) {
 
 TEST_F(Ranks, DivergesEverywhereAfterTheSameStep) {
   bool rounds = false;  // of every other deck
-  for (SmallDeck deck : decks()) {
+  for (SmallDeck deck : some_of(decks())) {
     if (deck.model.name != "mlp") continue;  // batch norm knows no scale, and so goes on
     SCOPED_TRACE(name_of(deck));
     deck.train.optimizer.learning_rate = 1e6;
