@@ -30,7 +30,7 @@ struct Pixel {
 /// The planes of a pooling: input [h, w] and output [oh, ow] of one channel of one image.
 struct Planes {
   int h, w, oh, ow;
-  int kernel_h, kernel_w, stride, padding;
+  int kernel_h, kernel_w, stride, padding, padding_w;
 
   Planes(const SampleShape& input, const SampleShape& output, const Window& window)
       : h(input.height),
@@ -38,34 +38,32 @@ struct Planes {
         oh(output.height),
         ow(output.width),
         kernel_h(window.kernel > 0 ? window.kernel : h),
-        kernel_w(window.kernel > 0 ? window.kernel : w),
+        kernel_w(window.kernel > 0 ? window.columns() : w),
         stride(window.stride),
-        padding(window.padding) {}
+        padding(window.padding),
+        padding_w(window.padding_columns()) {}
 
   /// Input rows or columns of window o, within the image.
-  [[nodiscard]] KOKKOS_FUNCTION Interval pixels(int o, int kernel, int size) const {
-    const int first = o * stride - padding;
-    return {Kokkos::max(first, 0), Kokkos::min(first + kernel, size)};
+  [[nodiscard]] KOKKOS_FUNCTION Interval rows(int o) const {
+    return pixels(o, kernel_h, padding, h);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION Interval columns(int o) const {
+    return pixels(o, kernel_w, padding_w, w);
   }
   /// Calls visit(oy, ox) for all windows in which input pixel (y, x) lies.
   template <class Visit>
   KOKKOS_FUNCTION void for_each_window(int y, int x, const Visit& visit) const {
-    const Interval rows = windows(y, kernel_h, oh);
-    const Interval columns = windows(x, kernel_w, ow);
+    const Interval rows = windows(y, kernel_h, padding, oh);
+    const Interval columns = windows(x, kernel_w, padding_w, ow);
     for (int oy = rows.begin; oy < rows.end; ++oy) {
       for (int ox = columns.begin; ox < columns.end; ++ox) visit(oy, ox);
     }
   }
-  /// Windows in which input row or column i lies.
-  [[nodiscard]] KOKKOS_FUNCTION Interval windows(int i, int kernel, int count) const {
-    const int reach = i + padding - kernel;  // the last window that ends before i starts there
-    return {reach < 0 ? 0 : reach / stride + 1, Kokkos::min((i + padding) / stride + 1, count)};
-  }
 
   /// Where the largest pixel of a window is, in its plane.
   [[nodiscard]] KOKKOS_FUNCTION int largest(const real* x, int oy, int ox) const {
-    const Interval rows = pixels(oy, kernel_h, h);
-    const Interval columns = pixels(ox, kernel_w, w);
+    const Interval rows = this->rows(oy);
+    const Interval columns = this->columns(ox);
     int best = rows.begin * w + columns.begin;
     for (int y = rows.begin; y < rows.end; ++y) {
       for (int at = y * w + columns.begin; at < y * w + columns.end; ++at) {
@@ -73,6 +71,17 @@ struct Planes {
       }
     }
     return best;
+  }
+
+ private:
+  [[nodiscard]] KOKKOS_FUNCTION Interval pixels(int o, int kernel, int before, int size) const {
+    const int first = o * stride - before;
+    return {Kokkos::max(first, 0), Kokkos::min(first + kernel, size)};
+  }
+  /// Windows in which input row or column i lies.
+  [[nodiscard]] KOKKOS_FUNCTION Interval windows(int i, int kernel, int before, int count) const {
+    const int reach = i + before - kernel;  // the last window that ends before i starts there
+    return {reach < 0 ? 0 : reach / stride + 1, Kokkos::min((i + before) / stride + 1, count)};
   }
 };
 
@@ -118,9 +127,7 @@ void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& argu
       });
 }
 
-AveragePool::AveragePool(const LayerSpec& spec) : window_(spec.as<op::AveragePool>().window) {
-  CAROUSEL_CHECK(window_.padding == 0, "average pooling {} has padding", spec.name);
-}
+AveragePool::AveragePool(const LayerSpec& spec) : window_(spec.as<op::AveragePool>().window) {}
 
 void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::average_pool_forward";
@@ -130,11 +137,12 @@ void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& ar
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
         const Pixel at(i, planes.oh, planes.ow);
-        const real* window =
-            x + (at.plane * planes.h + at.y * planes.stride) * planes.w + at.x * planes.stride;
+        const real* pixels = x + at.plane * planes.h * planes.w;
+        const Interval rows = planes.rows(at.y);
+        const Interval columns = planes.columns(at.x);
         real sum = 0;
-        for (int r = 0; r < planes.kernel_h; ++r) {
-          for (int c = 0; c < planes.kernel_w; ++c) sum += window[r * planes.w + c];
+        for (int r = rows.begin; r < rows.end; ++r) {
+          for (int c = columns.begin; c < columns.end; ++c) sum += pixels[r * planes.w + c];
         }
         y[i] = sum / (planes.kernel_h * planes.kernel_w);
       });

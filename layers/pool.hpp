@@ -21,7 +21,8 @@ class MaxPool final : public Layer {
   Window window_;
 };
 
-/// Without padding. A window of kernel 0 is the whole image, which makes the average global.
+/// Padding counts as zeros. A window of kernel 0 is the whole image, which makes the average
+/// global.
 class AveragePool final : public Layer {
  public:
   explicit AveragePool(const LayerSpec& spec);

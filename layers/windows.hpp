@@ -11,10 +11,10 @@ namespace carousel::detail {
 
 /// Windows over images [n, c, h, w]. Window (y, x) of a plane meets its image, with tap (r, s), at
 ///   row    (y * multiply + offset + r * step) / divide
-///   column (x * multiply + offset + s * step) / divide
+///   column (x * multiply + offset_w + s * step) / divide
 /// and finds a zero where the division leaves a rest or the image ends. A convolution has
-/// multiply = stride, offset = -padding, step = 1, divide = 1; its transpose, which the gradient of
-/// the input is, has multiply = 1, offset = padding, step = -1, divide = stride.
+/// multiply = stride, offset = -padding, step = dilation, divide = 1; its transpose, which the
+/// gradient of the input is, has multiply = 1, offset = padding, step = -dilation, divide = stride.
 struct Windows {
   const real* data;
   std::int64_t image_stride;
@@ -22,9 +22,11 @@ struct Windows {
   int w;
   int planes_h;  // windows of one plane
   int planes_w;
-  int kernel;
+  int kernel_h;
+  int kernel_w;
   int multiply;
   int offset;
+  int offset_w;
   int step;
   int divide;
 
@@ -33,7 +35,7 @@ struct Windows {
     const Window at = find_window(window);
     const Tap t = find_tap(tap);
     const real* row = row_of(at, t);
-    return row == nullptr ? real(0) : pixel(row, at.x * multiply + offset + t.s * step);
+    return row == nullptr ? real(0) : pixel(row, at.x * multiply + offset_w + t.s * step);
   }
   [[nodiscard]] KOKKOS_FUNCTION bool vectors_first() const { return true; }
 
@@ -46,7 +48,7 @@ struct Windows {
       Tap tap = find_tap(k0);
       const real* row = row_of(at, tap);
       for (int l = 0; l < k; ++l) {
-        copy_run<1, Width>(row, at.x * multiply + offset + tap.s * step, run,
+        copy_run<1, Width>(row, at.x * multiply + offset_w + tap.s * step, run,
                            panel + l * Width + v);
         if (next(tap)) row = row_of(at, tap);
       }
@@ -63,7 +65,7 @@ struct Windows {
       Tap tap = find_tap(v0);
       const real* row = row_of(at, tap);
       for (int v = 0; v < count; ++v) {
-        copy_run<Width, 0>(row, at.x * multiply + offset + tap.s * step, run,
+        copy_run<Width, 0>(row, at.x * multiply + offset_w + tap.s * step, run,
                            panel + l * Width + v);
         if (next(tap)) row = row_of(at, tap);
       }
@@ -88,14 +90,14 @@ struct Windows {
     return {data + row / planes_h * image_stride, row % planes_h, number % planes_w};
   }
   [[nodiscard]] KOKKOS_FUNCTION Tap find_tap(int number) const {
-    const int row = number / kernel;
-    return {row / kernel, row % kernel, number % kernel};
+    const int row = number / kernel_w;
+    return {row / kernel_h, row % kernel_h, number % kernel_w};
   }
   /// Returns whether the next tap meets another row.
   KOKKOS_FUNCTION bool next(Tap& tap) const {
-    if (++tap.s < kernel) return false;
+    if (++tap.s < kernel_w) return false;
     tap.s = 0;
-    if (++tap.r == kernel) {
+    if (++tap.r == kernel_h) {
       tap.r = 0;
       ++tap.c;
     }

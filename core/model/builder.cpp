@@ -28,15 +28,15 @@ LayerInput ModelBuilder::input_from(int layer) const {
 
 LayerSpec& ModelBuilder::add(std::string_view kind, const std::string& name,
                              const Arguments& arguments) {
-  return append(op_named(kind), name, {input_from(from_)}, arguments);
+  return append(op_named(kind), name, {from_}, arguments);
 }
 
 LayerSpec& ModelBuilder::add_joining(std::string_view kind, const std::string& name, int second) {
-  return append(op_named(kind), name, {input_from(from_), input_from(second)}, {});
+  return append(op_named(kind), name, {from_, second}, {});
 }
 
 LayerSpec& ModelBuilder::add_loss(const TaskConfig& task) {
-  LayerSpec& layer = append(loss_named(task.loss), "", {input_from(from_)}, task.arguments);
+  LayerSpec& layer = append(loss_named(task.loss), "", {from_}, task.arguments);
   layer.metrics = metrics_of(task);
   for (const Metric* metric : layer.metrics) {
     if (layer.input().size() < metric->least_outputs)
@@ -49,11 +49,12 @@ LayerSpec& ModelBuilder::add_loss(const TaskConfig& task) {
 }
 
 LayerSpec& ModelBuilder::append(const Op& op, const std::string& name,
-                                std::vector<LayerInput> inputs, const Arguments& arguments) {
+                                const std::vector<int>& inputs, const Arguments& arguments) {
   LayerSpec layer;
   layer.kind = &op;
   layer.name = name;
-  layer.inputs = std::move(inputs);
+  layer.arguments = arguments;
+  for (const int input : inputs) layer.inputs.push_back(input_from(input));
   const std::string subject = name.empty() ? op.name : fmt::format("{} {}", op.name, name);
   op.infer(layer, GivenArguments(subject, op.arguments, arguments),
            {.network = model_.name, .images = model_.input, .learns = model_.parameter_size() > 0});

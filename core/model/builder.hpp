@@ -27,6 +27,9 @@ class ModelBuilder {
                  const Arguments& arguments = {});
   /// The same of a layer that also reads what `second` left.
   LayerSpec& add_joining(std::string_view kind, const std::string& name, int second);
+  /// A layer of a kind, with one or two inputs.
+  LayerSpec& append(const Op& op, const std::string& name, const std::vector<int>& inputs,
+                    const Arguments& arguments);
 
   /// Appends the loss of a task.
   LayerSpec& add_loss(const TaskConfig& task);
@@ -38,8 +41,6 @@ class ModelBuilder {
   [[nodiscard]] const Model& model() const { return model_; }
 
  private:
-  LayerSpec& append(const Op& op, const std::string& name, std::vector<LayerInput> inputs,
-                    const Arguments& arguments);
   [[nodiscard]] LayerInput input_from(int layer) const;
 
   Model model_;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/model/arguments.hpp"
 #include "core/model/metric.hpp"
 #include "core/model/tensor_format.hpp"
 
@@ -59,11 +60,26 @@ struct ParameterSpec {
   [[nodiscard]] bool is_per_feature() const { return shape.size() == 1; }
 };
 
-/// The square window of a convolution or a pooling, as PyTorch's arguments of these names.
+/// The window of a convolution or a pooling, as PyTorch's arguments of these names: square, or one
+/// column wide where samples have one axis.
 struct Window {
   int kernel = 1;
   int stride = 1;
   int padding = 0;
+  int dilation = 1;
+  bool flat = false;
+
+  [[nodiscard]] int columns() const { return flat ? 1 : kernel; }
+  [[nodiscard]] int padding_columns() const { return flat ? 0 : padding; }
+  [[nodiscard]] int taps() const { return kernel * columns(); }
+  /// How many places it has along so many rows.
+  [[nodiscard]] int places(int rows) const {
+    const std::int64_t room =
+        rows + std::int64_t{2} * padding - std::int64_t{dilation} * (kernel - 1) - 1;
+    return room < 0 ? 0 : static_cast<int>(room / stride + 1);
+  }
+  /// Whether it is square and has no gaps.
+  [[nodiscard]] bool is_simple() const { return dilation == 1 && !flat; }
   bool operator==(const Window&) const = default;
 };
 
@@ -107,6 +123,7 @@ enum class Converted : std::uint8_t { nothing, types, orders };
 struct LayerSpec {
   const Op* kind = nullptr;
   std::any attributes;  // a struct of its kind, which the kind's op.hpp has; many have none
+  Arguments arguments;  // as they were given
   std::string name;
   std::vector<LayerInput> inputs;  // one or two
   SampleShape output;

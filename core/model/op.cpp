@@ -102,8 +102,35 @@ std::vector<ArgumentSpec> window_arguments() {
           {.name = "padding", .otherwise = 0}};
 }
 
-Window window_of(const GivenArguments& arguments) {
-  return {arguments.whole("kernel"), arguments.whole("stride"), arguments.whole("padding")};
+std::vector<ArgumentSpec> pool_arguments() {
+  std::vector<ArgumentSpec> arguments = window_arguments();
+  arguments[1].otherwise = 0;
+  arguments[1].least = 0;
+  return arguments;
+}
+
+std::vector<ArgumentSpec> convolution_arguments() {
+  std::vector<ArgumentSpec> arguments = window_arguments();
+  arguments.push_back({.name = "dilation", .otherwise = 1, .least = 1});
+  arguments.push_back({.name = "groups", .otherwise = 1, .least = 1});
+  arguments.push_back({.name = "channels", .least = 1});
+  return arguments;
+}
+
+void check_groups(int groups, int in, int out) {
+  if (in % groups != 0 || out % groups != 0)
+    fail(ExitCode::usage,
+         "groups = {} does not divide the {} channels it reads and the {} it makes", groups, in,
+         out);
+}
+
+Window window_of(const GivenArguments& arguments, const Surroundings& around) {
+  const int kernel = arguments.whole("kernel");
+  const int stride = arguments.whole("stride");
+  return {.kernel = kernel,
+          .stride = stride > 0 ? stride : kernel,
+          .padding = arguments.whole("padding"),
+          .flat = around.images.width == 1 && around.images.height > 1};
 }
 
 void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flops) {
@@ -132,14 +159,14 @@ ArgumentSpec any_number(const char* name, double otherwise) {
 
 SampleShape behind_window(const LayerSpec& layer, int channels, const Window& window,
                           const Surroundings& around) {
-  const auto moves = [&](int size) {
-    const int room = size + 2 * window.padding - window.kernel;
-    if (room < 0)
+  const auto places = [&](int rows) {
+    const int count = window.places(rows);
+    if (count < 1)
       fail(ExitCode::usage, "data.file: images of {} are too small for {}: {} would leave nothing",
            to_string(around.images), around.network, layer.label());
-    return room / window.stride + 1;
+    return count;
   };
-  return {channels, moves(layer.input().height), moves(layer.input().width)};
+  return {channels, places(layer.input().height), window.flat ? 1 : places(layer.input().width)};
 }
 
 }  // namespace carousel

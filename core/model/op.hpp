@@ -45,8 +45,12 @@ struct LossFacts {
 };
 
 struct Op {
-  const char* name;  // "group_norm", as networks and plans say it
+  const char* name;                 // "group_norm", as networks and plans say it
+  const char* deck_word = nullptr;  // as decks say it; null: the name
   std::vector<ArgumentSpec> arguments = {};
+  const char* size =
+      nullptr;         // the argument that a deck gives beside the word; null: the first one
+  bool joins = false;  // reads two tensors
   /// From inputs and arguments: attributes, output, parameters and buffers with PyTorch's names,
   /// costs, and what backward reads. Error(usage) where they do not fit together.
   void (*infer)(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around);
@@ -63,6 +67,10 @@ struct Op {
   const char* of_vendor = nullptr;
   bool by_graph = false;  // the library is one of graphs, not of products
   std::optional<LossFacts> loss = {};
+
+  [[nodiscard]] const char* word() const { return deck_word != nullptr ? deck_word : name; }
+  /// Of a kind that has arguments.
+  [[nodiscard]] const char* main() const { return size != nullptr ? size : arguments.front().name; }
 };
 
 /// All kinds.
@@ -100,7 +108,13 @@ struct Op {
 
 /// Arguments of a window that moves over images, and the window they make.
 [[nodiscard]] std::vector<ArgumentSpec> window_arguments();
-[[nodiscard]] Window window_of(const GivenArguments& arguments);
+/// Those of a convolution, which has a dilation, groups and channels besides.
+[[nodiscard]] std::vector<ArgumentSpec> convolution_arguments();
+/// Error(usage) for groups that do not divide the channels.
+void check_groups(int groups, int in, int out);
+/// Those of a pooling, which moves by its size where no stride is given.
+[[nodiscard]] std::vector<ArgumentSpec> pool_arguments();
+[[nodiscard]] Window window_of(const GivenArguments& arguments, const Surroundings& around);
 /// Writes down shape and FLOPs of a layer that changes numbers one by one.
 void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flops);
 /// The same of a layer whose backward reads its input, from which its output can be made again. Not

@@ -102,7 +102,8 @@ class ResnetBuilder {
                  {{"channels", 1.0 * channels},
                   {"kernel", 1.0 * window.kernel},
                   {"stride", 1.0 * window.stride},
-                  {"padding", 1.0 * window.padding}});
+                  {"padding", 1.0 * window.padding},
+                  {"bias", 0}});
     if (groups_ == 0)
       builder_.add("batch_norm", norm);
     else

@@ -10,9 +10,9 @@ namespace carousel::ops {
 namespace {
 
 void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
-  CAROUSEL_CHECK(layer.inputs.size() == 2 && layer.inputs[1].shape == layer.input(),
-                 "{}: {} is added to {}", layer.name, to_string(layer.inputs.back().shape),
-                 to_string(layer.input()));
+  if (layer.inputs[1].shape != layer.input())
+    fail(ExitCode::usage, "add adds {} and {}", to_string(layer.input()),
+         to_string(layer.inputs[1].shape));
   infer_by_number(layer, 1, 1);
   layer.aliases_second_gradient = true;
   layer.output_recomputable = true;
@@ -22,7 +22,7 @@ void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surround
 }  // namespace
 
 Op add() {
-  return {.name = "add", .infer = infer, .fit = fit_in_any_order};
+  return {.name = "add", .joins = true, .infer = infer, .fit = fit_in_any_order};
 }
 
 }  // namespace carousel::ops

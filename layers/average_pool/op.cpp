@@ -25,7 +25,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
 
 /// torch.nn.AdaptiveAvgPool2d(1)
 Op average_pool() {
-  return {.name = "average_pool", .infer = infer, .fit = fit};
+  return {.name = "average_pool", .deck_word = "global_avg_pool", .infer = infer, .fit = fit};
 }
 
 }  // namespace carousel::ops

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// 2-D convolution, torch.nn.Conv2d with square windows and groups = 1, as products of the weights
-// and the windows of the image (implicit im2col). Vendor libraries are not used here.
+// Convolution, torch.nn.Conv2d with square windows, or Conv1d. Vendor libraries are not used here.
 
-#include "core/engine/layer.hpp"
+#include "layers/convolution/products.hpp"
 
 namespace carousel {
 
-/// Parameters: weight [out, in, kernel, kernel], then, if the spec has one, bias [out]. A linear
+/// Parameters: weight [out, in / groups, taps], then, if the spec has one, bias [out]. A linear
 /// layer of tokens is a convolution of pixels.
 class Convolution final : public Layer {
  public:
@@ -20,12 +19,8 @@ class Convolution final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
-  SampleShape in_;
-  SampleShape out_;
-  Window window_;
-  int taps_;  // of one channel
-  int in_pixels_;
-  int out_pixels_;
+  WindowProducts products_;
+  std::int64_t weights_;
   int before_;
   bool has_bias_;
 };

@@ -41,15 +41,18 @@ namespace {
 /// He et al. 2015: the variance of the weights keeps that of the gradients, hence the fan of the
 /// output.
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
-  const Window window = window_of(arguments);
+  Window window = window_of(arguments, around);
+  window.dilation = arguments.whole("dilation");
   const int channels = arguments.whole("channels");
-  layer.attributes = op::Convolution{window};
-  const std::int64_t in = layer.input().channels;
-  const std::int64_t area = std::int64_t{window.kernel} * window.kernel;
+  const int groups = arguments.whole("groups");
+  check_groups(groups, layer.input().channels, channels);
+  layer.attributes = op::Convolution{.window = window, .groups = groups};
+  const std::int64_t in = layer.input().channels / groups;
+  const std::int64_t area = window.taps();
   layer.output = behind_window(layer, channels, window, around);
-  layer.parameters = {{layer.name + ".weight",
-                       {channels, in, window.kernel, window.kernel},
-                       kaiming_normal(channels * area)}};
+  std::vector<std::int64_t> shape = {channels, in, window.kernel};
+  if (!window.flat) shape.push_back(window.kernel);
+  layer.parameters = {{layer.name + ".weight", shape, kaiming_normal(channels / groups * area)}};
   const double product = 2.0 * static_cast<double>(in * area * layer.output.size());
   layer.forward_flops = product;
   layer.backward_flops = (around.learns ? 2 : 1) * product;
@@ -74,8 +77,14 @@ std::string odd_tensors(const LayerSpec& layer, const KernelChoice& choice) {
   return odd;
 }
 
+/// What all kernels but the portable ones ask for.
+bool is_common(const op::Convolution& convolution) {
+  return convolution.window.is_simple() && convolution.groups == 1;
+}
+
 /// Of images whose channels lie side by side, but for those of files.
 bool is_of_vendor(const LayerSpec& layer, const KernelChoice& choice) {
+  if (!is_common(layer.as<op::Convolution>())) return false;
   const LayerInput& input = layer.inputs.front();
   return wants_channels_last(choice.vendor) && layer.parameters.back().shape.size() == 4 &&
          odd_tensors(layer, choice).empty() &&
@@ -99,7 +108,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   }
   const bool blocked_input =
       lies_in_blocks(layer.input(), layer.inputs[0].format, std::max(1, choice.block));
-  if (choice.blocks() && has_full_numbers(layer) &&
+  if (choice.blocks() && is_common(convolution) && has_full_numbers(layer) &&
       lies_in_blocks(layer.output, layer.output_format, choice.block) &&
       (blocked_input || (reads_images(layer) && !convolution.normalises))) {
     const bool has_bias = layer.parameters.back().shape.size() == 1;
@@ -112,7 +121,9 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     if (convolution.normalises) layer.workspace.push_back(norm_sums(layer));
     return "";
   }
-  if (choice.block != 1) layer.slow_because = odd_tensors(layer, choice);
+  if (choice.block != 1)
+    layer.slow_because =
+        is_common(convolution) ? odd_tensors(layer, choice) : "groups, dilation or one axis";
   if (convolution.normalises) return "it is fused with others";
   return fit_portable(layer);
 }
@@ -125,13 +136,14 @@ std::string describe(const LayerSpec& layer) {
 
 }  // namespace
 
-/// torch.nn.Conv2d with square windows and one group
+/// torch.nn.Conv2d with square windows, or Conv1d
 Op convolution() {
-  std::vector<ArgumentSpec> arguments = window_arguments();
-  arguments.push_back({.name = "channels", .least = 1});
-  arguments.push_back({.name = "bias", .otherwise = 0, .most = 1});
+  std::vector<ArgumentSpec> arguments = convolution_arguments();
+  arguments.push_back({.name = "bias", .otherwise = 1, .most = 1});
   return {.name = "convolution",
+          .deck_word = "conv",
           .arguments = arguments,
+          .size = "channels",
           .infer = infer,
           .fit = fit,
           .fusions = {norm_in_front_of<op::Convolution>("convolution")},

@@ -13,6 +13,7 @@ struct Convolution {
   Window window;
   bool normalises = false;  // batch norm and ReLU of its input, which are never kept
   bool winograd = false;    // sums by Winograd's F(4x4, 3x3)
+  int groups = 1;
 };
 
 }  // namespace carousel::op

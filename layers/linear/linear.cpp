@@ -6,10 +6,13 @@
 #include "layers/row_sums.hpp"
 
 namespace carousel {
-Linear::Linear(const LayerSpec& spec) : in_(spec.input().channels), out_(spec.output.channels) {
+Linear::Linear(const LayerSpec& spec)
+    : in_(spec.input().channels),
+      out_(spec.output.channels),
+      has_bias_(spec.parameters.size() > 1) {
   CAROUSEL_CHECK(spec.input().size() == in_ && spec.output.size() == out_,
                  "linear layer {} needs flat features", spec.name);
-  CAROUSEL_CHECK(spec.parameter_size() == std::int64_t{out_} * in_ + out_,
+  CAROUSEL_CHECK(spec.parameter_size() == std::int64_t{out_} * in_ + (has_bias_ ? out_ : 0),
                  "linear layer {} has {} parameters", spec.name, spec.parameter_size());
 }
 
@@ -19,7 +22,10 @@ void Linear::forward(const ExecutionSpace& exec, const ForwardArguments& argumen
   const ConstMatrix w = {arguments.parameters, in_, 1};  // [out, in]
   const real* bias = arguments.parameters + std::int64_t{out_} * in_;
   const Matrix y = {arguments.output.data, out_};  // [n, out]
-  gemm(exec, label, {arguments.input.n, out_, in_}, x, w.transposed(), y, AddToColumns{bias});
+  if (has_bias_)
+    gemm(exec, label, {arguments.input.n, out_, in_}, x, w.transposed(), y, AddToColumns{bias});
+  else
+    gemm(exec, label, {arguments.input.n, out_, in_}, x, w.transposed(), y);
 }
 
 void Linear::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
@@ -31,7 +37,7 @@ void Linear::backward(const ExecutionSpace& exec, const BackwardArguments& argum
   const ConstMatrix d_y = {arguments.d_output.data, out_, 1};  // [n, out]
   real* d_bias = arguments.d_parameters + std::int64_t{out_} * in_;
   gemm(exec, weight_label, {out_, in_, n}, d_y.transposed(), x, {arguments.d_parameters, in_});
-  sum_rows(exec, n, out_, d_y.data, d_bias);
+  if (has_bias_) sum_rows(exec, n, out_, d_y.data, d_bias);
   if (arguments.d_input.data != nullptr)
     gemm(exec, input_label, {n, in_, out_}, d_y, w,
          {arguments.d_input.data, in_, arguments.adds_input});

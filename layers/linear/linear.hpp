@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Fully connected layer, torch.nn.Linear: Y = X W^T + b on the rows of a micro-batch. Products are
-// those of layers/gemm.hpp; vendor libraries are not used here.
+// Fully connected layer, torch.nn.Linear: Y = X W^T [+ b] on the rows of a micro-batch. Products
+// are those of layers/gemm.hpp; vendor libraries are not used here.
 
 #include "core/engine/layer.hpp"
 
 namespace carousel {
 
-/// Parameters: W [out, in], then b [out].
+/// Parameters: W [out, in], then b [out], unless it has no bias.
 class Linear final : public Layer {
  public:
   explicit Linear(const LayerSpec& spec);
@@ -20,6 +20,7 @@ class Linear final : public Layer {
  private:
   int in_;
   int out_;
+  bool has_bias_;
 };
 
 }  // namespace carousel

@@ -4,6 +4,7 @@
 // torch.nn.Linear, of features or of every token.
 
 #include "core/model/op.hpp"
+#include "core/base/check.hpp"
 #include "core/model/workspace.hpp"
 
 namespace carousel::ops {
@@ -12,16 +13,23 @@ namespace {
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
   const int features = arguments.whole("features");
   const int in = layer.input().channels;
+  if (layer.input().width > 1)
+    fail(ExitCode::usage,
+         "linear takes features or tokens, not images of {}; put a flatten before it",
+         to_string(layer.input()));
   layer.output = layer.input();
   layer.output.channels = features;
   // torch.nn.MultiheadAttention has a linear layer that is no module of its own.
   const char* separator = layer.name.ends_with("in_proj") ? "_" : ".";
-  layer.parameters = {{layer.name + separator + "weight", {features, in}, lecun_uniform(in)},
-                      {layer.name + separator + "bias", {features}, lecun_uniform(in)}};
+  layer.parameters = {{layer.name + separator + "weight", {features, in}, lecun_uniform(in)}};
+  const bool has_bias = arguments.flag("bias");
+  if (has_bias)
+    layer.parameters.push_back({layer.name + separator + "bias", {features}, lecun_uniform(in)});
   const auto outputs = static_cast<double>(layer.output.size());
   const double product = 2.0 * in * outputs;
-  layer.forward_flops = product + outputs;
-  layer.backward_flops = (around.learns ? 2 : 1) * product + outputs;
+  const double shifts = has_bias ? outputs : 0;
+  layer.forward_flops = product + shifts;
+  layer.backward_flops = (around.learns ? 2 : 1) * product + shifts;
   layer.saves_input = true;
 }
 
@@ -60,11 +68,12 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
 }  // namespace
 
 Op linear() {
-  return {.name = "linear",
-          .arguments = {{.name = "features", .least = 1}},
-          .infer = infer,
-          .fit = fit,
-          .of_vendor = "linear layer"};
+  return {
+      .name = "linear",
+      .arguments = {{.name = "features", .least = 1}, {.name = "bias", .otherwise = 1, .most = 1}},
+      .infer = infer,
+      .fit = fit,
+      .of_vendor = "linear layer"};
 }
 
 }  // namespace carousel::ops

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/max_pool/op.hpp"
 
+#include "core/base/check.hpp"
 #include "core/model/op.hpp"
 #include "core/model/workspace.hpp"
 #include "layers/batch_norm/op.hpp"
@@ -12,10 +13,13 @@ namespace {
 constexpr int largest_index = 11;  // of a window, whose places fill a byte
 
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
-  const Window window = window_of(arguments);
+  const Window window = window_of(arguments, around);
+  if (2 * window.padding > window.kernel)
+    fail(ExitCode::usage, "padding = {} is more than half of kernel = {}", window.padding,
+         window.kernel);
   layer.attributes = op::MaxPool{window};
   layer.output = behind_window(layer, layer.input().channels, window, around);
-  const double comparisons = 1.0 * window.kernel * window.kernel;
+  const double comparisons = window.taps();
   layer.forward_flops = layer.backward_flops =
       comparisons * static_cast<double>(layer.output.size());
   layer.saves_input = true;
@@ -26,7 +30,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   layer.saves_input = layer.saves_output = layer.normalises_samples = pool.normalises;
   if (pool.normalises) layer.saved.push_back(norm_statistics(layer));
   layer.saved.push_back({"indices", {0, layer.output.size()}, true});
-  if (pool.window.kernel <= largest_index) {
+  if (pool.window.kernel <= largest_index && !pool.window.flat) {
     if (!pool.normalises && fit_in_any_order(layer, choice).empty() &&
         is_channels_last(layer, choice)) {
       layer.kernels = Kernels::channels_last;
@@ -53,7 +57,7 @@ std::string describe(const LayerSpec& layer) {
 /// torch.nn.MaxPool2d
 Op max_pool() {
   return {.name = "max_pool",
-          .arguments = window_arguments(),
+          .arguments = pool_arguments(),
           .infer = infer,
           .fit = fit,
           .fusions = {norm_in_front_of<op::MaxPool>("max_pool")},

@@ -56,7 +56,7 @@ void join(ModelBuilder& net, int second) {
   net.add_joining("add", fmt::format("{}", net.last()), second);
 }
 
-const Arguments same_size = {{"kernel", 3}, {"padding", 1}};
+const Arguments same_size = {{"kernel", 3}, {"stride", 1}, {"padding", 1}};
 
 const std::vector<Net> nets = {
     {"XPlusConvolution",

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/base/range.hpp"
+#include "core/engine/layer.hpp"
+
+namespace carousel::kernels {
+namespace {
+
+/// How n rows, or columns, are shared out among `size` windows.
+struct Shares {
+  int n;
+  int size;
+
+  [[nodiscard]] KOKKOS_FUNCTION int begin(int o) const {
+    return static_cast<int>(std::int64_t{o} * n / size);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION int end(int o) const {
+    return static_cast<int>(((o + std::int64_t{1}) * n + size - 1) / size);
+  }
+  /// The windows that row i lies in.
+  [[nodiscard]] KOKKOS_FUNCTION int first_with(int i) const {
+    return static_cast<int>(std::int64_t{i} * size / n);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION int behind_last_with(int i) const {
+    return static_cast<int>(((i + std::int64_t{1}) * size + n - 1) / n);
+  }
+};
+
+class AdaptiveAveragePool final : public Layer {
+ public:
+  void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
+    static const std::string label = "carousel::layers::adaptive_avg_pool_forward";
+    const Shares rows{arguments.input.shape.height, arguments.output.shape.height};
+    const Shares columns{arguments.input.shape.width, arguments.output.shape.width};
+    const real* x = arguments.input.data;
+    real* y = arguments.output.data;
+    Kokkos::parallel_for(
+        label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
+          const auto ox = static_cast<int>(i % columns.size);
+          const auto oy = static_cast<int>(i / columns.size % rows.size);
+          const real* plane = x + i / columns.size / rows.size * rows.n * columns.n;
+          real sum = 0;
+          for (int r = rows.begin(oy); r < rows.end(oy); ++r) {
+            for (int c = columns.begin(ox); c < columns.end(ox); ++c)
+              sum += plane[r * columns.n + c];
+          }
+          y[i] = sum / ((rows.end(oy) - rows.begin(oy)) * (columns.end(ox) - columns.begin(ox)));
+        });
+  }
+
+  void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
+    static const std::string label = "carousel::layers::adaptive_avg_pool_backward";
+    if (arguments.d_input.data == nullptr) return;
+    const Shares rows{arguments.d_input.shape.height, arguments.d_output.shape.height};
+    const Shares columns{arguments.d_input.shape.width, arguments.d_output.shape.width};
+    const real* d_y = arguments.d_output.data;
+    real* d_x = arguments.d_input.data;
+    const bool adds = arguments.adds_input;
+    Kokkos::parallel_for(
+        label, range(exec, arguments.d_input.size()), KOKKOS_LAMBDA(std::int64_t i) {
+          const auto x = static_cast<int>(i % columns.n);
+          const auto y = static_cast<int>(i / columns.n % rows.n);
+          const real* plane = d_y + i / columns.n / rows.n * rows.size * columns.size;
+          real sum = adds ? d_x[i] : 0;
+          for (int oy = rows.first_with(y); oy < rows.behind_last_with(y); ++oy) {
+            const int height = rows.end(oy) - rows.begin(oy);
+            for (int ox = columns.first_with(x); ox < columns.behind_last_with(x); ++ox)
+              sum +=
+                  plane[oy * columns.size + ox] / (height * (columns.end(ox) - columns.begin(ox)));
+          }
+          d_x[i] = sum;
+        });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> adaptive_avg_pool(const LayerSpec& /*spec*/, int /*samples*/,
+                                         const Engine& /*engine*/) {
+  return std::make_unique<AdaptiveAveragePool>();
+}
+
+}  // namespace carousel::kernels

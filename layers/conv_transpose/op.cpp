@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/conv_transpose/op.hpp"
+
+#include <algorithm>
+#include <climits>
+
+#include "core/base/check.hpp"
+#include "core/model/op.hpp"
+
+namespace carousel::ops {
+namespace {
+
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
+  Window window = window_of(arguments, around);
+  window.dilation = arguments.whole("dilation");
+  const int channels = arguments.whole("channels");
+  const int groups = arguments.whole("groups");
+  const int more = arguments.whole("output_padding");
+  const std::int64_t in = layer.input().channels;
+  check_groups(groups, layer.input().channels, channels);
+  if (more > 0 && more >= std::max(window.stride, window.dilation))
+    fail(ExitCode::usage, "output_padding = {} is no less than stride and dilation", more);
+  layer.attributes = op::TransposedConvolution{window, groups};
+  const auto grows = [&](int size) {
+    const std::int64_t grown = std::int64_t{size - 1} * window.stride -
+                               std::int64_t{2} * window.padding +
+                               std::int64_t{window.dilation} * (window.kernel - 1) + more + 1;
+    if (grown < 1 || grown > INT_MAX) fail(ExitCode::usage, "it makes {} of {} rows", grown, size);
+    return static_cast<int>(grown);
+  };
+  const SampleShape& input = layer.input();
+  layer.output = {channels, grows(input.height), window.flat ? 1 : grows(input.width)};
+  const std::int64_t taps = window.taps();
+  // torch.nn.ConvTranspose2d takes the second dimension for the fan.
+  const Initial initial = lecun_uniform(channels / groups * taps);
+  std::vector<std::int64_t> shape = {in, channels / groups, window.kernel};
+  if (!window.flat) shape.push_back(window.kernel);
+  layer.parameters = {{layer.name + ".weight", shape, initial}};
+  const double product = 2.0 * static_cast<double>(channels / groups * taps * input.size());
+  layer.forward_flops = product;
+  layer.backward_flops = (around.learns ? 2 : 1) * product;
+  if (arguments.flag("bias")) {
+    layer.parameters.push_back({layer.name + ".bias", {channels}, initial});
+    layer.forward_flops += static_cast<double>(layer.output.size());
+    layer.backward_flops += static_cast<double>(layer.output.size());
+  }
+  layer.saves_input = true;
+}
+
+std::string fit(LayerSpec& layer, const KernelChoice& /*choice*/) {
+  return fit_portable(layer);
+}
+
+}  // namespace
+
+/// torch.nn.ConvTranspose2d with square windows, or ConvTranspose1d.
+Op conv_transpose() {
+  std::vector<ArgumentSpec> arguments = convolution_arguments();
+  arguments.push_back({.name = "output_padding", .otherwise = 0});
+  arguments.push_back({.name = "bias", .otherwise = 1, .most = 1});
+  return {.name = "conv_transpose",
+          .arguments = arguments,
+          .size = "channels",
+          .infer = infer,
+          .fit = fit};
+}
+
+}  // namespace carousel::ops
