@@ -43,6 +43,7 @@ struct PlanArguments {
   bool advise = false;
   bool json = false;
   bool layers = false;     // list every layer
+  bool as_deck = false;    // as the table [model] of a deck
   std::int64_t steps = 2;  // of the actions in JSON
   std::string svg;         // file to draw it into
   std::string sweep;       // section.key=value,value,...

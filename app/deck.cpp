@@ -58,17 +58,46 @@ toml::table parse(std::string_view text, const std::string& path) {
   }
 }
 
+DeckValue convert(const toml::node& node);
+
+/// Fields in the order of the text, which the parser's tables do not keep.
+DeckValue::Table convert_table(const toml::table& table) {
+  std::vector<std::pair<toml::source_position, DeckField>> placed;
+  for (const auto& [key, node] : table)
+    placed.emplace_back(key.source().begin, DeckField{std::string(key.str()), convert(node)});
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  DeckValue::Table fields;
+  for (auto& [place, field] : placed) fields.push_back(std::move(field));
+  return fields;
+}
+
 DeckValue convert(const toml::node& node) {
-  if (const auto* boolean = node.as_boolean()) return {boolean->get()};
-  if (const auto* integer = node.as_integer()) return {integer->get()};
-  if (const auto* real = node.as_floating_point()) return {real->get()};
-  if (const auto* string = node.as_string()) return {string->get()};
+  const toml::source_position at = node.source().begin;
+  DeckValue value{
+      .data = {}, .line = static_cast<int>(at.line), .column = static_cast<int>(at.column)};
+  if (const auto* boolean = node.as_boolean()) value.data = boolean->get();
+  if (const auto* integer = node.as_integer()) value.data = integer->get();
+  if (const auto* real = node.as_floating_point()) value.data = real->get();
+  if (const auto* string = node.as_string()) value.data = string->get();
+  if (const toml::table* table = node.as_table()) value.data = convert_table(*table);
   if (const toml::array* array = node.as_array()) {
     DeckValue::List list;
     for (const toml::node& element : *array) list.push_back(convert(element));
-    return {std::move(list)};
+    value.data = std::move(list);
   }
-  return {};
+  return value;
+}
+
+/// A value that has no place in a file.
+DeckValue without_place(DeckValue value) {
+  value.line = value.column = 0;
+  if (auto* list = std::get_if<DeckValue::List>(&value.data)) {
+    for (DeckValue& element : *list) element = without_place(std::move(element));
+  } else if (auto* table = std::get_if<DeckValue::Table>(&value.data)) {
+    for (DeckField& field : *table) field.value = without_place(std::move(field.value));
+  }
+  return value;
 }
 
 /// Turns the tree of tables into the flat lists of the deck.
@@ -142,7 +171,7 @@ std::optional<DeckValue> parse_value(std::string_view text) {
     const toml::table table = parse(fmt::format("value = {}", text), command_line);
     const toml::node* node = table.get("value");
     // A line break would let a value bring further keys.
-    if (node != nullptr && table.size() == 1) return convert(*node);
+    if (node != nullptr && table.size() == 1) return without_place(convert(*node));
   } catch (const Error&) {
   }
   return {};

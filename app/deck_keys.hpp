@@ -32,6 +32,10 @@ class DeckKeys {
   [[nodiscard]] bool typed(std::string_view key) const {
     return given(key) && location(key)->file == command_line;
   }
+  /// The file that gives it.
+  [[nodiscard]] std::string file_of(std::string_view key) const {
+    return given(key) ? location(key)->file : path_;
+  }
   /// "inputs/digits.toml:7:3", or the deck alone for a default.
   [[nodiscard]] std::string where(std::string_view key) const {
     return given(key) ? to_string(*location(key)) : path_;

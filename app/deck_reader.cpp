@@ -50,14 +50,19 @@ class ValueCheck {
         return number(entry_.value, spec_.type == KeyType::integer);
       case KeyType::string:
         return string();
+      case KeyType::table:
+        if (!std::holds_alternative<DeckValue::Table>(entry_.value.data)) mistyped();
+        return entry_.value;
       case KeyType::integers:
       case KeyType::numbers:
       case KeyType::strings:
+      case KeyType::list:
         break;
     }
     const auto* list = std::get_if<DeckValue::List>(&entry_.value.data);
     if (list == nullptr) mistyped();
     if (list->empty()) refuse("is empty");
+    if (spec_.type == KeyType::list) return entry_.value;
     DeckValue::List elements;
     for (const DeckValue& element : *list)
       elements.push_back(spec_.type == KeyType::strings
@@ -147,6 +152,78 @@ Deck up_to_date(Deck deck) {
   return deck;
 }
 
+/// Which key that is a table of names has the key of that name below it; null: none.
+const KeySpec* table_around(const std::string& key) {
+  for (const TableSpec& table : deck_tables()) {
+    for (const KeySpec& spec : table.keys) {
+      if (spec.type == KeyType::table && key.starts_with(spec.key() + ".")) return &spec;
+    }
+  }
+  return nullptr;
+}
+
+/// The deck with what the file has that it names for its layers.
+Deck with_layers_of_file(Deck deck) {
+  const auto named = std::ranges::find(deck.entries, "model.file", &DeckEntry::key);
+  if (named == deck.entries.end()) return deck;
+  const auto* const text = std::get_if<std::string>(&named->value.data);
+  if (text == nullptr || text->empty()) return deck;  // which is refused where values are
+  const bool typed = named->location.file == command_line;
+  const std::filesystem::path folder = std::filesystem::path(deck.path).parent_path();
+  const Deck file = read_deck(typed ? *text : (folder / *text).string(), {});
+  const DeckEntry naming = *named;
+  deck.entries.erase(named);
+  for (DeckEntry entry : file.entries) {
+    if (entry.key != "layers" && !entry.key.starts_with("let.") &&
+        !entry.key.starts_with("blocks."))
+      fail(ExitCode::usage, "{}: {} is not known in a file of layers; known: layers, let, blocks",
+           to_string(entry.location), shown(entry.key));
+    entry.key = "model." + entry.key;
+    const auto before = std::ranges::find(deck.entries, entry.key, &DeckEntry::key);
+    if (before == deck.entries.end())
+      deck.entries.push_back(std::move(entry));
+    else if (before->location.file != command_line)
+      fail(ExitCode::usage, "{}: {} is given here and in {}; remove one",
+           to_string(before->location), entry.key, to_string(entry.location));
+  }
+  if (std::ranges::find(deck.entries, "model.layers", &DeckEntry::key) == deck.entries.end())
+    fail(ExitCode::usage, "{}: model.file: {} has no layers", to_string(naming.location),
+         file.path);
+  return deck;
+}
+
+/// The deck with one entry for every table of names.
+Deck with_tables(Deck deck) {
+  std::vector<DeckEntry> entries;
+  for (DeckEntry& entry : deck.entries) {
+    const KeySpec* const around = table_around(entry.key);
+    if (around == nullptr) {
+      entries.push_back(std::move(entry));
+      continue;
+    }
+    const std::string key = around->key();
+    auto joined = std::ranges::find(entries, key, &DeckEntry::key);
+    if (joined == entries.end()) {
+      entries.push_back({key, {DeckValue::Table()}, entry.location, entry.text});
+      joined = entries.end() - 1;
+    }
+    auto* const table = std::get_if<DeckValue::Table>(&joined->value.data);
+    const std::string name = entry.key.substr(key.size() + 1);
+    if (table == nullptr || find_field(*table, name) != nullptr)
+      fail(ExitCode::usage, "{}: {} is given twice", to_string(entry.location), entry.key);
+    table->push_back({name, std::move(entry.value)});
+  }
+  deck.entries = std::move(entries);
+  const auto is_inside = [](const auto& named) {
+    return table_around(named) != nullptr ||
+           (find_key(named) != nullptr && find_key(named)->type == KeyType::table);
+  };
+  std::erase_if(deck.tables, [&](const DeckTable& table) { return is_inside(table.name); });
+  std::erase_if(deck.removed,
+                [&](const DeckEntry& entry) { return table_around(entry.key) != nullptr; });
+  return deck;
+}
+
 void check_names(const Deck& deck) {
   const std::vector<std::string> tables = table_names();
   const std::vector<std::string> keys = key_names();
@@ -196,6 +273,7 @@ class Reader {
     for (const KeySpec* spec : rows_) choose_between(*spec);
     for (const KeySpec* spec : rows_) drop_without_effect(*spec);
     for (const KeySpec* spec : rows_) require(*spec);
+    if (keys().given("model.layers")) config_.model.layers_file = keys().file_of("model.layers");
     place("data.file", config_.data.file);
     place("train.start", config_.train.start);
     if (config_.run.resumes_from_path()) place("run.resume", config_.run.resume);
@@ -208,6 +286,7 @@ class Reader {
   void take_values() {
     for (const KeySpec* spec : rows_)
       if (spec->traits.missing == Missing::standard) keys().add(spec->key());
+    for (const DeckEntry& entry : deck_.entries) imply(find_key(entry.key)->traits.implies);
     for (const bool choosing : {true, false}) {
       for (const DeckEntry& entry : deck_.entries) {
         const KeySpec& spec = *find_key(entry.key);
@@ -216,6 +295,13 @@ class Reader {
         keys().add(entry.key, entry.location);
       }
     }
+  }
+
+  /// Lets a key have a value unless the deck gives it one.
+  void imply(const Condition& condition) {
+    const auto given = [&](const DeckEntry& entry) { return entry.key == condition.key; };
+    if (condition.key.empty() || std::ranges::any_of(deck_.entries, given)) return;
+    find_key(condition.key)->write(config_, DeckValue{condition.values.front()});
   }
 
   /// Of two keys that exclude each other, the command line's replaces the deck's, and the deck's
@@ -341,7 +427,7 @@ class Reader {
 }  // namespace
 
 RunConfig read_config(const Deck& deck) {
-  const Deck renamed = up_to_date(deck);
+  const Deck renamed = with_tables(with_layers_of_file(up_to_date(deck)));
   check_names(renamed);
   return Reader(renamed).read();
 }

@@ -254,6 +254,8 @@ std::string exit_codes() {
 
 constexpr Topic topics[] = {
     {"deck", "every key of a deck, its default and its meaning", [] { return deck_help(); }},
+    {"network", "how a deck lists a network of its own", help_on_lists},
+    {"layers", "all kinds of layers, and their sizes", help_on_layers},
     {"rules", "rules, placements, reductions and transports", rules},
     {"files", "what a run writes, and what protects and checks it",
      [] { return std::string(files); }},

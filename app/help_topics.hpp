@@ -15,6 +15,10 @@ namespace carousel {
 /// Names of the topics, "deck" among them.
 [[nodiscard]] std::vector<std::string> help_topics();
 
+/// The pages on networks that decks list, and on kinds of layers.
+[[nodiscard]] std::string help_on_lists();
+[[nodiscard]] std::string help_on_layers();
+
 /// A line per topic, for the end of the general help.
 [[nodiscard]] std::string list_of_topics();
 

@@ -217,6 +217,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->excludes(json)
       ->excludes("--svg")
       ->excludes("--sweep");
+  plan->add_flag("--as-deck", line.plan.as_deck, "With --layers: print them as a deck lists them")
+      ->needs("--layers");
   plan->add_flag("--devices", line.plan.devices, "Print nothing but the number of ranks to start");
   plan->add_option("--get", line.plan.key, "Print nothing but the value of a key")
       ->type_name("KEY")

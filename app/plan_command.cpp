@@ -18,6 +18,7 @@
 #include "core/base/descriptor.hpp"
 #include "core/base/text.hpp"
 #include "core/data/dataset.hpp"
+#include "core/data/image_source.hpp"
 #include "core/draw/comparison.hpp"
 #include "core/draw/picture.hpp"
 #include "core/draw/plan_json.hpp"
@@ -241,6 +242,16 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of, bool laye
              costs.seconds->step, costs.seconds->exposed());
 }
 
+/// The network as a deck lists it.
+void print_as_deck(const RunConfig& config) {
+  const Dataset data = open_data(config);
+  const Model model = with_locations(config, [&] {
+    return build_model(config.model, source_spec(data, config.data.augment).shown, data.classes(),
+                       config.task);
+  });
+  fmt::print("[model]\nname = \"layers\"\nlayers = {}\n", to_toml(as_list(model)));
+}
+
 /// For scripts: a number or words without quotes, nothing for a key without a value.
 void print_value(const RunConfig& config, const std::string& key) {
   const KeySpec* spec = find_key(key);
@@ -273,6 +284,7 @@ void plan_command(const PlanArguments& arguments) {
   const Estimator estimate_of(arguments);
   if (!arguments.sweep.empty()) return print_sweep(arguments, estimate_of);
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
+  if (arguments.as_deck) return print_as_deck(config);
   if (arguments.compare) return print_comparison(config, estimate_of);
   if (arguments.advise) return print_advice(config);
   if (!arguments.json && arguments.svg.empty())

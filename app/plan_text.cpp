@@ -31,7 +31,7 @@ std::string describe(const PreparedRun& run, std::int64_t checkpoint, bool layer
                         run.model.layers.size());
   const bool on_gpu = !build_info().cuda.empty();
   if (const std::string slow = slow_kernels(run.model, run.basis.vendor, on_gpu); !slow.empty())
-    text += fmt::format("slow kernels: {}\n", slow);
+    text += wrapped(fmt::format("slow kernels: {}", slow), 0);
   if (const std::string layers_by = vendor_layers(run.model); !layers_by.empty())
     text += fmt::format("kernels of vendors: layers {}\n", layers_by);
   if (std::ranges::any_of(run.model.layers, may_be_slow))

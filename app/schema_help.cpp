@@ -84,6 +84,9 @@ std::string allowed_words(const KeySpec& spec) {
       return fmt::format("a list of numbers{}{}", range, unit);
     case KeyType::strings:
       return "a list of " + choices;
+    case KeyType::list:
+    case KeyType::table:
+      return spec.allowed.unit;
     case KeyType::string:
       break;
   }

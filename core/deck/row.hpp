@@ -18,7 +18,17 @@
 
 namespace carousel {
 
-enum class KeyType : std::uint8_t { boolean, integer, number, string, integers, numbers, strings };
+enum class KeyType : std::uint8_t {
+  boolean,
+  integer,
+  number,
+  string,
+  integers,
+  numbers,
+  strings,
+  list,  // of anything, which whoever has the key judges
+  table  // of anything under any names
+};
 
 /// What a key may be: numbers (or the elements of a list) from min to max, less the bound itself
 /// where it is open; for strings, or the elements of a list, one of the choices, or anything where
@@ -39,8 +49,8 @@ struct Allowed {
 
 /// Holds when `key`, which takes strings, has one of `values`.
 struct Condition {
-  std::string key;
-  std::vector<std::string> values;
+  std::string key = {};
+  std::vector<std::string> values = {};
 
   bool operator==(const Condition&) const = default;
 };
@@ -66,6 +76,7 @@ struct KeyTraits {
   std::string instead_of = {};            // a key that says the same in other units
   Bond bond = Bond::free;
   bool chooses = false;     // which other keys there are; it is read before them
+  Condition implies = {};   // what a deck with this key and without that one means
   std::string former = {};  // "table.name" that it had in earlier versions
 };
 
@@ -102,7 +113,9 @@ inline constexpr bool is_text = std::is_same_v<Value, std::string> || std::is_en
 
 template <class Value>
 constexpr KeyType key_type() {
-  if constexpr (is_text<Value>)
+  if constexpr (std::is_same_v<Value, DeckValue>)
+    return KeyType::list;
+  else if constexpr (is_text<Value>)
     return KeyType::string;
   else if constexpr (std::is_same_v<Value, bool>)
     return KeyType::boolean;
@@ -118,7 +131,9 @@ constexpr KeyType key_type() {
 
 template <class Value>
 DeckValue deck_value(const Value& value) {
-  if constexpr (std::is_enum_v<Value>) {
+  if constexpr (std::is_same_v<Value, DeckValue>) {
+    return value;
+  } else if constexpr (std::is_enum_v<Value>) {
     return {std::string(to_string(value))};
   } else if constexpr (key_type<Value>() == KeyType::integer) {
     return {static_cast<std::int64_t>(value)};
@@ -133,7 +148,9 @@ DeckValue deck_value(const Value& value) {
 
 template <class Value>
 void assign(Value& target, const DeckValue& value) {
-  if constexpr (std::is_enum_v<Value>) {
+  if constexpr (std::is_same_v<Value, DeckValue>) {
+    target = value;
+  } else if constexpr (std::is_enum_v<Value>) {
     target = value_named<Value>(std::get<std::string>(value.data));
   } else if constexpr (key_type<Value>() == KeyType::integer) {
     target = static_cast<Value>(std::get<std::int64_t>(value.data));

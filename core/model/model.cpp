@@ -123,8 +123,10 @@ void check_model(const ModelConfig& config) {
   if (config.name == "mlp") return;
   if (config.name == "resnet") return check_resnet(config.depth, config.stem, groups_of(config));
   if (config.name == "vit") return check_vit(config);
+  if (config.name == "layers") return check_listed(config);
   fail(ExitCode::usage,
-       "model.name = \"{}\" is not a model of this version; known: mlp, resnet, vit", config.name);
+       "model.name = \"{}\" is not a model of this version; known: mlp, resnet, vit, layers",
+       config.name);
 }
 
 Model build_model(const ModelConfig& config, const SampleShape& input, int classes,
@@ -133,6 +135,7 @@ Model build_model(const ModelConfig& config, const SampleShape& input, int class
   if (config.name == "resnet")
     return build_resnet(config.depth, config.stem, input, classes, groups_of(config), task);
   if (config.name == "vit") return build_vit(config, input, classes, task);
+  if (config.name == "layers") return build_listed(config, input, classes, task);
   return build_mlp(config.widths, input, classes, config.dropout, task);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/words.hpp"
+#include "core/model/layer_list.hpp"
 #include "core/model/layer_spec.hpp"
 #include "core/model/task.hpp"
 
@@ -72,6 +73,11 @@ constexpr auto words_of(Norm) {
 /// The `[model]` table of a deck.
 struct ModelConfig {
   std::string name = "mlp";
+  DeckValue let = {};  // layers: see LayerList
+  DeckValue layers = {};
+  DeckValue blocks = {};
+  std::string file = {};         // another file that has them
+  std::string layers_file = {};  // where they are written; no key
   std::vector<int> widths = {};  // mlp: features of input, hidden layers and output
   double dropout = 0;            // mlp, vit: probability of a zero
   int depth = 0;                 // resnet: layers; vit: blocks
@@ -93,6 +99,15 @@ void check_model(const ModelConfig& config);
 /// a task. Throws Error(usage) when the configuration and the data do not fit together.
 [[nodiscard]] Model build_model(const ModelConfig& config, const SampleShape& input, int classes,
                                 const TaskConfig& task = {});
+
+/// The network that a deck lists. Error(usage) that begins with the place of the layer where it
+/// does not fit together.
+[[nodiscard]] Model build_listed(const ModelConfig& config, const SampleShape& input, int classes,
+                                 const TaskConfig& task = {});
+/// What build_listed() refuses whatever the images are.
+void check_listed(const ModelConfig& config);
+/// The layers of a network, but for its loss, as a deck would list them.
+[[nodiscard]] DeckValue as_list(const Model& model);
 
 /// Multi-layer perceptron: flatten, then linear, ReLU and, unless `dropout` is 0, dropout in turn,
 /// linear, loss. Parameters are named as torchvision.ops.MLP(widths[0], widths[1:]) names them,

@@ -12,10 +12,34 @@ std::vector<Row<ModelConfig>> ModelConfig::rows() {
   const auto with = [](std::vector<std::string> names, Missing missing = Missing::refused) {
     return only_with("model.name", std::move(names), missing);
   };
+  const auto listed = [&](const char* name, DeckValue ModelConfig::*member, KeyType type,
+                          const char* words, const char* doc, Missing missing) {
+    KeyTraits traits = with({"layers"}, missing);
+    traits.implies = {"model.name", {"layers"}};
+    Row<ModelConfig> row = key(name, member, {.unit = words}, doc, traits);
+    row.type = type;
+    return row;
+  };
+  KeyTraits in_file = with({"layers"}, Missing::nothing);
+  in_file.implies = {"model.name", {"layers"}};
   constexpr int most = 1 << 20;
   return {
-      key("name", &ModelConfig::name, one_of({"mlp", "resnet", "vit"}),
-          "Kind of network: multi-layer perceptron, residual network or vision transformer."),
+      key("name", &ModelConfig::name, one_of({"mlp", "resnet", "vit", "layers"}),
+          "Kind of network: multi-layer perceptron, residual network, vision transformer, or the "
+          "layers that the deck lists, which is what a deck with a list means."),
+      listed(
+          "layers", &ModelConfig::layers, KeyType::list, "a list of layers",
+          "One after the other: words such as \"relu\", and tables such as { conv = 64, kernel = "
+          "3, padding = 1 }. `carousel help layers` has them all.",
+          Missing::refused),
+      listed("let", &ModelConfig::let, KeyType::table, "a table of numbers",
+             "Numbers and expressions that sizes of layers may use by their names.",
+             Missing::nothing),
+      listed("blocks", &ModelConfig::blocks, KeyType::table, "a table of lists of layers",
+             "Layers that the list may use more than once, by the name of the block.",
+             Missing::nothing),
+      key("file", &ModelConfig::file, anything,
+          "A file that has layers, let and blocks in their place, relative to the deck.", in_file),
       key("widths", &ModelConfig::widths, within(1, most),
           "Features of the input, of each hidden layer and of the output.", with({"mlp"})),
       key("dropout", &ModelConfig::dropout, below_one,

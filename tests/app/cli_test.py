@@ -231,7 +231,8 @@ class CommandLine(unittest.TestCase):
         for words in (["help"], ["--help"], ["help", "help"]):
             text = self.run_carousel(*words).stdout
             listed = re.findall(r"^  (\S+) +\S", text.split("Topics of carousel help:\n")[1], re.M)
-            self.assertEqual(listed, ["deck", "rules", "files", "faults", "restart", "exit-codes"])
+            self.assertEqual(listed, ["deck", "network", "layers", "rules", "files", "faults",
+                                      "restart", "exit-codes"])
         for topic in listed[1:]:
             self.assertLessEqual(self.run_carousel("help", topic).stdout.count("\n"), 66, topic)
 
@@ -245,7 +246,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("DECK", self.refused("train"))
         self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
         self.assertIn("table.key=value", self.refused("plan", "x.toml", "frob"))
-        self.assertIn("topics are deck, rules, files, faults, restart, exit-codes",
+        self.assertIn("topics are deck, network, layers, rules, files, faults, restart, exit-codes",
                       self.refused("help", "frob"))
         self.assertIn("import: give a command: cifar10, imagenet, images, weights", self.refused("import"))
         self.assertIn("DECK", self.refused("import", "weights", "a.h5"))

@@ -54,7 +54,7 @@ MACHINE = ["machine.flops=1e9", "machine.memory_bandwidth=1e10", "machine.node_l
 HELP = [[], ["train"], ["plan"], ["eval"], ["inspect"], ["verify"], ["diff"], ["import"],
         ["import", "cifar10"], ["import", "images"], ["import", "imagenet"],
         ["import", "weights"], ["export"], ["export", "weights"], ["help"], ["deck"],
-        ["deck", "data"]]
+        ["deck", "data"], ["network"], ["layers"]]
 
 # Words behind `carousel`; x.toml is DECK.
 WRONG_WORDS = [
@@ -95,6 +95,42 @@ WRONG_TEXT = [
     ("warmup_epochs = 2\nwarmup_factor = 0.1", "warmup_factor = 0.1"),
     ("epochs = 20", "epochs = 20\nlabel_smoothing = 0.1\n[task]\nlabel_smoothing = 0.2"),
 ]
+# In the place of the widths; the files are FILES.
+WIDTHS = "widths = [64, 32, 32, 10]"
+FILES = {"net.toml": 'layer = ["relu"]\n', "let.toml": "let = { w = 3 }\n",
+         "relu.toml": 'layers = ["relu"]\n'}
+WRONG_TEXT += [(WIDTHS, text) for text in (
+    'file = "none.toml"', 'file = "net.toml"', 'file = "let.toml"', "file = 3",
+    'file = "relu.toml"\nlayers = ["tanh"]', "let = 3", 'layers = ["relu"]\nlet = 3',
+    "layers = 3", "layers = []", 'name = "layers"', WIDTHS + '\nname = "mlp"\nlayers = ["relu"]',
+    'layers = ["flatten", "rlu"]', 'layers = ["flatten", {linaer = 10}]', "layers = [3]",
+    "layers = [{conv = 4}]", "layers = [{conv = 4, kernel = 9, name = \"a\"}]",
+    "layers = [{conv = 4, kernel = 3, strid = 2}]", "layers = [{conv = 4.5, kernel = 3}]",
+    "layers = [{conv = 4, kernel = 3, groups = 3}]", 'layers = [{linear = "w"}]',
+    'layers = [{linear = "2 *"}]', "layers = [{linear = 10}]",
+    'layers = ["flatten", {linear = 11}]', 'layers = [{relu = 3}]', 'layers = [{relu = true, '
+    'init = "ones"}]', 'layers = ["flatten", {linear = 10, init = "one"}]',
+    'layers = [{add = "a"}]', 'layers = [{relu = true, save = "a"}]', "layers = [\"add\"]",
+    'layers = [{conv = 1, kernel = 3, save = "a"}, {conv = 1, kernel = 3}, {add = "a"}]',
+    'layers = [{conv = 1, kernel = 3, save = "a"}, {conv = 1, kernel = 3}, {concat = "a"}]',
+    'layers = [{block = "a"}]', 'layers = [{block = "a"}]\nblocks.a = [{block = "a"}]',
+    'layers = [{block = "a", out = 3}]\nblocks.a = ["relu"]',
+    "layers = [{repeat = 2}]", 'layers = [{repeat = 1e9, layers = ["relu"]}]',
+    'layers = [{repeat = 2, layer = ["relu"]}]', 'layers = [{branches = [["relu"]]}]',
+    'layers = [{relu = true, name = "a b"}]', 'layers = [{relu = true, name = "a{"}]',
+    'let = {w = 3}\nlayers = ["relu"]', 'let = {w = "v", v = "w"}\nlayers = [{linear = "w"}]',
+    'layers = ["flatten", {linear = 10, name = "a"}, {linear = 10, name = "a"}]',
+    'layers = [{repeat = 60000, layers = [{repeat = 60000, layers = ["relu"]}]}]',
+    'layers = [{repeat = 60000, layers = [{repeat = 60000, layers = [{repeat = 0, layers = []}]}]}]',
+    'layers = [{repeat = 0, layers = ["relu"]}]', 'layers = [{repeat = 2, index = "2", '
+    'layers = ["relu"]}]', "layers = [{relu = true, save = 3}]",
+    "layers = [{conv = [1], kernel = 3}]", "layers = [{conv = inf, kernel = 3}]",
+    'layers = [{linear = 10, init = "normal(-1)"}]', 'layers = [{linear = 10, init_bias = '
+    '"kaiming_normal"}]', 'layers = [{branches = [["relu"], ["relu"]], join = "relu"}]',
+    'layers = [{relu = true, name = ""}]', "layers = [{branches = 3}]",
+    'let = {"a b" = 3}\nlayers = ["relu"]', 'layers = [{block = "a", "b c" = 3}]\nblocks.a = '
+    '["relu"]', 'layers = [{batch_norm = true, init = "kaiming_normal"}]',
+    'layers = ["flatten", {linear = 10, bias = false, init_bias = "ones"}]')]
 
 # Overrides of DECK that are refused by the deck's own rules, or by the plan that it makes.
 WRONG_OVERRIDES = [
@@ -135,6 +171,7 @@ WRONG_OVERRIDES = [
     ["train.optimizer.name=adam"], ["engine.threads=513"], ["machine.flops=1e12"],
     ["parallel.balance=time"], ["parallel.stages=4096", "parallel.slack=0"],
     ["model.widths=[64]"], ["model.widths=[3,10]"], ["model.widths=[64,3]"],
+    ["model.layers=[\"relu\"]", "model.let={w=3}", "model.let.w=4", "model.widths="],
     ["model.name=resnet", "model.depth=19", "model.stem=cifar"],
     ["model.name=resnet", "model.depth=20", "model.stem=imagenet"],
     ["model.name=resnet", "model.depth=20", "model.stem=cifar", "model.norm=group"],
@@ -168,8 +205,9 @@ STARTS = [
 SOURCES = ["app/deck.cpp", "app/deck_reader.cpp", "app/deck_rules.cpp", "app/run_config.cpp",
            "app/schema_help.cpp", "app/launcher.cpp", "app/toml_text.cpp", "app/usage.cpp",
            "core/plan/costs.cpp", "core/plan/partition.cpp", "core/train/slices.cpp",
-           "core/model/mlp.cpp", "core/model/resnet.cpp"]
-SENTENCE = re.compile(r"\b(?:fail\(ExitCode::usage,|(?:refuse|note|push_back|return fmt::format)\()")
+           "core/model/layer_list.cpp", "core/model/listed.cpp", "core/model/mlp.cpp",
+           "core/model/resnet.cpp"]
+SENTENCE = re.compile(r"\b(?:fail\(ExitCode::usage,|(?:refuse|note|wrong|push_back|return fmt::format)\()")
 LITERALS = re.compile(r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*')
 
 
@@ -220,6 +258,8 @@ def write_transcript(folder):
     deck = folder / "x.toml"
     (folder / "digits.h5").symlink_to(ROOT / "inputs/digits.h5")
     os.mkfifo(folder / "pipe")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
     transcript.add("What carousel says: help, and every sentence about a deck.\n"
                    "CAROUSEL_RENEW=1 ctest --preset release -R app.messages writes this file;\n"
                    "read what changes.\n"

@@ -144,6 +144,25 @@ class Training(Run):
                 self.carousel("diff", f"{rule} one", name)
                 self.assertIn("All checks passed", self.carousel("verify", name).stdout)
 
+    def test_a_listed_network_has_the_same_bits_everywhere(self):
+        short = ["train.epochs=", "train.steps=12", "profile.steps=::1", "checkpoint.every_steps=5"]
+        listed = {"deck": PROJECT / "inputs/digits_unet.toml"}
+        for rule in ("dp", "cdp-v1", "cdp-v2"):
+            self.train(f"{rule} one", *short, f"parallel.rule={rule}", **listed, **ONE)
+            for placement, ranks in (("replicated", 1), ("pipeline", 4), ("model", 1),
+                                     ("sharded", 1)):
+                name = f"{rule} {placement}"
+                self.train(name, *short, f"parallel.rule={rule}", f"parallel.placement={placement}",
+                           **listed, **({"ranks": ranks} if ranks > 1 else ONE))
+                self.carousel("diff", f"{rule} one", name)
+                self.assertIn("All checks passed", self.carousel("verify", name).stdout)
+        # What a checkpoint says of its network is enough to go on elsewhere.
+        long = [word.replace("steps=12", "steps=24") for word in short]
+        self.train("long", *long, **listed, **ONE)
+        self.train("cdp-v2 pipeline", *long, "parallel.placement=sharded", "run.resume=auto",
+                   **listed, **ONE)
+        self.carousel("diff", "long", "cdp-v2 pipeline")
+
     def test_bf16_has_the_same_bits_everywhere(self):
         words = [*STEADY, "train.epochs=2", "engine.precision=bf16", "profile.steps=::1"]
         self.train("one", *words)

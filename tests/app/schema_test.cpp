@@ -81,6 +81,10 @@ DeckValue other_value(const KeySpec& spec, const DeckValue& standard) {
       return {DeckValue::List{{1.5}, {2.5}}};
     case KeyType::strings:
       return {DeckValue::List{{spec.allowed.choices.back()}}};
+    case KeyType::list:
+      return {DeckValue::List{{std::string("relu")}}};
+    case KeyType::table:
+      return {DeckValue::Table{{"w", {std::int64_t{3}}}}};
   }
   return {spec.allowed.choices.empty() ? "else" : spec.allowed.choices.back()};
 }
