@@ -185,7 +185,7 @@ class Expansion {
   [[nodiscard]] std::string name(const DeckValue& value, const std::string& what,
                                  const Scope& scope) const {
     const std::string& text = text_of(value, what);
-    const std::string result = placed(value, what, [&] {
+    std::string result = placed(value, what, [&] {
       return with_values(text, [&](const std::string& each) { return scope.at(each); });
     });
     if (result.empty() || result.size() > 200) wrong(value, "{} is empty or too long", what);

@@ -32,12 +32,13 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   const SampleShape& input = layer.input();
   layer.output = {channels, grows(input.height), window.flat ? 1 : grows(input.width)};
   const std::int64_t taps = window.taps();
+  const std::int64_t out = channels / groups;
   // torch.nn.ConvTranspose2d takes the second dimension for the fan.
-  const Initial initial = lecun_uniform(channels / groups * taps);
-  std::vector<std::int64_t> shape = {in, channels / groups, window.kernel};
+  const Initial initial = lecun_uniform(out * taps);
+  std::vector<std::int64_t> shape = {in, out, window.kernel};
   if (!window.flat) shape.push_back(window.kernel);
   layer.parameters = {{layer.name + ".weight", shape, initial}};
-  const double product = 2.0 * static_cast<double>(channels / groups * taps * input.size());
+  const double product = 2.0 * static_cast<double>(out * taps * input.size());
   layer.forward_flops = product;
   layer.backward_flops = (around.learns ? 2 : 1) * product;
   if (arguments.flag("bias")) {
