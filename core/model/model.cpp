@@ -131,11 +131,11 @@ void check_model(const ModelConfig& config) {
 
 Model build_model(const ModelConfig& config, const SampleShape& input, int classes,
                   const TaskConfig& task) {
+  if (config.name == "layers") return build_listed(config, input, classes, task);  // which checks
   check_model(config);
   if (config.name == "resnet")
     return build_resnet(config.depth, config.stem, input, classes, groups_of(config), task);
   if (config.name == "vit") return build_vit(config, input, classes, task);
-  if (config.name == "layers") return build_listed(config, input, classes, task);
   return build_mlp(config.widths, input, classes, config.dropout, task);
 }
 

@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/model/op.hpp"
-#include "core/base/check.hpp"
 #include "layers/average_pool/op.hpp"
+#include "layers/pool_op.hpp"
 
 namespace carousel::ops {
 namespace {
 
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
-  const Window window = window_of(arguments, around);
-  if (2 * window.padding > window.kernel)
-    fail(ExitCode::usage, "padding = {} is more than half of kernel = {}", window.padding,
-         window.kernel);
+  const Window window = pool_window_of(arguments, around);
   layer.attributes = op::AveragePool{window};
   layer.output = behind_window(layer, layer.input().channels, window, around);
   layer.forward_flops = window.taps() * static_cast<double>(layer.output.size());

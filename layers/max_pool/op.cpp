@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/max_pool/op.hpp"
 
-#include "core/base/check.hpp"
 #include "core/model/op.hpp"
 #include "core/model/workspace.hpp"
 #include "layers/batch_norm/op.hpp"
+#include "layers/pool_op.hpp"
 
 namespace carousel::ops {
 namespace {
@@ -13,10 +13,7 @@ namespace {
 constexpr int largest_index = 11;  // of a window, whose places fill a byte
 
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
-  const Window window = window_of(arguments, around);
-  if (2 * window.padding > window.kernel)
-    fail(ExitCode::usage, "padding = {} is more than half of kernel = {}", window.padding,
-         window.kernel);
+  const Window window = pool_window_of(arguments, around);
   layer.attributes = op::MaxPool{window};
   layer.output = behind_window(layer, layer.input().channels, window, around);
   const double comparisons = window.taps();
