@@ -28,12 +28,13 @@ struct TrainArguments {
 void train_command(const TrainArguments& arguments, const Launcher& launcher);
 
 struct EvalArguments {
-  std::string checkpoint;  // or a run folder, for its newest one
-  std::string dataset;
+  std::string checkpoint;   // or a run folder, for its newest one
+  std::string dataset;      // empty: the one that it was trained with
+  std::string split;        // of arrays: train, validation or test; empty: all, or what is held out
   bool as_trained = false;  // mean and std are those of the checkpoint
 };
 
-/// Becomes the engine that evaluates a checkpoint on the test set of a data set.
+/// Becomes the engine that evaluates a checkpoint on the test set of a data set, or on arrays.
 void eval_command(const EvalArguments& arguments, const Launcher& launcher);
 
 struct PlanArguments {
@@ -97,6 +98,17 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
 void import_weights_command(const ImportArguments& arguments, const Launcher& launcher);
 /// Writes the tensors of a checkpoint into such a file.
 void export_weights_command(const ExportArguments& arguments, const Launcher& launcher);
+
+struct PredictArguments {
+  std::string checkpoint;  // or a run folder, for its newest one
+  std::string dataset;
+  std::string output;
+  std::string split;  // of arrays, as in EvalArguments; empty: all
+  bool overwrite = false;
+};
+
+/// Becomes the engine that writes what a network gives for inputs.
+void predict_command(const PredictArguments& arguments, const Launcher& launcher);
 
 struct InspectArguments {
   std::vector<std::string> paths;

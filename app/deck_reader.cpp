@@ -60,6 +60,8 @@ class ValueCheck {
         break;
     }
     const auto* list = std::get_if<DeckValue::List>(&entry_.value.data);
+    // Where words may be several, one need not be a list.
+    if (list == nullptr && spec_.type == KeyType::strings) return {DeckValue::List{string()}};
     if (list == nullptr) mistyped();
     if (list->empty()) refuse("is empty");
     if (spec_.type == KeyType::list) return entry_.value;
@@ -275,6 +277,9 @@ class Reader {
     for (const KeySpec* spec : rows_) require(*spec);
     if (keys().given("model.layers")) config_.model.layers_file = keys().file_of("model.layers");
     place("data.file", config_.data.file);
+    for (std::string& path : config_.data.files) place("data.files", path);
+    for (std::string& path : config_.data.validation_files) place("data.validation_files", path);
+    for (std::string& path : config_.data.test_files) place("data.test_files", path);
     place("train.start", config_.train.start);
     if (config_.run.resumes_from_path()) place("run.resume", config_.run.resume);
     for (const NoEffect& value : values_without_effect(config_)) reset_without_effect(value);

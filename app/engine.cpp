@@ -109,6 +109,7 @@ NodeSeekers seekers_of_node(const GpuSeeker& seeker, const MpiSession* session) 
 
 EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
   constexpr std::string_view watchdog_word = "--watchdog-seconds=";
+  constexpr std::string_view split_word = "--split=";
   EngineArguments arguments;
   for (const std::string& word : words) {
     if (arguments.command.empty())
@@ -117,6 +118,8 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
       arguments.overwrite = true;
     else if (word == "--as-trained")
       arguments.as_trained = true;
+    else if (word.starts_with(split_word))
+      arguments.split = word.substr(split_word.size());
     else if (word.starts_with(watchdog_word))
       arguments.watchdog_seconds = std::strtod(word.c_str() + watchdog_word.size(), nullptr);
     else if (!arguments.operands.empty() && arguments.command == "train")
@@ -124,10 +127,12 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
     else
       arguments.operands.push_back(word);
   }
-  const std::size_t wanted = arguments.command == "eval" ? 2 : 1;
-  if ((arguments.command != "train" && arguments.command != "eval") ||
-      arguments.operands.size() != wanted)
-    fail(ExitCode::usage, "carousel-engine is started by carousel; see carousel --help");
+  const std::string& command = arguments.command;
+  const std::size_t given = arguments.operands.size();
+  const bool known = (command == "train" && given == 1) ||
+                     (command == "eval" && (given == 1 || given == 2)) ||
+                     (command == "predict" && given == 3);
+  if (!known) fail(ExitCode::usage, "carousel-engine is started by carousel; see carousel --help");
   return arguments;
 }
 
@@ -204,7 +209,12 @@ NodeUse node_use(const ExecutionSpace& exec, const MpiSession* session) {
 ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
                     const MpiSession* session, const RunClock& clock) {
   if (arguments.command == "eval")
-    return evaluate(arguments.operands[0], arguments.operands[1], arguments.as_trained);
+    return evaluate(arguments.operands[0],
+                    arguments.operands.size() > 1 ? arguments.operands[1] : std::string(),
+                    arguments.split, arguments.as_trained);
+  if (arguments.command == "predict")
+    return predict(arguments.operands[0], arguments.operands[1], arguments.operands[2],
+                   arguments.split, launcher, session);
   const RunConfig config = load_run_config(arguments.operands[0], arguments.overrides);
   return train(config, arguments.overwrite, launcher, session, clock);
 }

@@ -20,11 +20,12 @@
 namespace carousel {
 
 struct EngineArguments {
-  std::string command;                 // train or eval
-  std::vector<std::string> operands;   // DECK, or CHECKPOINT DATASET
+  std::string command;                 // train, eval or predict
+  std::vector<std::string> operands;   // DECK, CHECKPOINT [DATASET], or CHECKPOINT DATASET OUT
   std::vector<std::string> overrides;  // table.key=value
   bool overwrite = false;
   bool as_trained = false;
+  std::string split = {};       // that eval looks at
   double watchdog_seconds = 0;  // that the start of MPI may take; 0: for ever
 };
 
@@ -37,8 +38,14 @@ struct EngineArguments {
 
 [[nodiscard]] ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
                              const MpiSession* session, const RunClock& clock);
+/// `dataset` is empty for the one of the training; `split` as in EvalArguments.
 [[nodiscard]] ExitCode evaluate(const std::string& checkpoint, const std::string& dataset,
-                                bool as_trained);
+                                const std::string& split, bool as_trained);
+
+/// Collective. Writes the outputs for all samples of a data set, or for those of a split.
+[[nodiscard]] ExitCode predict(const std::string& checkpoint, const std::string& dataset,
+                               const std::string& output, const std::string& split,
+                               const Launcher& launcher, const MpiSession* session);
 
 /// Settings for one process: the cores that its node can give each of its ranks, and its GPU.
 [[nodiscard]] Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,

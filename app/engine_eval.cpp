@@ -9,14 +9,12 @@
 #include <cmath>
 
 #include "app/complaint.hpp"
-#include "app/deck.hpp"
 #include "app/engine.hpp"
+#include "app/evaluated_run.hpp"
 #include "app/input_rules.hpp"
 #include "app/requested_run.hpp"
 #include "app/state_files.hpp"
 #include "comm/local_transport.hpp"
-#include "core/data/black_images.hpp"
-#include "core/data/image_source.hpp"
 #include "core/state/checkpoint.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
@@ -36,28 +34,29 @@ class SilentObserver final : public TrainingObserver {
   void on_segment_end(int, const Recorder&) override {}
 };
 
-/// The deck of the checkpoint, on one device whatever it was trained on.
-RunConfig evaluation_config(const Checkpoint& checkpoint, const std::string& dataset) {
-  RunConfig config = as_bad_data(
-      [&] { return parse_run_config(checkpoint.info().deck, checkpoint.path() + ", deck", {}); });
-  config.data.file = dataset;
-  config.parallel = ParallelConfig{.rule = RuleKind::dp};
-  config.train.optimizer = {};  // which keeps nothing
-  return config;
+/// The label of each sample of an evaluation.
+std::vector<int> labels_of(const Source& source) {
+  std::vector<int> labels(static_cast<std::size_t>(source.samples(Pass::evaluation)));
+  const std::unique_ptr<SourceReader> reader = source.reader({.inputs = false});
+  for (std::size_t k = 0; k < labels.size(); ++k)
+    reader->read_target(Pass::evaluation, 0, static_cast<std::int64_t>(k),
+                        std::as_writable_bytes(std::span(&labels[k], 1)));
+  return labels;
 }
 
-/// A line for each class: its test samples, and the share of them that was recognised.
-void print_classes(const Dataset& dataset, const std::vector<int>& chosen) {
+/// A line for each class: its samples, and the share of them that was recognised.
+void print_classes(const std::vector<std::string>& names, const std::vector<int>& labels,
+                   const std::vector<int>& chosen) {
   struct Count {
     std::int64_t samples = 0;
     std::int64_t correct = 0;
   };
-  std::vector<Count> counts(static_cast<std::size_t>(dataset.classes()));
+  std::vector<Count> counts(names.size());
   for (std::size_t k = 0; k < chosen.size(); ++k) {
-    const int label = dataset.test().labels()[k];
-    Count& count = counts[static_cast<std::size_t>(label)];
+    if (labels[k] >= std::ssize(counts)) continue;  // a label that is ignored
+    Count& count = counts[static_cast<std::size_t>(labels[k])];
     ++count.samples;
-    if (chosen[k] == label) ++count.correct;
+    if (chosen[k] == labels[k]) ++count.correct;
   }
   fmt::print("  {:<40}{:>9}{:>10}\n", "class", "samples", "accuracy");
   for (std::size_t k = 0; k < counts.size(); ++k) {
@@ -66,30 +65,34 @@ void print_classes(const Dataset& dataset, const std::vector<int>& chosen) {
         samples == 0
             ? "-"
             : fmt::format("{:.4f}", static_cast<double>(correct) / static_cast<double>(samples));
-    fmt::print("  {:<40}{:>9}{:>10}\n", printable(dataset.class_names()[k]), samples, accuracy);
+    fmt::print("  {:<40}{:>9}{:>10}\n", printable(names[k]), samples, accuracy);
   }
 }
 
 }  // namespace
 
 ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset_path,
-                  bool as_trained) {
+                  const std::string& split, bool as_trained) {
   const Checkpoint checkpoint(checkpoint_path);
-  RunConfig config = evaluation_config(checkpoint, dataset_path);
-  const Dataset dataset(dataset_path);
+  RunConfig config = evaluated_run(checkpoint, dataset_path, split);
+  const bool of_images = config.data.kind == DataKind::images;
+  const std::unique_ptr<DataSet> dataset =
+      dataset_path.empty() ? open_data(config) : open_data_set(config.data);
   if (!checkpoint.inputs() && as_trained)
     fail(ExitCode::usage, "{}: does not tell mean and std that --as-trained asks for",
          checkpoint_path);
   if (!checkpoint.inputs())
-    note(untold_inputs(checkpoint_path, dataset_path));
-  else if (as_trained)
+    note(untold_inputs(checkpoint_path, dataset->name()));
+  else if (as_trained || !of_images)  // arrays are scaled by the training's numbers alone
     take_statistics(config, *checkpoint.inputs(), checkpoint_path);
-  check_inputs(inputs_of(config, dataset), checkpoint, dataset_path, "give data of the same kind",
+  check_inputs(inputs_of(config, *dataset), checkpoint, dataset->name(),
+               "give data of the same kind",
                "give data of the same kind, or --as-trained to take mean and std of the "
                "checkpoint");
-  if (const std::string black = black_test_images(dataset); !black.empty())
-    fmt::print(stderr, "{}\n", black);
-  const PreparedRun run = prepare_run(config, dataset, TransportKind::local);
+  for (const std::string& warning : dataset->warnings_of_evaluation())
+    fmt::print(stderr, "{}\n", warning);
+  const PreparedRun run = prepare_run(config, *dataset, TransportKind::local);
+  const bool classifies = run.model.target.has_labels() && run.model.target.pixels() == 1;
 
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, Launcher(), nullptr));
   const ExecutionSpace exec;
@@ -97,7 +100,8 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const RunClock clock;
   const Clock seconds = [&clock] { return clock.seconds(); };
   LocalHub hub(exec, {}, 1, seconds);
-  const ImageSource source(dataset, config.data.augment, config.run.seed);
+  const std::unique_ptr<Source> source = dataset->source(config.data, config.run.seed);
+  const DataStatistics statistics = dataset->statistics(config.data);
   SilentObserver observer;
   const std::int64_t step = checkpoint.place().step;
   const Beginning beginning{.step = step, .state = source_of(checkpoint, config.train.optimizer)};
@@ -106,9 +110,9 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .partition = run.partition,
                    .schedule = run.schedule,
                    .memory = run.memory,
-                   .source = source,
-                   .mean = mean_of(dataset, config.data.augment),
-                   .std = std_of(dataset, config.data.augment),
+                   .source = *source,
+                   .mean = statistics.mean,
+                   .std = statistics.std,
                    .train = config.train,
                    .checkpoint = config.checkpoint,
                    .profile = config.profile,
@@ -120,19 +124,19 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
                    .vendor = vendor::handles_for(run.basis.vendor),
                    .transport = [&](int device) { return hub.transport(device); },
                    .seconds = seconds,
-                   .keeps_chosen = true},
+                   .keeps_chosen = classifies},
                   observer);
   const EvaluationRecord result = trainer.evaluate(step);
   if (!std::isfinite(result.loss))
     fail(ExitCode::diverged, "{}: its loss on {} is not a finite number; its training diverged",
-         checkpoint_path, dataset_path);
+         checkpoint_path, dataset->name());
   std::string results;
   const std::vector<std::string> metrics = names_of(run.model.metrics());
   for (std::size_t k = 0; k < metrics.size(); ++k)
     results += fmt::format(", {} {:.4f}", metrics[k], result.metrics[k]);
   fmt::print("{}: step {}, {} samples, loss {:.6f}{}\n", checkpoint_path, step,
-             dataset.test().samples(), result.loss, results);
-  print_classes(dataset, trainer.chosen());
+             run.basis.test_samples, result.loss, results);
+  if (classifies) print_classes(dataset->class_names(), labels_of(*source), trainer.chosen());
   return ExitCode::done;
 }
 

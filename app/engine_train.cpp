@@ -30,7 +30,6 @@
 #include "comm/nccl_session.hpp"
 #include "comm/rounds_transport.hpp"
 #include "core/base/version.hpp"
-#include "core/data/image_source.hpp"
 #include "core/plan/account.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/record/trace.hpp"
@@ -223,8 +222,8 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
                      watchdog_spec(config.run.watchdog_seconds, session->rank(), ranks, witness));
 
   // What a training is made of outlives whatever ends it, until that is told.
-  std::optional<Dataset> dataset;
-  std::optional<ImageSource> source;
+  std::unique_ptr<DataSet> dataset;
+  std::unique_ptr<Source> source;
   std::optional<PreparedRun> run;
   RunStart start;
   std::optional<Checkpoint> checkpoint;
@@ -266,7 +265,7 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
     // 1. The plan: data, model, stages, schedule, memory; the same on every rank.
     TrainingData data;  // which may be of this node
     ranks.together([&] {
-      dataset.emplace(open_data(config));
+      dataset = open_data(config);
       run.emplace(prepare_run(config, *dataset, transport));
       check_batch_norm(config, *run);
       check_processes(*run, session, local);
@@ -336,7 +335,8 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
     }
     ranks.together([&] {
       observer.emplace(config, *run, *dataset, devices, ranks, status, start);
-      source.emplace(*dataset, config.data.augment, config.run.seed);
+      source = dataset->source(config.data, config.run.seed);
+      const DataStatistics statistics = dataset->statistics(config.data);
       trainer.emplace(
           *exec,
           TrainerSpec{
@@ -345,8 +345,8 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
               .schedule = run->schedule,
               .memory = run->memory,
               .source = *source,
-              .mean = mean_of(*dataset, config.data.augment),
-              .std = std_of(*dataset, config.data.augment),
+              .mean = statistics.mean,
+              .std = statistics.std,
               .train = config.train,
               .checkpoint = config.checkpoint,
               .profile = config.profile,

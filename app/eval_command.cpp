@@ -4,22 +4,21 @@
 
 #include "app/commands.hpp"
 #include "app/engine_process.hpp"
-#include "core/record/run_folder.hpp"
+#include "app/requested_run.hpp"
 
 namespace carousel {
 
 void eval_command(const EvalArguments& arguments, const Launcher& launcher) {
-  const auto& [checkpoint, dataset, as_trained] = arguments;
+  const auto& [checkpoint, dataset, split, as_trained] = arguments;
   if (launcher.size > 1 || launcher.slurm_step)
     fail(ExitCode::usage, "eval runs in one process; start it without a launcher");
-  for (const std::string& path : {checkpoint, dataset})
-    if (!std::filesystem::exists(path)) fail(ExitCode::input_output, "{}: no such file", path);
-  // A run folder stands for its newest checkpoint.
-  const std::string file = std::filesystem::is_directory(checkpoint)
-                               ? checkpoint + "/checkpoints/" + last_checkpoint
-                               : checkpoint;
-  if (!std::filesystem::exists(file)) fail(ExitCode::input_output, "{}: no such file", file);
-  std::vector<std::string> words = {"eval", file, dataset};
+  // Of arrays, it may be a pattern.
+  if (dataset.find_first_of("*?[") == std::string::npos && !dataset.empty() &&
+      !std::filesystem::exists(dataset))
+    fail(ExitCode::input_output, "{}: no such file", dataset);
+  std::vector<std::string> words = {"eval", checkpoint_behind(checkpoint)};
+  if (!dataset.empty()) words.push_back(dataset);
+  if (!split.empty()) words.push_back("--split=" + split);
   if (as_trained) words.emplace_back("--as-trained");
   start_engine(engine_path(), words);
 }

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/input_rules.hpp"
 
+#include <algorithm>
 #include <array>
-
-#include "core/data/image_source.hpp"
 
 namespace carousel {
 namespace {
@@ -12,25 +11,71 @@ namespace {
 /// The keys of statistics with what the deck says and what a record has.
 struct Statistic {
   const char* key;
-  std::vector<double> AugmentConfig::*given;
+  DataKind of;
+  std::vector<double>& (*given)(DataConfig& data);
   std::vector<double> InputRecord::*known;
 };
-constexpr std::array statistics = {
-    Statistic{"data.augment.mean", &AugmentConfig::mean, &InputRecord::mean},
-    Statistic{"data.augment.std", &AugmentConfig::std, &InputRecord::std}};
+constexpr std::array statistics = {Statistic{
+    "data.augment.mean", DataKind::images, [](DataConfig& data) -> auto& {return data.augment.mean;
+}  // namespace
+, &InputRecord::mean
+}  // namespace carousel
+, Statistic{"data.augment.std", DataKind::images,
+            [](DataConfig& data) -> auto& {return data.augment.std;
+}
+, &InputRecord::std
+}
+, Statistic{"data.input.mean", DataKind::arrays,
+            [](DataConfig& data) -> auto& {return data.input.arrays.mean;
+}
+, &InputRecord::mean
+}
+, Statistic{"data.input.std", DataKind::arrays,
+            [](DataConfig& data) -> auto& {return data.input.arrays.std;
+}
+, &InputRecord::std
+}
+, Statistic{"data.target.mean", DataKind::arrays,
+            [](DataConfig& data) -> auto& {return data.target.arrays.mean;
+}
+, &InputRecord::target_mean
+}
+, Statistic {
+  "data.target.std", DataKind::arrays, [](DataConfig & data) -> auto& {
+    return data.target.arrays.std;
+  }
+  , &InputRecord::target_std
+}
+}
+;
+
+InputRecord record_of(const RunConfig& config, const DataSet& dataset,
+                      const DataStatistics& taken) {
+  const AugmentConfig& augment = config.data.augment;
+  return {.mean = taken.mean,
+          .std = taken.std,
+          .class_names = dataset.class_names(),
+          .shape = dataset.source_spec(config.data).shown,
+          .resize = augment.resize > 0 ? augment.resize : augment.size,
+          .target = dataset.target(config.data),
+          .target_mean = taken.target_mean,
+          .target_std = taken.target_std};
+}
 
 }  // namespace
 
-InputRecord inputs_of(const RunConfig& config, const Dataset& dataset) {
-  const AugmentConfig& augment = config.data.augment;
-  const int resize = augment.resize > 0 ? augment.resize : augment.size;
-  return with_locations(config, [&] {
-    return InputRecord{.mean = mean_of(dataset, augment),
-                       .std = std_of(dataset, augment),
-                       .class_names = dataset.class_names(),
-                       .shape = source_spec(dataset, augment).shown,
-                       .resize = resize};
-  });
+InputRecord inputs_of(const RunConfig& config, const DataSet& dataset) {
+  return with_locations(
+      config, [&] { return record_of(config, dataset, dataset.statistics(config.data)); });
+}
+
+InputRecord planned_inputs(const RunConfig& config, const DataSet& dataset) {
+  return with_locations(
+      config, [&] { return record_of(config, dataset, dataset.count_of_statistics(config.data)); });
+}
+
+bool is_statistic(std::string_view key) {
+  return std::ranges::any_of(statistics, [&](const Statistic& each) { return key == each.key; });
 }
 
 std::string untold_inputs(const std::string& checkpoint, const std::string& dataset) {
@@ -50,35 +95,37 @@ void check_inputs(const InputRecord& inputs, const Checkpoint& checkpoint,
 }
 
 void take_statistics(RunConfig& config, const InputRecord& known, const std::string& origin) {
-  for (const auto& [key, given, of_weights] : statistics) {
-    if (config.deck.given(key)) continue;
-    config.data.augment.*given = known.*of_weights;
+  for (const auto& [key, kind, given, of_weights] : statistics) {
+    if (config.data.kind != kind || config.deck.given(key) || (known.*of_weights).empty()) continue;
+    given(config.data) = known.*of_weights;
     config.deck.add(key, Location{.file = origin, .line = 0, .column = 0});
   }
 }
 
 void keep_statistics(RunConfig& config, const Checkpoint& checkpoint) {
-  if (config.train.start.empty() || !checkpoint.inputs()) return;
+  const bool kept = !config.train.start.empty() || config.data.kind == DataKind::arrays;
+  if (!kept || !checkpoint.inputs()) return;
   take_statistics(config, *checkpoint.inputs(), checkpoint.path());
 }
 
-std::vector<std::string> begin_with_weights(RunConfig& config, const Dataset& dataset,
+std::vector<std::string> begin_with_weights(RunConfig& config, const DataSet& dataset,
                                             const std::optional<InputRecord>& known,
                                             const std::string& path, bool new_head) {
-  if (!known) return {untold_inputs(path, dataset.path())};
+  if (!known) return {untold_inputs(path, dataset.name())};
   const InputRecord before = inputs_of(config, dataset);
   if (const auto found = class_difference(*known, before); found && !new_head)
     fail(ExitCode::usage,
          "{}: {} is {}, and in {} it is {}; train.new_head = true learns other classes, with a new "
          "last layer",
-         path, found->what, found->first, dataset.path(), found->second);
+         path, found->what, found->first, dataset.name(), found->second);
   if (known->mean.size() != before.mean.size())
     fail(ExitCode::usage, "{}: was trained on images of {} channels, and those of {} have {}", path,
-         known->mean.size(), dataset.path(), before.mean.size());
+         known->mean.size(), dataset.name(), before.mean.size());
   take_statistics(config, *known, path);
   const InputRecord now = inputs_of(config, dataset);
   std::vector<std::string> remarks;
-  for (const auto& [key, given, of_weights] : statistics) {
+  for (const auto& [key, kind, given, of_weights] : statistics) {
+    if (config.data.kind != kind) continue;
     const std::string taken = to_string(now.*of_weights);
     if (!same_statistics(now.*of_weights, (*known).*of_weights))
       remarks.push_back(fmt::format("{}: {} = {} is of the deck; {} was trained with {}",
@@ -86,7 +133,7 @@ std::vector<std::string> begin_with_weights(RunConfig& config, const Dataset& da
                                     to_string((*known).*of_weights)));
     else if (!same_statistics(now.*of_weights, before.*of_weights))
       remarks.push_back(fmt::format("{} = {} is that of {}; that of {} is {}", key, taken, path,
-                                    dataset.path(), to_string(before.*of_weights)));
+                                    dataset.name(), to_string(before.*of_weights)));
   }
   return remarks;
 }

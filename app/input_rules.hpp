@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "app/run_config.hpp"
-#include "core/data/dataset.hpp"
+#include "core/data/data_set.hpp"
 #include "core/state/checkpoint.hpp"
 
 namespace carousel {
 
 /// How a deck makes inputs of a data set. Error(usage) with the place in the deck where it cannot.
-[[nodiscard]] InputRecord inputs_of(const RunConfig& config, const Dataset& dataset);
+[[nodiscard]] InputRecord inputs_of(const RunConfig& config, const DataSet& dataset);
+/// The same without a look at the numbers: statistics that the deck does not give are 0.
+[[nodiscard]] InputRecord planned_inputs(const RunConfig& config, const DataSet& dataset);
 
 /// That a checkpoint of an earlier version does not say what a data set could be compared with.
 [[nodiscard]] std::string untold_inputs(const std::string& checkpoint, const std::string& dataset);
@@ -28,19 +30,22 @@ void check_inputs(const InputRecord& inputs, const Checkpoint& checkpoint,
                   const std::string& subject, const std::string& advice,
                   const std::string& on_statistics = {});
 
+/// Whether a key says statistics that a checkpoint tells as well, so that these are compared.
+[[nodiscard]] bool is_statistic(std::string_view key);
+
 /// Mean and standard deviation of a record, unless the deck gives its own; `origin` is where they
 /// are from.
 void take_statistics(RunConfig& config, const InputRecord& known, const std::string& origin);
 
-/// Lets a run that began with weights go on with the statistics that it began with, which its
-/// checkpoint has and its deck may not have.
+/// Lets a run that began with weights, or with arrays, go on with the statistics that it began
+/// with, which its checkpoint has and its deck may not have.
 void keep_statistics(RunConfig& config, const Checkpoint& checkpoint);
 
 /// Lets a training begin with weights as they were trained: with their statistics, unless the deck
 /// gives its own. Error(usage) where they are of other classes and `new_head` does not begin the
 /// last layer anew. Returns remarks for the user, a line each. `known` is what the file of the
 /// weights tells, `path` that file.
-[[nodiscard]] std::vector<std::string> begin_with_weights(RunConfig& config, const Dataset& dataset,
+[[nodiscard]] std::vector<std::string> begin_with_weights(RunConfig& config, const DataSet& dataset,
                                                           const std::optional<InputRecord>& known,
                                                           const std::string& path, bool new_head);
 

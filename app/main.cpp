@@ -41,6 +41,7 @@ struct CommandLine {
   TrainArguments train;
   PlanArguments plan;
   EvalArguments eval;
+  PredictArguments predicted;
   InspectArguments inspected;
   std::string verified;
   std::string run_a;
@@ -229,9 +230,28 @@ void add_commands(CLI::App& app, CommandLine& line) {
   eval->add_option("CHECKPOINT", line.eval.checkpoint,
                    "File to read, or a run folder for its last one")
       ->required();
-  eval->add_option("DATASET", line.eval.dataset, "HDF5 file to read")->required();
+  eval->add_option("DATASET", line.eval.dataset, "HDF5 file (default: the training's)");
+  eval->add_option("--split", line.eval.split, "Of arrays: the deck's split alone")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"train", "validation", "test"}).description(""));
   eval->add_flag("--as-trained", line.eval.as_trained,
                  "Take mean and std of CHECKPOINT, not of DATASET");
+
+  CLI::App* predict =
+      app.add_subcommand("predict", "Write what a trained network gives for inputs");
+  predict
+      ->add_option("CHECKPOINT", line.predicted.checkpoint,
+                   "File to read, or a run folder for its last one")
+      ->required();
+  predict
+      ->add_option("DATASET", line.predicted.dataset,
+                   "HDF5 file; of arrays, targets may be missing")
+      ->required();
+  predict->add_option("OUT", line.predicted.output, "HDF5 file to write")->required();
+  predict->add_option("--split", line.predicted.split, "Of arrays: the deck's split alone")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"train", "validation", "test"}).description(""));
+  predict->add_flag("--overwrite", line.predicted.overwrite, "Replace OUT");
 
   CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");
   inspect->add_option("FILE", line.inspected.paths, "Run folder, run file, checkpoint or data set")
@@ -318,6 +338,7 @@ ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launc
     plan_command(line.plan);
   }
   if (command == "eval") eval_command(line.eval, launcher);
+  if (command == "predict") predict_command(line.predicted, launcher);
   if (command == "inspect") inspect_command(line.inspected);
   if (command == "verify") return verify_command(line.verified);
   if (command == "import") import_command(*app.get_subcommands().front(), line, launcher);

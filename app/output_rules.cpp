@@ -47,6 +47,10 @@ void check_output(const std::string& path, bool overwrite, const Launcher& launc
                   std::span<const ReadFile> reads) {
   if (launcher.size > 1)
     fail(ExitCode::usage, "import and export run in one process; start them without a launcher");
+  check_output(path, overwrite, reads);
+}
+
+void check_output(const std::string& path, bool overwrite, std::span<const ReadFile> reads) {
   if (const ReadFile* read = find_same(path, reads))
     fail(ExitCode::usage, "{}: is {}, which would be lost; name another file to write", path,
          read->what);

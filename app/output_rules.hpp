@@ -24,6 +24,9 @@ struct ReadFile {
 void check_output(const std::string& path, bool overwrite, const Launcher& launcher,
                   std::span<const ReadFile> reads);
 
+/// The same for any number of processes, of which one writes.
+void check_output(const std::string& path, bool overwrite, std::span<const ReadFile> reads);
+
 /// Refuses to replace the run in run.output where a file of it is one that this run reads: deck,
 /// data set, or what it begins with.
 void check_replaced_run(const RunConfig& config);

@@ -17,8 +17,6 @@
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
 #include "core/base/text.hpp"
-#include "core/data/dataset.hpp"
-#include "core/data/image_source.hpp"
 #include "core/draw/comparison.hpp"
 #include "core/draw/picture.hpp"
 #include "core/draw/plan_json.hpp"
@@ -106,7 +104,7 @@ class Estimator {
 };
 
 void print_comparison(const RunConfig& config, const Estimator& estimate_of) {
-  const PreparedRun own = prepare_run(config, open_data(config), config.transport);
+  const PreparedRun own = prepare_run(config, *open_data(config), config.transport);
   std::vector<Estimate> estimates;
   ComparisonBasis basis;
   for (const ParallelConfig& parallel : alternatives(config.parallel)) {
@@ -139,7 +137,7 @@ void print_sweep(const PlanArguments& arguments, const Estimator& estimate_of) {
     std::vector<std::string> overrides = arguments.overrides;
     overrides.push_back(fmt::format("{}={}", key, value));
     const RunConfig config = load_run_config(arguments.deck, overrides);
-    const PreparedRun run = prepare_run(config, open_data(config), config.transport);
+    const PreparedRun run = prepare_run(config, *open_data(config), config.transport);
     rows.push_back({value, estimate_of(config, run)});
     begin = end + 1;
   }
@@ -186,7 +184,7 @@ void print_advice(const RunConfig& config) {
     fail(ExitCode::usage,
          "{}: has no [machine] table, and --advise needs one; see carousel help deck",
          config.deck.path());
-  const PreparedRun own = prepare_run(config, open_data(config), config.transport);
+  const PreparedRun own = prepare_run(config, *open_data(config), config.transport);
   check_batch_norm(config, own);
   // The devices of an advised plan are ranks, whatever runs this deck.
   const PlannedDeck deck = planned_deck(config, TransportKind::mpi);
@@ -218,13 +216,14 @@ void write_new(const std::string& path, const std::string& text, const char* wha
 }
 
 void print_plan(const RunConfig& config, const Estimator& estimate_of, bool layers) {
-  const Dataset dataset = open_data(config);
-  const PreparedRun run = prepare_run(config, dataset, config.transport);
+  const std::unique_ptr<DataSet> dataset = open_data(config);
+  const PreparedRun run = prepare_run(config, *dataset, config.transport);
   check_batch_norm(config, run);
   check_slow_device(config, run);
   const Estimate costs = estimate_of(config, run);
   const std::int64_t checkpoint =
-      checkpoint_layout(config, run).file_bytes(provenance(config), {}, inputs_of(config, dataset));
+      checkpoint_layout(config, run)
+          .file_bytes(provenance(config), {}, planned_inputs(config, *dataset));
   fmt::print("{}", describe(run, checkpoint, layers));
   if (config.engine.precision != DataType::full) {
     RunConfig full = config;
@@ -244,10 +243,10 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of, bool laye
 
 /// The network as a deck lists it.
 void print_as_deck(const RunConfig& config) {
-  const Dataset data = open_data(config);
+  const std::unique_ptr<DataSet> data = open_data(config);
   const Model model = with_locations(config, [&] {
-    return build_model(config.model, source_spec(data, config.data.augment).shown, data.classes(),
-                       config.task);
+    return build_model(config.model, data->source_spec(config.data).shown,
+                       data->target(config.data), config.task);
   });
   fmt::print("[model]\nname = \"layers\"\nlayers = {}\n", to_toml(as_list(model)));
 }
@@ -289,7 +288,7 @@ void plan_command(const PlanArguments& arguments) {
   if (arguments.advise) return print_advice(config);
   if (!arguments.json && arguments.svg.empty())
     return print_plan(config, estimate_of, arguments.layers);
-  const PreparedRun run = prepare_run(config, open_data(config), config.transport);
+  const PreparedRun run = prepare_run(config, *open_data(config), config.transport);
   check_slow_device(config, run);
   if (!arguments.svg.empty())
     write_new(arguments.svg, draw_svg(run.schedule, {}), "the picture of the schedule");

@@ -11,7 +11,7 @@
 #include "core/base/category.hpp"
 #include "core/base/vectors.hpp"
 #include "core/base/version.hpp"
-#include "core/data/image_source.hpp"
+#include "core/record/run_folder.hpp"
 #include "core/train/learning_rate.hpp"
 
 namespace carousel {
@@ -40,7 +40,17 @@ std::string import_of(const std::string& path) {
 
 }  // namespace
 
-Dataset open_data(const RunConfig& config) {
+std::string checkpoint_behind(const std::string& path) {
+  if (!std::filesystem::exists(path)) fail(ExitCode::input_output, "{}: no such file", path);
+  const std::string file =
+      std::filesystem::is_directory(path) ? path + "/checkpoints/" + last_checkpoint : path;
+  if (!std::filesystem::exists(file)) fail(ExitCode::input_output, "{}: no such file", file);
+  return file;
+}
+
+std::unique_ptr<DataSet> open_data(const RunConfig& config) {
+  if (config.data.kind == DataKind::arrays)
+    return with_locations(config, [&] { return open_data_set(config.data); });
   const std::string& path = config.data.file;
   std::error_code unknown;  // the file itself will tell
   if (std::filesystem::status(path, unknown).type() == std::filesystem::file_type::not_found)
@@ -48,7 +58,7 @@ Dataset open_data(const RunConfig& config) {
          "{}: data.file = \"{}\": no such file; if it has moved, give data.file=PATH; `carousel "
          "{}` makes one of pictures",
          where(config, "data.file"), path, import_of(path));
-  return Dataset(path);
+  return open_data_set(config.data);
 }
 
 PlannedDeck planned_deck(const RunConfig& config, TransportKind transport) {
@@ -64,14 +74,14 @@ PlannedDeck planned_deck(const RunConfig& config, TransportKind transport) {
           .largest_message = uses_mpi(transport) ? INT_MAX : 0};  // counts of MPI
 }
 
-PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset, TransportKind transport) {
+PreparedRun prepare_run(const RunConfig& config, const DataSet& dataset, TransportKind transport) {
   const bool accelerated = !build_info().cuda.empty();
   return with_locations(config, [&] {
     const PlanBasis basis{
-        .source = source_spec(dataset, config.data.augment),
-        .classes = dataset.classes(),
-        .train_samples = dataset.train().samples(),
-        .test_samples = dataset.test().samples(),
+        .source = dataset.source_spec(config.data),
+        .target = dataset.target(config.data),
+        .train_samples = dataset.samples(Pass::training),
+        .test_samples = dataset.samples(Pass::evaluation),
         .real_bytes = sizeof(real),
         .block = vector_block,
         .staged_messages = accelerated && uses_mpi(transport) && !config.gpu_aware,

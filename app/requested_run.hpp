@@ -5,23 +5,29 @@
 // From a deck to core/prepare and back: what plans need of it, and where in the deck a
 // mistake was made. It decides nothing.
 
+#include <memory>
+
 #include "app/run_config.hpp"
-#include "core/data/dataset.hpp"
+#include "core/data/data_set.hpp"
 #include "core/prepare/prepare.hpp"
 #include "core/state/checkpoint_writer.hpp"
 
 namespace carousel {
 
+/// The checkpoint of a path, or of a run folder its newest one. Error(input_output) where there is
+/// none.
+[[nodiscard]] std::string checkpoint_behind(const std::string& path);
+
 /// What core/prepare reads of the deck; messages go by `transport`, where `automatic` is taken for
 /// MPI.
 [[nodiscard]] PlannedDeck planned_deck(const RunConfig& config, TransportKind transport);
 
-/// The data set of the deck. Where it is not there, the error says how to come by it.
-[[nodiscard]] Dataset open_data(const RunConfig& config);
+/// The data of the deck. Where a data set of images is not there, the error says how to come by it.
+[[nodiscard]] std::unique_ptr<DataSet> open_data(const RunConfig& config);
 
 /// Plans the run. Throws Error(usage) with the place in the deck. A build for GPUs stages messages
 /// of MPI in host memory, so that memory depends on the transport.
-[[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const Dataset& dataset,
+[[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const DataSet& dataset,
                                       TransportKind transport);
 /// The same for data that may be gone, from what the run file kept of it.
 [[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis);

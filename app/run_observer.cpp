@@ -9,13 +9,11 @@
 
 #include "app/provenance.hpp"
 #include "app/state_files.hpp"
-#include "core/data/black_images.hpp"
-#include "core/data/class_sizes.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
 
-RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
+RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const DataSet& dataset,
                          const std::vector<int>& devices, const Ranks& ranks, StatusFile& status,
                          const RunStart& start)
     : config_(config),
@@ -26,10 +24,8 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       first_(std::ranges::find(devices, 0) != devices.end()),
       audits_(config.profile.audit),
       start_(start),
-      sampler_(config.run.seed, dataset.train().samples()),
-      classes_(describe_classes(dataset.class_names(), dataset.train().labels())),
-      missing_classes_(missing_classes(dataset.class_names(), dataset.train().labels())),
-      black_images_(first_ ? black_images(dataset) : "") {
+      sampler_(config.run.seed, dataset.samples(Pass::training)),
+      remarks_(first_ ? dataset.remarks() : DataRemarks{}) {
   best_score_ = start.best_score;
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
     owners_.push_back({run.schedule.owner(j), {}});
@@ -103,14 +99,15 @@ void RunObserver::introduce(const NodeUse& node, int processes) {
   ranks_.sum(std::span(&slow, 1));
   if (!first_) return;
   ranks_.at_files([&] {
-    terminal_->lines(describe_start(config_, run_, trainer_->agenda(), node, processes, classes_));
+    terminal_->lines(
+        describe_start(config_, run_, trainer_->agenda(), node, processes, remarks_.targets));
     if (!start_.checkpoint.empty())
       terminal_->message(fmt::format("{} {} after {} steps",
                                      start_.part == 0 ? "begins with" : "goes on from",
                                      printable(start_.checkpoint), start_.step));
+    for (const std::string& warning : remarks_.warnings) terminal_->message(warning);
     for (const std::string& warning :
-         {missing_classes_, black_images_, crowding(node),
-          scattering(run_.schedule.parallel(), node), slow_gradients(slow)})
+         {crowding(node), scattering(run_.schedule.parallel(), node), slow_gradients(slow)})
       if (!warning.empty()) terminal_->message(warning);
   });
 }

@@ -20,7 +20,7 @@
 #include "app/run_start.hpp"
 #include "app/start_text.hpp"
 #include "app/terminal.hpp"
-#include "core/data/dataset.hpp"
+#include "core/data/data_set.hpp"
 #include "core/data/sampler.hpp"
 #include "core/record/metrics_log.hpp"
 #include "core/record/run_file.hpp"
@@ -33,7 +33,7 @@ class RunObserver final : public TrainingObserver {
  public:
   /// `devices` are those of this process; with device 0 among them it also keeps run.h5, metrics
   /// and the terminal. Borrows all but those.
-  RunObserver(const RunConfig& config, const PreparedRun& run, const Dataset& dataset,
+  RunObserver(const RunConfig& config, const PreparedRun& run, const DataSet& dataset,
               const std::vector<int>& devices, const Ranks& ranks, StatusFile& status,
               const RunStart& start);
 
@@ -99,9 +99,7 @@ class RunObserver final : public TrainingObserver {
   bool audits_ = false;
   const RunStart& start_;
   Sampler sampler_;
-  std::string classes_;          // in words
-  std::string missing_classes_;  // a warning, or nothing
-  std::string black_images_;     // likewise
+  DataRemarks remarks_;  // of device 0
   const Trainer* trainer_ = nullptr;
   std::map<int, RankFile> rank_files_;
   std::map<int, StageAudit> audits_by_stage_;

@@ -68,27 +68,36 @@ std::string value_of(const RunConfig& config, const KeySpec& spec) {
   return config.deck.has(spec.key()) ? to_toml(spec.read(config)) : "none";
 }
 
+/// The key that names the data, and with its value.
+const char* data_key(const RunConfig& config) {
+  return config.data.kind == DataKind::images ? "data.file" : "data.files";
+}
+std::string data_setting(const RunConfig& config) {
+  const std::string key = data_key(config);
+  return fmt::format("{} = {}", key,
+                     config.data.kind == DataKind::images ? in_quotes(config.data.file)
+                                                          : to_toml(find_key(key)->read(config)));
+}
+
 /// What a run learns from.
 struct TrainedData {
-  const Dataset& dataset;
+  const DataSet& dataset;
   std::uint64_t fingerprint = 0;
 
-  [[nodiscard]] std::int64_t samples() const { return dataset.train().samples(); }
+  [[nodiscard]] std::int64_t samples() const { return dataset.samples(Pass::training); }
 };
 
 /// Statistics of inputs count as they are, wherever they are from, if a checkpoint tells them.
 bool is_compared_as_input(const KeySpec& spec, const Checkpoint& checkpoint) {
-  return checkpoint.inputs() &&
-         (spec.key() == "data.augment.mean" || spec.key() == "data.augment.std");
+  return checkpoint.inputs() && is_statistic(spec.key());
 }
 
 /// Refuses other inputs than those of a checkpoint.
-void check_same_inputs(RunConfig config, const Checkpoint& checkpoint, const Dataset& dataset) {
+void check_same_inputs(RunConfig config, const Checkpoint& checkpoint, const DataSet& dataset) {
   keep_statistics(config, checkpoint);
-  check_inputs(
-      inputs_of(config, dataset), checkpoint,
-      fmt::format("{}: data.file = {}", where(config, "data.file"), in_quotes(config.data.file)),
-      "a run goes on with the inputs that it began with");
+  check_inputs(inputs_of(config, dataset), checkpoint,
+               fmt::format("{}: {}", where(config, data_key(config)), data_setting(config)),
+               "a run goes on with the inputs that it began with");
 }
 
 /// Refuses what would not be the training that a checkpoint is of.
@@ -119,9 +128,9 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
   check_same_inputs(config, checkpoint, data.dataset);
   if (checkpoint.place().data != 0 && checkpoint.place().data != data.fingerprint)
     fail(ExitCode::usage,
-         "{}: data.file = {} holds other data than {} was trained with; a run goes on with the "
-         "same, and train.start takes weights to other data",
-         where(config, "data.file"), in_quotes(config.data.file), checkpoint.path());
+         "{}: {} holds other data than {} was trained with; a run goes on with the same, and "
+         "train.start takes weights to other data",
+         where(config, data_key(config)), data_setting(config), checkpoint.path());
 }
 
 /// Whether a run that diverged would do so again: the same deck computes the same numbers, wherever
@@ -226,7 +235,7 @@ RunStart go_on_by_itself(const RunConfig& config, const TrainedData& data) {
 
 }  // namespace
 
-RunStart find_start(const RunConfig& config, const Dataset& dataset, std::uint64_t fingerprint,
+RunStart find_start(const RunConfig& config, const DataSet& dataset, std::uint64_t fingerprint,
                     bool overwrite) {
   const TrainedData data{dataset, fingerprint};
   if (config.run.resume == resume_auto && !overwrite) return go_on_by_itself(config, data);

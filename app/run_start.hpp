@@ -37,7 +37,7 @@ struct RunStart {
 /// or where the deck asks for another model, rule, seed or data than those of the run to go on
 /// with; Error(diverged) if that run diverged.
 /// `fingerprint` is that of the data set.
-[[nodiscard]] RunStart find_start(const RunConfig& config, const Dataset& dataset,
+[[nodiscard]] RunStart find_start(const RunConfig& config, const DataSet& dataset,
                                   std::uint64_t fingerprint, bool overwrite);
 
 /// What rank 0 has found, on every rank, less the history. Collective.

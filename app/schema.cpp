@@ -36,7 +36,13 @@ std::vector<TableSpec> make_tables() {
           "data", "the data set", DataConfig::rows(),
           [](auto& config) -> auto& { return config.data; }),
       table(
-          "data.augment", "what the model sees of pictures", AugmentConfig::rows(),
+          "data.input", "arrays that the model reads", InputConfig::rows(),
+          [](auto& config) -> auto& { return config.data.input; }),
+      table(
+          "data.target", "arrays that the model learns to give", TargetConfig::rows(),
+          [](auto& config) -> auto& { return config.data.target; }),
+      table(
+          "data.augment", "what the model sees of pictures and fields", AugmentConfig::rows(),
           [](auto& config) -> auto& { return config.data.augment; }, Bond::fixed),
       table(
           "parallel", "how a training step is spread over devices and time", ParallelConfig::rows(),

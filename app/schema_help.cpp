@@ -83,7 +83,7 @@ std::string allowed_words(const KeySpec& spec) {
     case KeyType::numbers:
       return fmt::format("a list of numbers{}{}", range, unit);
     case KeyType::strings:
-      return "a list of " + choices;
+      return any ? "a string or a list of strings" : "a list of " + choices;
     case KeyType::list:
     case KeyType::table:
       return spec.allowed.unit;

@@ -54,7 +54,7 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
   add("data",
       fmt::format("{} training and {} test samples, {}", human_count(run.basis.train_samples),
                   human_count(run.basis.test_samples), to_string(run.basis.source.input.shape)));
-  add("labels", printable(classes));
+  add(run.model.target.has_labels() ? "labels" : "targets", printable(classes));
   add("rule", fmt::format("{}, {}: N = {}, S = {}{}", to_string(parallel.rule),
                           to_string(parallel.placement), parallel.micro_batches, parallel.stages,
                           parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : ""));

@@ -33,9 +33,9 @@ void check_build(const RunConfig& config) {
 void check_start(RunConfig config) {
   if (config.train.start.empty()) return;
   const Checkpoint weights(config.train.start);
-  const Dataset dataset = open_data(config);
-  for (const std::string& remark :
-       begin_with_weights(config, dataset, weights.inputs(), weights.path(), config.train.new_head))
+  const std::unique_ptr<DataSet> dataset = open_data(config);
+  for (const std::string& remark : begin_with_weights(config, *dataset, weights.inputs(),
+                                                      weights.path(), config.train.new_head))
     note(remark);
 }
 

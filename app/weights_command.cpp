@@ -82,15 +82,15 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
                std::array<ReadFile, 3>{{{"the file of the weights", arguments.weights},
                                         {"the deck", arguments.deck},
                                         {"data.file of the deck", config.data.file}}});
-  const Dataset dataset = open_data(config);
-  const PreparedRun run = prepare_run(config, dataset, config.transport);
+  const std::unique_ptr<DataSet> dataset = open_data(config);
+  const PreparedRun run = prepare_run(config, *dataset, config.transport);
   const bool new_head = config.train.new_head;
   forget_start(config);
   const std::set<std::string> head = new_head ? head_of(run.model) : std::set<std::string>();
   Weights weights = read_weights(arguments.weights, run.model, head);
   if (weights.inputs) {
     for (const std::string& remark :
-         begin_with_weights(config, dataset, weights.inputs, arguments.weights, new_head))
+         begin_with_weights(config, *dataset, weights.inputs, arguments.weights, new_head))
       note(remark);
   }
   const std::size_t taken = weights.tensors.size();
@@ -103,7 +103,7 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
   checkpoint.finish(provenance(config),
                     {.micro_batches = config.parallel.micro_batches,
                      .micro_batch_size = config.train.micro_batch_size},
-                    inputs_of(config, dataset));
+                    inputs_of(config, *dataset));
   const std::string anew =
       head.empty() ? "" : fmt::format(" and first values of {}", fmt::join(head, ", "));
   fmt::print("{}: {} with {} tensors of {}{}, before the first step\n", arguments.checkpoint,

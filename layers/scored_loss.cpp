@@ -22,7 +22,7 @@ struct Scored {
 
 template <class Stored>
 struct Choice {
-  const Stored* values;  // [n, outputs]
+  const Stored* values;  // [n, outputs], of labels one for each sample
   int outputs;
   int* chosen;  // [n]
 
@@ -36,16 +36,26 @@ void choose(const ExecutionSpace& exec, const MetricArguments& arguments, int* c
   with_stored(arguments.type, [&]<class Stored>() {
     const auto* values = reinterpret_cast<const Stored*>(arguments.values);
     Kokkos::parallel_for(label, range(exec, arguments.n),
-                         Choice<Stored>{values, arguments.outputs, chosen});
+                         Choice<Stored>{values, arguments.targets.channels, chosen});
+  });
+}
+
+/// Outputs as they are stored in full numbers.
+void show_outputs(const ExecutionSpace& exec, DataType type, const ConstTensor& values,
+                  real* outputs) {
+  static const std::string label = "carousel::layers::show_outputs";
+  with_stored(type, [&]<class Stored>() {
+    const auto* stored = reinterpret_cast<const Stored*>(values.data);
+    Kokkos::parallel_for(
+        label, range(exec, values.size()),
+        KOKKOS_LAMBDA(std::int64_t k) { outputs[k] = full(stored[k]); });
   });
 }
 
 class ScoredLoss final : public Layer {
  public:
   ScoredLoss(std::unique_ptr<Layer> loss, const LayerSpec& spec)
-      : loss_(std::move(loss)),
-        outputs_(static_cast<int>(spec.input().size())),
-        type_(spec.inputs.front().format.type) {
+      : loss_(std::move(loss)), target_(spec.target), type_(spec.inputs.front().format.type) {
     int first = report_head;
     for (const Metric* metric : spec.metrics) {
       const auto all = all_metric_kernels();
@@ -54,17 +64,18 @@ class ScoredLoss final : public Layer {
       });
       CAROUSEL_CHECK(found != all.end(), "{} has no kernels", metric->name);
       metrics_.push_back({&*found, first});
-      first += metric->sums;
+      first += metric->sums(spec.target);
     }
   }
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
+    if (arguments.outputs != nullptr)
+      return show_outputs(exec, type_, arguments.input, arguments.outputs);
     loss_->forward(exec, arguments);
     MetricArguments scored{.n = arguments.input.n,
-                           .outputs = outputs_,
                            .type = type_,
                            .values = arguments.input.data,
-                           .labels = labels_of(arguments.targets)};
+                           .targets = Targets(arguments.targets, target_)};
     for (const Scored& metric : metrics_) {
       scored.sums = arguments.report + metric.first;
       metric.kernels->compute(exec, scored);
@@ -78,7 +89,7 @@ class ScoredLoss final : public Layer {
  private:
   std::unique_ptr<Layer> loss_;
   std::vector<Scored> metrics_;
-  int outputs_;
+  TargetSpec target_;
   DataType type_;
 };
 

@@ -4,6 +4,7 @@
 
 // A loss with the metrics of its spec: after the loss itself, which leaves what it reads as it is
 // in forward, the sums of each, and the class that each sample is taken for, where that is wanted.
+// Where nothing but outputs is wanted, there are no targets, and it hands those out.
 
 #include <memory>
 

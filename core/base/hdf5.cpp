@@ -55,6 +55,44 @@ std::string type_name(hid_t type) {
   }
 }
 
+/// Whether all bits of a type are a number of IEEE 754 of so many bytes.
+bool is_ieee(hid_t type, std::size_t bytes) {
+  std::size_t sign = 0;
+  std::size_t exponent = 0;
+  std::size_t exponent_bits = 0;
+  std::size_t mantissa = 0;
+  std::size_t mantissa_bits = 0;
+  if (H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) < 0)
+    return false;
+  const std::size_t wanted = bytes == 2 ? 5 : bytes == 4 ? 8 : bytes == 8 ? 11 : 0;
+  return wanted == exponent_bits && mantissa == 0 && mantissa_bits == exponent &&
+         exponent + exponent_bits == sign && sign + 1 == 8 * bytes &&
+         H5Tget_norm(type) == H5T_NORM_IMPLIED &&
+         H5Tget_ebias(type) == (std::size_t{1} << (wanted - 1)) - 1;
+}
+
+/// None of types that are not read number by number.
+std::optional<NumberLayout> numbers_of(hid_t type) {
+  if (H5Tget_class(type) == H5T_ENUM) {
+    const Handle base(H5Tget_super(type), H5Tclose);
+    return numbers_of(base.get());
+  }
+  const std::size_t bytes = H5Tget_size(type);
+  const H5T_order_t order = H5Tget_order(type);
+  const H5T_order_t native = H5Tget_order(H5T_NATIVE_INT);
+  if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return {};
+  NumberLayout layout{.bytes = static_cast<int>(bytes), .swapped = bytes > 1 && order != native};
+  if (H5Tget_class(type) == H5T_INTEGER) {
+    const bool whole = H5Tget_precision(type) == 8 * bytes && (bytes & (bytes - 1)) == 0;
+    if (!whole || bytes > 8) return {};
+    layout.kind = H5Tget_sign(type) == H5T_SGN_NONE ? NumberKind::unsigned_integer
+                                                    : NumberKind::signed_integer;
+    return layout;
+  }
+  if (H5Tget_class(type) == H5T_FLOAT && is_ieee(type, bytes)) return layout;
+  return {};
+}
+
 bool holds(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
@@ -341,6 +379,7 @@ DatasetInfo File::info(const std::string& dataset) const {
                     H5Pclose);
   DatasetInfo info;
   info.type = type_name(type.get());
+  info.numbers = numbers_of(type.get());
   info.shape.resize(static_cast<std::size_t>(
       check(H5Sget_simple_extent_ndims(space.get()), "H5Sget_simple_extent_ndims", dataset)));
   check(H5Sget_simple_extent_dims(space.get(), info.shape.data(), nullptr),

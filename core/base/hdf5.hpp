@@ -9,10 +9,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/base/number_layout.hpp"
 
 namespace carousel::hdf5 {
 
@@ -57,6 +60,7 @@ struct DatasetInfo {
   bool contiguous = false;
   std::int64_t offset = -1;  // of the first byte in the file; -1 unless contiguous and written
   std::string file;          // that holds it; another one where an external link leads there
+  std::optional<NumberLayout> numbers = {};  // of integers and IEEE numbers, bools and enums
 
   /// Whether its values are integers, or read as such.
   [[nodiscard]] bool integers() const {

@@ -114,16 +114,42 @@ View augmented_view(const AugmentConfig& config, PictureSize picture, const Augm
   return view;
 }
 
+FieldPart plain_part(const AugmentConfig& config, PictureSize field) {
+  const PictureSize size = config.size == 0 ? field
+                                            : PictureSize{std::min(config.size, field.height),
+                                                          std::min(config.size, field.width)};
+  return {.crop = {(field.height - size.height) / 2, (field.width - size.width) / 2, size}};
+}
+
+FieldPart augmented_part(const AugmentConfig& config, PictureSize field, const AugmentKey& key) {
+  const Draws draws(key);
+  FieldPart part = plain_part(config, field);
+  part.mirrored = draws.uniform(0) < config.flip;
+  if (config.crop != CropKind::random) return part;
+  part.crop.top = draws.below(1, field.height - part.crop.size.height + 1);
+  part.crop.left = draws.below(2, field.width - part.crop.size.width + 1);
+  return part;
+}
+
 std::vector<Row<AugmentConfig>> AugmentConfig::rows() {
-  const KeyTraits random = only_with("data.augment.crop", {"random"});
-  const KeyTraits resized = only_with("data.augment.crop", {"resized"});
+  // Of fields, parts are cut out and mirrored; nothing is resized.
+  const Condition images = {"data.kind", {"images"}};
+  KeyTraits of_images;
+  of_images.only_with = {images};
+  KeyTraits random = only_with("data.augment.crop", {"random"});
+  random.only_with.push_back(images);
+  KeyTraits resized = only_with("data.augment.crop", {"resized"});
+  resized.only_with.push_back(images);
+  KeyTraits statistic = optional_key;
+  statistic.only_with = {images};
   return {
       key("size", &AugmentConfig::size, within(0, 1 << 14, "pixels"),
           "Side of the square images that the model sees. 0: pictures as they are, which then must "
           "have one size."),
       key("resize", &AugmentConfig::resize, within(0, 1 << 14, "pixels"),
           "Shorter side that pictures are resized to before size is cut out of their centre, or by "
-          "crop = random. 0: size. With crop = resized it is of evaluations only."),
+          "crop = random. 0: size. With crop = resized it is of evaluations only.",
+          of_images),
       key("crop", &AugmentConfig::crop, one_of<CropKind>(),
           "What training sees of a picture; evaluations see its centre. random: any place, after "
           "padding. resized: a box of random area, aspect ratio and place, resized to size."),
@@ -138,9 +164,9 @@ std::vector<Row<AugmentConfig>> AugmentConfig::rows() {
       key("mean", &AugmentConfig::mean, anything,
           "Of each channel, of values from 0 to 1, which is taken off all pixels. Instead of the "
           "data set's, such as for imported weights that were trained on other images.",
-          optional_key),
+          statistic),
       key("std", &AugmentConfig::std, above(0),
-          "Of each channel, by which all pixels are divided. Likewise.", optional_key),
+          "Of each channel, by which all pixels are divided. Likewise.", statistic),
   };
 }
 

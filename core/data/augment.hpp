@@ -84,6 +84,14 @@ struct AugmentKey {
 
 /// Of evaluations: the picture resized, and its centre.
 [[nodiscard]] View plain_view(const AugmentConfig& config, PictureSize picture);
+/// The part of a field, which nothing resizes, that evaluations see, its centre, or training.
+struct FieldPart {
+  Crop crop;
+  bool mirrored = false;
+};
+[[nodiscard]] FieldPart plain_part(const AugmentConfig& config, PictureSize field);
+[[nodiscard]] FieldPart augmented_part(const AugmentConfig& config, PictureSize field,
+                                       const AugmentKey& key);
 /// Of training.
 [[nodiscard]] View augmented_view(const AugmentConfig& config, PictureSize picture,
                                   const AugmentKey& key);

@@ -80,7 +80,8 @@ std::int64_t Prefetcher::bytes() const {
       samples_.size() + 2 * static_cast<std::size_t>(source_.samples(Pass::training));
   return static_cast<std::int64_t>(inputs_.size() + parts_.size() * sizeof(ShownPart) +
                                    targets_.size() + indices * sizeof(int)) +
-         (reads_.inputs ? std::ssize(readers_) * source_.spec().reader_bytes : 0);
+         std::ssize(readers_) * ((reads_.inputs ? source_.spec().reader_bytes : 0) +
+                                 (reads_.targets ? source_.spec().target_reader_bytes : 0));
 }
 
 StagingBytes Prefetcher::planned_bytes(const SourceSpec& source, std::int64_t samples,
@@ -89,7 +90,7 @@ StagingBytes Prefetcher::planned_bytes(const SourceSpec& source, std::int64_t sa
   const std::int64_t input = source.input.bytes() + std::int64_t{sizeof(ShownPart)};
   return {.samples = (staged + 2 * samples) * std::int64_t{sizeof(int)},
           .inputs = staged * input + workers * source.reader_bytes,
-          .targets = staged * source.target.bytes()};
+          .targets = staged * source.target.bytes() + workers * source.target_reader_bytes};
 }
 
 void Prefetcher::start(std::span<const BatchRequest> requests) {

@@ -11,7 +11,9 @@
 #include <span>
 #include <string>
 
+#include "core/base/real.hpp"
 #include "core/base/words.hpp"
+#include "core/model/target.hpp"
 #include "core/model/tensor_format.hpp"
 
 namespace carousel {
@@ -20,12 +22,17 @@ namespace carousel {
 enum class Pass : std::uint8_t { training, evaluation };
 
 /// What a source stores numbers as.
-enum class NumberType : std::uint8_t { uint8, int32 };
+enum class NumberType : std::uint8_t { uint8, int32, float32, float64 };
 constexpr auto words_of(NumberType) {
-  return all_words<NumberType>("uint8", "int32");
+  return all_words<NumberType>("uint8", "int32", "float32", "float64");
 }
 [[nodiscard]] constexpr std::int64_t size_of(NumberType type) {
-  return type == NumberType::uint8 ? 1 : std::int64_t{sizeof(std::int32_t)};
+  if (type == NumberType::uint8) return 1;
+  return type == NumberType::float64 ? 8 : 4;
+}
+/// Of numbers that kernels read as they are.
+[[nodiscard]] constexpr NumberType full_numbers(std::int64_t real_bytes = sizeof(real)) {
+  return real_bytes == 8 ? NumberType::float64 : NumberType::float32;
 }
 
 /// A tensor of one sample, [c, h, w], without gaps.
@@ -40,14 +47,23 @@ struct TensorSpec {
 
 /// A target that is the number of a class.
 inline constexpr TensorSpec label_spec = {NumberType::int32, {1, 1, 1}};
+/// Of any target, for kernels of so many bytes in a number.
+[[nodiscard]] inline TensorSpec tensor_of(const TargetSpec& target,
+                                          std::int64_t real_bytes = sizeof(real)) {
+  return {target.has_labels() ? NumberType::int32 : full_numbers(real_bytes), target.shape};
+}
 
 /// How samples come to the model and to its loss.
 struct SourceSpec {
-  TensorSpec input;               // as readers hand it out
-  TensorSpec target;              // what the loss compares with
-  SampleShape shown;              // the input as the model sees it
-  std::int64_t reader_bytes = 0;  // that a reader of inputs holds
+  TensorSpec input;                      // as readers hand it out
+  TensorSpec target;                     // what the loss compares with
+  SampleShape shown;                     // the input as the model sees it
+  std::int64_t reader_bytes = 0;         // that a reader of inputs holds
+  std::int64_t target_reader_bytes = 0;  // that a reader of targets holds
 
+  /// Whether devices show the model what was read as it is; otherwise it is an image, which they
+  /// crop, mirror and normalise.
+  [[nodiscard]] bool is_shown_as_read() const { return input.type != NumberType::uint8; }
   bool operator==(const SourceSpec&) const = default;
 };
 
@@ -97,8 +113,8 @@ class Source {
   [[nodiscard]] virtual const SourceSpec& spec() const = 0;
   [[nodiscard]] virtual std::int64_t samples(Pass pass) const = 0;
   /// A reader that allocates here all it needs for what it will read, but for what decoders take
-  /// while they decode: of inputs SourceSpec::reader_bytes, of targets nothing. The source outlives
-  /// it.
+  /// while they decode: of inputs SourceSpec::reader_bytes, of targets target_reader_bytes. The
+  /// source outlives it.
   [[nodiscard]] virtual std::unique_ptr<SourceReader> reader(const Reads& reads) const = 0;
 };
 

@@ -34,12 +34,6 @@ struct BasicTensor {
 using Tensor = BasicTensor<real>;
 using ConstTensor = BasicTensor<const real>;
 
-/// Targets of a loss, in device memory, that are labels: one int32 of each sample. The plan of a
-/// run lets no others meet a loss that reads labels.
-[[nodiscard]] inline const int* labels_of(const void* targets) {
-  return static_cast<const int*>(targets);
-}
-
 /// What random numbers of a micro-batch are drawn for, so that ranks, stages and the order of work
 /// change none of them.
 struct Draw {
@@ -55,6 +49,8 @@ struct ForwardArguments {
   const void* targets = nullptr;     // [n, target of the source], loss only
   double* report = nullptr;          // loss only: report_head numbers, then sums of its metrics
   int* chosen = nullptr;             // [n], loss only: class of the largest logit, if wanted
+  real* outputs = nullptr;           // [n, outputs], loss only: what the network gives, if wanted
+                                     // instead of all that targets are needed for
   ConstTensor second = {};           // absent where the layer has one input
   std::byte* saved = nullptr;        // for backward, spec.saved_offset() says where each tensor is
   const real* buffers = nullptr;     // running statistics, in spec order; evaluation only

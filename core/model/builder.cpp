@@ -8,8 +8,9 @@
 
 namespace carousel {
 
-ModelBuilder::ModelBuilder(const std::string& name, const SampleShape& input, int classes)
-    : model_{.name = name, .input = input, .classes = classes, .layers = {}} {}
+ModelBuilder::ModelBuilder(const std::string& name, const SampleShape& input,
+                           const TargetSpec& target)
+    : model_{.name = name, .input = input, .target = target, .layers = {}} {}
 
 ModelBuilder& ModelBuilder::from(int layer) {
   CAROUSEL_CHECK(layer <= last(), "layer {} reads layer {}", last() + 1, layer);
@@ -36,14 +37,29 @@ LayerSpec& ModelBuilder::add_joining(std::string_view kind, const std::string& n
 }
 
 LayerSpec& ModelBuilder::add_loss(const TaskConfig& task) {
-  LayerSpec& layer = append(loss_named(task.loss), "", {from_}, task.arguments);
-  layer.metrics = metrics_of(task);
+  const Op& loss = loss_named(task.loss);
+  const TargetSpec& target = model_.target;
+  if (!loss.loss->takes(target.kind))
+    fail(ExitCode::usage, "task.loss = \"{}\" compares with {}, and the data set has {}; use {}",
+         task.loss, target.has_labels() ? "numbers" : "labels", to_string(target),
+         losses_for(target.kind));
+  LayerSpec& layer = append(loss, "", {from_}, task.arguments);
+  layer.metrics = metrics_of(task, target);
+  if (const int sums = sums_of(layer.metrics, target); sums > most_sums)
+    fail(ExitCode::usage, "task.metrics add up {} numbers, and a run has at most {}; name fewer",
+         sums, most_sums);
   for (const Metric* metric : layer.metrics) {
-    if (layer.input().size() < metric->least_outputs)
+    if (!metric->takes(target.kind))
+      fail(ExitCode::usage, "task.metrics: {} is of {}, and the data set has {}; remove it",
+           metric->name, target.has_labels() ? "numbers" : "labels", to_string(target));
+    if (metric->needs_pixels && target.pixels() == 1)
+      fail(ExitCode::usage, "task.metrics: {} is of fields, and the data set has {}; remove it",
+           metric->name, to_string(target));
+    if (target.channels() < metric->least_outputs)
       fail(ExitCode::usage,
            "task.metrics: {} tells nothing of a network of {} outputs, only of {} or more; remove "
            "it",
-           metric->name, layer.input().size(), metric->least_outputs);
+           metric->name, target.channels(), metric->least_outputs);
   }
   return layer;
 }
@@ -57,7 +73,10 @@ LayerSpec& ModelBuilder::append(const Op& op, const std::string& name,
   for (const int input : inputs) layer.inputs.push_back(input_from(input));
   const std::string subject = name.empty() ? op.name : fmt::format("{} {}", op.name, name);
   op.infer(layer, GivenArguments(subject, op.arguments, arguments),
-           {.network = model_.name, .images = model_.input, .learns = model_.parameter_size() > 0});
+           {.network = model_.name,
+            .images = model_.input,
+            .target = model_.target,
+            .learns = model_.parameter_size() > 0});
   const std::string reason = fit_kernels(layer, {});
   CAROUSEL_CHECK(reason.empty(), "{}: no portable kernels: {}", subject, reason);
   model_.layers.push_back(std::move(layer));

@@ -17,7 +17,7 @@ namespace carousel {
 class ModelBuilder {
  public:
   /// A model of nothing yet, for samples of shape `input`.
-  ModelBuilder(const std::string& name, const SampleShape& input, int classes);
+  ModelBuilder(const std::string& name, const SampleShape& input, const TargetSpec& target);
 
   /// The next layer reads what `layer` left, not what the last one did; -1 stands for the images.
   ModelBuilder& from(int layer);

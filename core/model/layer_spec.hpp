@@ -15,6 +15,7 @@
 
 #include "core/model/arguments.hpp"
 #include "core/model/metric.hpp"
+#include "core/model/target.hpp"
 #include "core/model/tensor_format.hpp"
 
 namespace carousel {
@@ -142,7 +143,8 @@ struct LayerSpec {
   std::vector<SavedTensor> saved = {};
   bool aliases_second_gradient = false;  // what backward leaves in d_output is the gradient of the
                                          // second input, too
-  std::vector<const Metric*> metrics = {};  // of a loss: what is reported besides
+  TargetSpec target = {};                // of a loss: what it compares with
+  std::vector<const Metric*> metrics = {};  // likewise: what is reported besides
   bool normalises_samples = false;  // by statistics of all samples, which one number alone has not
   Kernels kernels = Kernels::portable;
   Converted converted = Converted::nothing;

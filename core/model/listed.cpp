@@ -116,9 +116,9 @@ void check_listed(const ModelConfig& config) {
   static_cast<void>(expand(list_of(config)));
 }
 
-Model build_listed(const ModelConfig& config, const SampleShape& input, int classes,
+Model build_listed(const ModelConfig& config, const SampleShape& input, const TargetSpec& target,
                    const TaskConfig& task) {
-  ModelBuilder builder("layers", input, classes);
+  ModelBuilder builder("layers", input, target);
   std::map<std::string, int> names;  // of parameters, and the lines that have them
   for (const LayerLine& line : expand(list_of(config))) {
     const auto wrong = [&](const std::string& what) {
@@ -141,10 +141,14 @@ Model build_listed(const ModelConfig& config, const SampleShape& input, int clas
       wrong(error.what());
     }
   }
-  if (builder.shape().size() != classes)
+  const SampleShape& left = builder.shape();
+  const bool fits =
+      left == target.outputs() || (left.size() == target.outputs().size() &&
+                                   (target.pixels() == 1 || left.size() == left.channels));
+  if (!fits)
     fail(ExitCode::usage,
-         "model.layers: the network leaves {} numbers ({}), and the data set has {} classes",
-         builder.shape().size(), to_string(builder.shape()), classes);
+         "model.layers: the network leaves {} numbers ({}), and the data set has {}", left.size(),
+         to_string(left), to_string(target));
   builder.add_loss(task);
   return builder.model();
 }

@@ -16,20 +16,25 @@ const Metric& metric_named(std::string_view name) {
   return *found;
 }
 
-int sums_of(std::span<const Metric* const> metrics) {
+double Metric::share_of_labels(std::span<const double> sums, double samples,
+                               const TargetSpec& target) {
+  if (target.is_partial()) return ratio_of(sums[0], sums[1]);
+  return sums[0] / (samples * static_cast<double>(target.pixels()));
+}
+
+int sums_of(std::span<const Metric* const> metrics, const TargetSpec& target) {
   int sums = 0;
-  for (const Metric* metric : metrics) sums += metric->sums;
-  CAROUSEL_CHECK(sums <= most_sums, "{} sums", sums);
+  for (const Metric* metric : metrics) sums += metric->sums(target);
   return sums;
 }
 
 MetricValues values_of(std::span<const Metric* const> metrics, std::span<const double> sums,
-                       double samples) {
+                       double samples, const TargetSpec& target) {
   MetricValues values = {};
   std::size_t first = 0;
   for (std::size_t k = 0; k < metrics.size(); ++k) {
-    const auto count = static_cast<std::size_t>(metrics[k]->sums);
-    values[k] = metrics[k]->value(sums.subspan(first, count), samples);
+    const auto count = static_cast<std::size_t>(metrics[k]->sums(target));
+    values[k] = metrics[k]->value(sums.subspan(first, count), samples, target);
     first += count;
   }
   return values;

@@ -8,47 +8,74 @@
 // the same value.
 
 #include <array>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/model/target.hpp"
+
 namespace carousel {
+
+inline constexpr double no_bound = std::numeric_limits<double>::infinity();
 
 struct Metric {
   const char* name;  // "accuracy", as decks, files and people call it
   const char* doc;   // "samples whose largest output is their label."
-  int sums = 1;
+  TargetKind of = TargetKind::labels;
+  /// How many sums it has.
+  int (*sums)(const TargetSpec& target) = label_sums;
   /// Of the sums over so many samples.
-  double (*value)(std::span<const double> sums, double samples) = mean_of_sum;
+  double (*value)(std::span<const double> sums, double samples,
+                  const TargetSpec& target) = share_of_labels;
   bool higher_is_better = true;
   double least = 0;  // that a value may be
   double most = 1;
   int least_outputs = 1;  // of a network that it tells something of
+  bool needs_pixels = false;
 
-  /// What most metrics are: sums[0] / samples.
-  static double mean_of_sum(std::span<const double> sums, double samples) {
-    return sums[0] / samples;
-  }
+  [[nodiscard]] bool takes(TargetKind kind) const { return kind == of; }
+  /// Of metrics that count labels: how many hold and, where some labels count for nothing, how many
+  /// there are.
+  static int label_sums(const TargetSpec& target) { return target.is_partial() ? 2 : 1; }
+  static double share_of_labels(std::span<const double> sums, double samples,
+                                const TargetSpec& target);
 };
+/// 0 where nothing was counted.
+[[nodiscard]] inline double ratio_of(double sum, double count) {
+  return count > 0 ? sum / count : 0;
+}
+
+/// The mean over channels of `value(its sums)`, which lie one behind the other.
+template <class Value>
+[[nodiscard]] double mean_of_channels(std::span<const double> sums, std::size_t of_channel,
+                                      const Value& value) {
+  double sum = 0;
+  for (std::size_t first = 0; first < sums.size(); first += of_channel)
+    sum += value(sums.subspan(first, of_channel));
+  return sum / static_cast<double>(sums.size() / of_channel);
+}
 
 /// All kinds.
 [[nodiscard]] std::span<const Metric> all_metrics();
 /// Error(usage) for a name that none has.
 [[nodiscard]] const Metric& metric_named(std::string_view name);
 
-/// Sums, and metrics, that a run may have.
-inline constexpr int most_sums = 16;
+/// Metrics that a run may have, and sums of all of them.
+inline constexpr int most_metrics = 16;
+inline constexpr int most_sums = 1024;
 /// Doubles that each micro-batch reports in front of its sums: the mean loss over its samples, 1
 /// where that is no finite number or too large to be added to others, and the samples.
 inline constexpr int report_head = 3;
-using MetricValues = std::array<double, most_sums>;
+using MetricValues = std::array<double, most_metrics>;
 
 /// Sums of all of these.
-[[nodiscard]] int sums_of(std::span<const Metric* const> metrics);
+[[nodiscard]] int sums_of(std::span<const Metric* const> metrics, const TargetSpec& target);
 /// The values of all of these from their sums, one after the other.
 [[nodiscard]] MetricValues values_of(std::span<const Metric* const> metrics,
-                                     std::span<const double> sums, double samples);
+                                     std::span<const double> sums, double samples,
+                                     const TargetSpec& target);
 /// How good a result is, the greater the better: by the first of these metrics, or by the loss
 /// where there is none.
 [[nodiscard]] double score_of(std::span<const std::string> metrics, double loss,

@@ -8,18 +8,18 @@
 
 namespace carousel {
 
-Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
+Model build_mlp(const std::vector<int>& widths, const SampleShape& input, const TargetSpec& target,
                 double dropout, const TaskConfig& task) {
   if (widths.size() < 2)
     fail(ExitCode::usage, "model.widths needs at least two numbers, features and classes");
   if (widths.front() != input.size())
     fail(ExitCode::usage, "model.widths starts with {}, but a sample of the data set has {} values",
          widths.front(), input.size());
-  if (widths.back() != classes)
-    fail(ExitCode::usage, "model.widths ends with {}, but the data set has {} classes",
-         widths.back(), classes);
+  if (widths.back() != target.outputs().size())
+    fail(ExitCode::usage, "model.widths ends with {}, but the data set has {}", widths.back(),
+         to_string(target));
 
-  ModelBuilder builder("mlp", input, classes);
+  ModelBuilder builder("mlp", input, target);
   builder.add("flatten");
   // torchvision.ops.MLP is a Sequential of (Linear, ReLU, Dropout) groups: layer l is number 3 l.
   for (std::size_t l = 1; l < widths.size(); ++l) {

@@ -129,14 +129,14 @@ void check_model(const ModelConfig& config) {
        config.name);
 }
 
-Model build_model(const ModelConfig& config, const SampleShape& input, int classes,
+Model build_model(const ModelConfig& config, const SampleShape& input, const TargetSpec& target,
                   const TaskConfig& task) {
-  if (config.name == "layers") return build_listed(config, input, classes, task);  // which checks
+  if (config.name == "layers") return build_listed(config, input, target, task);  // which checks
   check_model(config);
   if (config.name == "resnet")
-    return build_resnet(config.depth, config.stem, input, classes, groups_of(config), task);
-  if (config.name == "vit") return build_vit(config, input, classes, task);
-  return build_mlp(config.widths, input, classes, config.dropout, task);
+    return build_resnet(config.depth, config.stem, input, target, groups_of(config), task);
+  if (config.name == "vit") return build_vit(config, input, target, task);
+  return build_mlp(config.widths, input, target, config.dropout, task);
 }
 
 std::string to_string(const Model& model) {

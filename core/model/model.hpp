@@ -20,11 +20,11 @@ namespace carousel {
 template <class Struct>
 struct Row;
 
-/// A network for classification: layers in order, the last one is the loss.
+/// A network: layers in order, the last one is the loss.
 struct Model {
   std::string name;
   SampleShape input;
-  int classes = 0;
+  TargetSpec target;
   std::vector<LayerSpec> layers;
   bool makes_outputs_again = false;  // see tensors_made_again()
   bool recomputes_stages = false;    // backward runs the forward of its stage again, whose
@@ -97,13 +97,13 @@ void check_model(const ModelConfig& config);
 
 /// Builds the description of the model a deck names for samples of shape `input`, with the loss of
 /// a task. Throws Error(usage) when the configuration and the data do not fit together.
-[[nodiscard]] Model build_model(const ModelConfig& config, const SampleShape& input, int classes,
-                                const TaskConfig& task = {});
+[[nodiscard]] Model build_model(const ModelConfig& config, const SampleShape& input,
+                                const TargetSpec& target, const TaskConfig& task = {});
 
 /// The network that a deck lists. Error(usage) that begins with the place of the layer where it
 /// does not fit together.
-[[nodiscard]] Model build_listed(const ModelConfig& config, const SampleShape& input, int classes,
-                                 const TaskConfig& task = {});
+[[nodiscard]] Model build_listed(const ModelConfig& config, const SampleShape& input,
+                                 const TargetSpec& target, const TaskConfig& task = {});
 /// What build_listed() refuses whatever the images are.
 void check_listed(const ModelConfig& config);
 /// The layers of a network, but for its loss, as a deck would list them.
@@ -112,8 +112,9 @@ void check_listed(const ModelConfig& config);
 /// Multi-layer perceptron: flatten, then linear, ReLU and, unless `dropout` is 0, dropout in turn,
 /// linear, loss. Parameters are named as torchvision.ops.MLP(widths[0], widths[1:]) names them,
 /// which drops logits, too.
-[[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input, int classes,
-                              double dropout = 0, const TaskConfig& task = {});
+[[nodiscard]] Model build_mlp(const std::vector<int>& widths, const SampleShape& input,
+                              const TargetSpec& target, double dropout = 0,
+                              const TaskConfig& task = {});
 
 /// Residual network, named and initialised as torchvision.models.resnetDEPTH. Depth
 /// 18, 34 (basic blocks) and 50 (bottlenecks, v1.5: the stride is on the 3x3) have either stem.
@@ -122,8 +123,9 @@ void check_listed(const ModelConfig& config);
 /// stem only. With `groups` that are not 0, its norms are group norms, as with torchvision's
 /// norm_layer. Throws Error(usage) for others, for images that are too small, and for groups that
 /// do not divide the channels.
-[[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes,
-                                 int groups = 0, const TaskConfig& task = {});
+[[nodiscard]] Model build_resnet(int depth, Stem stem, const SampleShape& input,
+                                 const TargetSpec& target, int groups = 0,
+                                 const TaskConfig& task = {});
 /// What build_resnet() refuses whatever the images are.
 void check_resnet(int depth, Stem stem, int groups = 0);
 
@@ -131,8 +133,8 @@ void check_resnet(int depth, Stem stem, int groups = 0);
 /// patch 16, width 768, depth 12, heads 12; vit_b_32 is patch 32; vit_l_16 is width 1024, depth 24,
 /// heads 16. The class token alone meets the last norm. Throws Error(usage) where patches do not
 /// fill the image.
-[[nodiscard]] Model build_vit(const ModelConfig& config, const SampleShape& input, int classes,
-                              const TaskConfig& task = {});
+[[nodiscard]] Model build_vit(const ModelConfig& config, const SampleShape& input,
+                              const TargetSpec& target, const TaskConfig& task = {});
 /// What build_vit() refuses whatever the images are.
 void check_vit(const ModelConfig& config);
 

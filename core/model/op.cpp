@@ -91,6 +91,13 @@ std::string fit_in_plain_order(LayerSpec& layer, const KernelChoice& /*choice*/)
   return is_plain(layer) ? "" : "it computes in plain order";
 }
 
+std::string fit_loss(LayerSpec& layer, const KernelChoice& choice) {
+  // What the sum is divided by, where that is not known before.
+  if (layer.target.is_partial())
+    layer.saved.push_back({.name = "weight", .bytes = {.fixed = sizeof(double)}});
+  return fit_in_plain_order(layer, choice);
+}
+
 std::string fit_portable(LayerSpec& layer) {
   if (!has_full_numbers(layer)) return "it computes in full numbers";
   return fit_in_plain_order(layer, {});
@@ -146,7 +153,9 @@ void infer_from_input(LayerSpec& layer, double forward_flops, double backward_fl
   layer.output_recomputable = true;
 }
 
-void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops) {
+void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops,
+                const Surroundings& around) {
+  layer.target = around.target;
   infer_by_number(layer, forward_flops, backward_flops);
   layer.saves_output = true;
   layer.in_place = true;

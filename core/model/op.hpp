@@ -15,6 +15,7 @@
 #include "core/model/arguments.hpp"
 #include "core/model/kernel_choice.hpp"
 #include "core/model/layer_spec.hpp"
+#include "core/model/target.hpp"
 
 namespace carousel {
 
@@ -33,7 +34,8 @@ struct Fusion {
 struct Surroundings {
   std::string network;
   SampleShape images;
-  bool learns = false;  // something before the layer does, so that its input needs a gradient
+  TargetSpec target = {};  // of the loss
+  bool learns = false;     // something before the layer does, so that its input needs a gradient
 };
 
 /// What a kind of layer that is a loss is to decks. It reads the network's outputs and the targets,
@@ -41,7 +43,13 @@ struct Surroundings {
 struct LossFacts {
   const char* name;  // "cross-entropy", the value of task.loss
   const char* doc;
-  std::vector<const char*> metrics = {};  // that are reported where a deck names none
+  std::vector<const char*> metrics = {};  // that are reported where a deck names none, of labels
+  bool takes_labels = true;
+  bool takes_numbers = false;
+
+  [[nodiscard]] bool takes(TargetKind kind) const {
+    return kind == TargetKind::labels ? takes_labels : takes_numbers;
+  }
 };
 
 struct Op {
@@ -103,6 +111,8 @@ struct Op {
 [[nodiscard]] std::string fit_in_any_order(LayerSpec& layer, const KernelChoice& choice);
 /// fit() of kernels that take any type, in plain order.
 [[nodiscard]] std::string fit_in_plain_order(LayerSpec& layer, const KernelChoice& choice);
+/// fit() of losses, which do the same.
+[[nodiscard]] std::string fit_loss(LayerSpec& layer, const KernelChoice& choice);
 /// The end of a fit() that has nothing but portable kernels for what is left.
 [[nodiscard]] std::string fit_portable(LayerSpec& layer);
 
@@ -123,7 +133,8 @@ void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flo
 void infer_from_input(LayerSpec& layer, double forward_flops, double backward_flops);
 /// The same of a loss, whose backward reads the outputs of the network where they are, and may
 /// leave the gradient there.
-void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops);
+void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops,
+                const Surroundings& around);
 /// An argument that may be any number.
 [[nodiscard]] ArgumentSpec any_number(const char* name, double otherwise);
 /// The shape behind a window that moves over the image. Error(usage) where nothing would be left.

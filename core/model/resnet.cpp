@@ -60,10 +60,10 @@ class ResnetBuilder {
     }
   }
 
-  void head(int classes, const TaskConfig& task) {
+  void head(const TargetSpec& target, const TaskConfig& task) {
     builder_.add("average_pool", "avgpool");
     builder_.add("flatten");
-    builder_.add("linear", "fc", {{"features", 1.0 * classes}});
+    builder_.add("linear", "fc", {{"features", static_cast<double>(target.outputs().size())}});
     builder_.add_loss(task);
   }
 
@@ -137,15 +137,15 @@ void check_resnet(int depth, Stem stem, int groups) {
         groups, design->width, depth, design->width);
 }
 
-Model build_resnet(int depth, Stem stem, const SampleShape& input, int classes, int groups,
-                   const TaskConfig& task) {
+Model build_resnet(int depth, Stem stem, const SampleShape& input, const TargetSpec& target,
+                   int groups, const TaskConfig& task) {
   check_resnet(depth, stem, groups);
   const Design design = design_of(depth).value();
-  ModelBuilder builder(fmt::format("resnet{}", depth), input, classes);
+  ModelBuilder builder(fmt::format("resnet{}", depth), input, target);
   ResnetBuilder resnet(builder, design, groups);
   resnet.stem(stem);
   resnet.groups();
-  resnet.head(classes, task);
+  resnet.head(target, task);
   return builder.model();
 }
 

@@ -126,11 +126,6 @@ void TaskConfig::check() const {
   for (auto name = metrics.begin(); name != metrics.end(); ++name)
     if (std::find(metrics.begin(), name, *name) != name)
       fail(ExitCode::usage, "task.metrics has {} twice", *name);
-  int sums = 0;
-  for (const Metric* metric : metrics_of(*this)) sums += metric->sums;
-  if (sums > most_sums)
-    fail(ExitCode::usage, "task.metrics add up {} numbers, and a run has at most {}; name fewer",
-         sums, most_sums);
 }
 
 const Op& loss_named(std::string_view name) {
@@ -139,9 +134,16 @@ const Op& loss_named(std::string_view name) {
   fail(ExitCode::usage, "there is no loss {}", name);
 }
 
-std::vector<const Metric*> metrics_of(const TaskConfig& task) {
+std::string losses_for(TargetKind kind) {
+  std::vector<std::string> names;
+  for (const LossFacts& loss : all_facts())
+    if (loss.takes(kind)) names.emplace_back(loss.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<const Metric*> metrics_of(const TaskConfig& task, const TargetSpec& target) {
   std::vector<const Metric*> metrics;
-  if (task.metrics.empty())
+  if (task.metrics.empty() && target.has_labels())
     for (const char* name : loss_named(task.loss).loss->metrics)
       metrics.push_back(&metric_named(name));
   for (const std::string& name : task.metrics) metrics.push_back(&metric_named(name));

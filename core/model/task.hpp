@@ -9,6 +9,7 @@
 
 #include "core/model/arguments.hpp"
 #include "core/model/metric.hpp"
+#include "core/model/target.hpp"
 
 namespace carousel {
 
@@ -24,13 +25,16 @@ struct TaskConfig {
   Arguments arguments = {};               // of the loss; what is not given has its default
 
   [[nodiscard]] static std::vector<Row<TaskConfig>> rows();
-  /// Error(usage) for metrics that cannot be reported together.
+  /// Error(usage) for metrics that are named twice.
   void check() const;
 };
 
 /// The kind of layer that computes a loss. Error(usage) where none has the name.
 [[nodiscard]] const Op& loss_named(std::string_view name);
+/// The names of losses that compare with such targets, for people: "mse, huber".
+[[nodiscard]] std::string losses_for(TargetKind kind);
 /// What is reported beside the loss.
-[[nodiscard]] std::vector<const Metric*> metrics_of(const TaskConfig& task);
+[[nodiscard]] std::vector<const Metric*> metrics_of(const TaskConfig& task,
+                                                    const TargetSpec& target);
 
 }  // namespace carousel

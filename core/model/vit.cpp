@@ -40,10 +40,10 @@ class VitBuilder {
     });
   }
 
-  void head(int classes, const TaskConfig& task) {
+  void head(const TargetSpec& target, const TaskConfig& task) {
     builder_.add("first_token");  // before the last norm, which would do it to all for nothing
     builder_.add("layer_norm", "encoder.ln");
-    linear("heads.head", classes, zeros(), zeros());
+    linear("heads.head", static_cast<int>(target.outputs().size()), zeros(), zeros());
     builder_.add_loss(task);
   }
 
@@ -78,15 +78,15 @@ void check_vit(const ModelConfig& config) {
          config.heads);
 }
 
-Model build_vit(const ModelConfig& config, const SampleShape& input, int classes,
+Model build_vit(const ModelConfig& config, const SampleShape& input, const TargetSpec& target,
                 const TaskConfig& task) {
   check_vit(config);
-  ModelBuilder builder(fmt::format("vit of {} blocks", config.depth), input, classes);
+  ModelBuilder builder(fmt::format("vit of {} blocks", config.depth), input, target);
   VitBuilder vit(builder, config);
   vit.embedding();
   for (int b = 0; b < config.depth; ++b)
     vit.block(fmt::format("encoder.layers.encoder_layer_{}", b));
-  vit.head(classes, task);
+  vit.head(target, task);
   return builder.model();
 }
 

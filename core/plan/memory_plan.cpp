@@ -151,7 +151,7 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
       plan.targets.push_back(offsets.take(Category::data, samples * spec.target_bytes));
     plan.samples.push_back(offsets.take(Category::data, samples * std::int64_t{sizeof(int)}));
   }
-  if (reads_inputs) {
+  if (reads_inputs && spec.shows_images) {
     plan.levels = offsets.take(Category::data, std::int64_t{spec.input.channels} * pixel_levels *
                                                    std::int64_t{sizeof(real)});
     if (spec.read_bytes > 0) {

@@ -35,7 +35,7 @@ struct DeviceMemoryPlan {
   std::int64_t workspace_bytes = 0;                   // of each
   std::vector<std::vector<std::int64_t>> boundaries;  // [stage][buffer]
   std::vector<std::int64_t> images;                   // [input], in data, with the first stage
-  std::int64_t levels = -1;           // [c, 256] normalised values, in data, likewise
+  std::int64_t levels = -1;           // [c, 256] normalised values of images, in data, likewise
   std::int64_t read = -1;             // a batch as it was read, in data, likewise
   std::int64_t parts = -1;            // of its images, likewise
   std::vector<std::int64_t> targets;  // [input], in data, with the last stage
@@ -67,6 +67,7 @@ struct MemoryPlan {
 /// What the plan needs to know beside the schedule.
 struct MemorySpec {
   SampleShape input;
+  bool shows_images = true;       // which devices normalise; otherwise inputs are shown as read
   std::int64_t read_bytes = 0;    // of an input that is copied to the device first; 0 on hosts
   std::int64_t target_bytes = 0;  // of a sample
   int micro_batch_size = 1;

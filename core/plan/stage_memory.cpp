@@ -214,7 +214,7 @@ void place_outputs(StageMemory& stage, int j, const Model& model, const Tensors&
 
 /// The flat vector of parameters, buffers and rider.
 void place_parameters(StageMemory& stage, const Model& model) {
-  stage.sums = sums_of(model.metrics());
+  stage.sums = sums_of(model.metrics(), model.target);
   std::vector<ParameterRange>& ranges = stage.parameter_ranges;
   std::int64_t stored = 0;
   const auto continues = [&](const ParameterSpec& parameter) {

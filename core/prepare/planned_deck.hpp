@@ -23,7 +23,7 @@ namespace carousel {
 /// and on another machine.
 struct PlanBasis {
   SourceSpec source;
-  int classes = 0;
+  TargetSpec target;
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
   int real_bytes = 0;                          // of one number, by the build

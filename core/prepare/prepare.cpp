@@ -34,15 +34,19 @@ const LayerSpec* single_values(const Model& model, int batch) {
   return nullptr;
 }
 
-/// Devices show a model inputs of uint8, and every loss compares with labels.
-void check_source(const SourceSpec& source) {
-  CAROUSEL_CHECK(source.input.shape.channels == source.shown.channels, "{} is to be shown as {}",
-                 to_string(source.input), to_string(source.shown));
-  if (source.input.type != NumberType::uint8 || source.target != label_spec)
+/// Devices show a model images of uint8, or numbers as they are.
+void check_source(const PlanBasis& basis) {
+  const SourceSpec& source = basis.source;
+  const NumberType full = full_numbers(basis.real_bytes);
+  const bool shows = source.is_shown_as_read()
+                         ? source.input == TensorSpec{full, source.shown}
+                         : source.input.shape.channels == source.shown.channels;
+  if (!shows || source.target != tensor_of(basis.target, basis.real_bytes))
     fail(ExitCode::usage,
-         "data.file has inputs of {} and targets of {}; models read inputs of uint8, and losses "
-         "compare with labels, {}",
-         to_string(source.input), to_string(source.target), to_string(label_spec));
+         "data.file has inputs of {} and targets of {}; models read images of uint8 or {} as they "
+         "are, and the loss compares with {}",
+         to_string(source.input), to_string(source.target), to_string(full),
+         to_string(tensor_of(basis.target, basis.real_bytes)));
 }
 
 MemorySpec memory_spec(const PlannedDeck& deck, const PlanBasis& basis, int batch) {
@@ -50,7 +54,10 @@ MemorySpec memory_spec(const PlannedDeck& deck, const PlanBasis& basis, int batc
                                                          staged_batches, deck.data.workers);
   const std::int64_t everywhere = basis.targets_everywhere ? staging.targets : 0;
   return {.input = basis.source.shown,
-          .read_bytes = basis.copies_input ? basis.source.input.bytes() : 0,
+          .shows_images = !basis.source.is_shown_as_read(),
+          .read_bytes = basis.copies_input && !basis.source.is_shown_as_read()
+                            ? basis.source.input.bytes()
+                            : 0,
           .target_bytes = basis.source.target.bytes(),
           .micro_batch_size = batch,
           .optimizer = deck.train.optimizer,
@@ -83,12 +90,11 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 }  // namespace
 
 PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {
-  check_source(basis.source);
+  check_source(basis);
   const int batch = deck.train.micro_batch_size;
-  Model model =
-      choose_kernels(build_model(deck.model, basis.source.shown, basis.classes, deck.task),
-                     {basis.block, deck.engine.winograd, deck.engine.recompute,
-                      deck.engine.precision, basis.vendor});
+  Model model = choose_kernels(build_model(deck.model, basis.source.shown, basis.target, deck.task),
+                               {basis.block, deck.engine.winograd, deck.engine.recompute,
+                                deck.engine.precision, basis.vendor});
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,
          "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "

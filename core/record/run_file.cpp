@@ -25,7 +25,10 @@ void write_basis(hdf5::File& file, const PlanBasis& basis) {
   file.set(group, "target_height", std::int64_t{basis.source.target.shape.height});
   file.set(group, "target_width", std::int64_t{basis.source.target.shape.width});
   file.set(group, "reader_bytes", basis.source.reader_bytes);
-  file.set(group, "classes", std::int64_t{basis.classes});
+  file.set(group, "target_reader_bytes", basis.source.target_reader_bytes);
+  file.set(group, "classes", std::int64_t{basis.target.classes});
+  file.set(group, "ignored", std::int64_t{basis.target.ignored});
+  file.set(group, "has_gaps", std::int64_t{basis.target.has_gaps});
   file.set(group, "train_samples", basis.train_samples);
   file.set(group, "test_samples", basis.test_samples);
   file.set(group, "real_bytes", std::int64_t{basis.real_bytes});

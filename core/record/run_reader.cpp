@@ -3,6 +3,7 @@
 #include "core/record/run_reader.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -48,12 +49,22 @@ PlanBasis read_basis(const hdf5::File& file) {
     target = {read_type(file, "target_type"),
               {small("target_channels"), small("target_height"), small("target_width")}};
   }
+  // As are those from before targets could be anything else than one label.
+  TargetSpec of_loss(small("classes"));
+  if (target.type != NumberType::int32) of_loss = TargetSpec::of_numbers(target.shape);
+  of_loss.shape = target.shape;
+  if (file.has("/plan/basis", "ignored"))
+    of_loss.ignored = static_cast<int>(std::clamp<std::int64_t>(number("ignored"), -1, INT_MAX));
+  if (file.has("/plan/basis", "has_gaps")) of_loss.has_gaps = number("has_gaps") != 0;
   return {
       .source = {.input = input,
                  .target = target,
                  .shown = shown,
-                 .reader_bytes = number("reader_bytes")},
-      .classes = small("classes"),
+                 .reader_bytes = number("reader_bytes"),
+                 .target_reader_bytes = file.has("/plan/basis", "target_reader_bytes")
+                                            ? number("target_reader_bytes")
+                                            : 0},
+      .target = of_loss,
       .train_samples = number("train_samples"),
       .test_samples = number("test_samples"),
       .real_bytes = small("real_bytes"),
@@ -73,7 +84,7 @@ std::vector<std::string> read_metrics(const hdf5::File& file) {
   const char* const dataset = "/plan/metrics";
   std::vector<std::string> names{"accuracy"};
   if (file.contains(dataset)) names = file.read_strings(dataset);
-  if (names.size() > std::size_t{most_sums})
+  if (names.size() > std::size_t{most_metrics})
     fail(ExitCode::bad_data, "{}: {} names {} metrics", file.path(), dataset, names.size());
   return names;
 }

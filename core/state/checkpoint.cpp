@@ -83,12 +83,18 @@ void Checkpoint::read_pieces(std::size_t tensor,
     const auto part =
         std::span(piece).first(static_cast<std::size_t>(std::min(most, size - first)));
     file_.read_at(offset + first * std::int64_t{sizeof(T)}, std::as_writable_bytes(part));
-    sum += digest(std::span<const T>(part), static_cast<std::uint64_t>(first));
+    sum += carousel::digest(std::span<const T>(part), static_cast<std::uint64_t>(first));
     take(part);
   }
   if (sum != stored_[tensor].digest)
     fail(ExitCode::bad_data, "{}: {} has digest {:016x}, should have {:016x}; the file is damaged",
          path_, name, sum, stored_[tensor].digest);
+}
+
+std::uint64_t Checkpoint::digest() const {
+  std::uint64_t sum = 0;
+  for (std::size_t k = 0; k < stored_.size(); ++k) sum += digest_term(k, stored_[k].digest);
+  return sum;
 }
 
 void Checkpoint::read(const std::string& name, std::span<const std::int64_t> shape,

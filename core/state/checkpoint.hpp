@@ -78,6 +78,8 @@ class Checkpoint {
                                          std::span<const std::int64_t> shape) const;
   /// Reads every number once; Error(bad_data) where a digest is wrong.
   void check() const;
+  /// Of all numbers, as the file tells.
+  [[nodiscard]] std::uint64_t digest() const;
 
  private:
   /// How the numbers of a tensor are stored.

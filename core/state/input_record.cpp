@@ -38,7 +38,9 @@ std::string to_string(const std::vector<double>& statistics) {
 
 bool same_statistics(const std::vector<double>& a, const std::vector<double>& b) {
   constexpr double rounding = 1e-6;
-  return std::ranges::equal(a, b, [](double x, double y) { return std::abs(x - y) <= rounding; });
+  return std::ranges::equal(a, b, [](double x, double y) {
+    return std::abs(x - y) <= rounding * std::max(std::abs(x), std::abs(y));
+  });
 }
 
 std::optional<InputDifference> class_difference(const InputRecord& first,
@@ -53,15 +55,23 @@ std::optional<InputDifference> class_difference(const InputRecord& first,
 
 std::optional<InputDifference> difference(const InputRecord& first, const InputRecord& second) {
   if (first.shape != second.shape)
-    return InputDifference{"shape of an image", to_string(first.shape), to_string(second.shape)};
+    return InputDifference{"shape of an input", to_string(first.shape), to_string(second.shape)};
   if (first.resize != second.resize)
     return InputDifference{"data.augment.resize", fmt::to_string(first.resize),
                            fmt::to_string(second.resize)};
   if (auto classes = class_difference(first, second)) return classes;
+  if (first.target.outputs() != second.target.outputs() || first.target.kind != second.target.kind)
+    return InputDifference{"kind of targets", to_string(first.target), to_string(second.target)};
   if (!same_statistics(first.mean, second.mean))
     return InputDifference{"mean", to_string(first.mean), to_string(second.mean), true};
   if (!same_statistics(first.std, second.std))
     return InputDifference{"std", to_string(first.std), to_string(second.std), true};
+  if (!same_statistics(first.target_mean, second.target_mean))
+    return InputDifference{"mean of targets", to_string(first.target_mean),
+                           to_string(second.target_mean), true};
+  if (!same_statistics(first.target_std, second.target_std))
+    return InputDifference{"std of targets", to_string(first.target_std),
+                           to_string(second.target_std), true};
   return {};
 }
 
@@ -69,21 +79,46 @@ void write_inputs(hdf5::File& file, const InputRecord& inputs, const std::string
   file.create_group(group);
   file.set_list(group, "mean", inputs.mean);
   file.set_list(group, "std", inputs.std);
-  file.set_list(group, "class_names", inputs.class_names);
+  if (!inputs.class_names.empty()) file.set_list(group, "class_names", inputs.class_names);
   file.set(group, "channels", std::int64_t{inputs.shape.channels});
   file.set(group, "height", std::int64_t{inputs.shape.height});
   file.set(group, "width", std::int64_t{inputs.shape.width});
   file.set(group, "resize", std::int64_t{inputs.resize});
+  const TargetSpec& target = inputs.target;
+  if (target.has_labels() && target.pixels() == 1) return;
+  file.set(group, "target_numbers", std::int64_t{!target.has_labels()});
+  file.set(group, "target_channels", std::int64_t{target.shape.channels});
+  file.set(group, "target_height", std::int64_t{target.shape.height});
+  file.set(group, "target_width", std::int64_t{target.shape.width});
+  file.set(group, "target_classes", std::int64_t{target.classes});
+  if (target.has_labels()) return;
+  file.set_list(group, "target_mean", inputs.target_mean);
+  file.set_list(group, "target_std", inputs.target_std);
 }
 
 std::optional<InputRecord> read_inputs(const hdf5::File& file, const std::string& group) {
-  if (!file.contains(group) || !file.has(group, "class_names")) return {};
+  if (!file.contains(group) || !file.has(group, "mean")) return {};
   const auto number = [&](const char* name) { return small_integer(file, group, name); };
+  const auto list = [&](const char* name) {
+    return file.has(group, name) ? file.reals(group, name) : std::vector<double>();
+  };
+  const std::vector<std::string> names = file.has(group, "class_names")
+                                             ? file.strings(group, "class_names")
+                                             : std::vector<std::string>();
+  TargetSpec target(static_cast<int>(names.size()));
+  if (file.has(group, "target_numbers")) {
+    target.kind = number("target_numbers") != 0 ? TargetKind::numbers : TargetKind::labels;
+    target.shape = {number("target_channels"), number("target_height"), number("target_width")};
+    target.classes = number("target_classes");
+  }
   return InputRecord{.mean = file.reals(group, "mean"),
                      .std = file.reals(group, "std"),
-                     .class_names = file.strings(group, "class_names"),
+                     .class_names = names,
                      .shape = {number("channels"), number("height"), number("width")},
-                     .resize = number("resize")};
+                     .resize = number("resize"),
+                     .target = target,
+                     .target_mean = list("target_mean"),
+                     .target_std = list("target_std")};
 }
 
 }  // namespace carousel

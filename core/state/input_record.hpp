@@ -6,23 +6,29 @@
 // wrong answers that look right. How samples are made by it is core/data's knowledge.
 //
 //   attributes of a group, /inputs of a checkpoint: mean, std, class_names, channels, height,
-//   width, resize
+//   width, resize; where targets are more than one label, target_numbers (0 or 1),
+//   target_channels, target_height, target_width, target_classes; of numbers, target_mean and
+//   target_std
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/hdf5.hpp"
+#include "core/model/target.hpp"
 #include "core/model/tensor_format.hpp"
 
 namespace carousel {
 
 struct InputRecord {
-  std::vector<double> mean = {};              // [c] taken off values in [0, 1]
+  std::vector<double> mean = {};              // [c] taken off values, of images in [0, 1]
   std::vector<double> std = {};               // [c] which then divides them
   std::vector<std::string> class_names = {};  // in the order of the model's outputs
   SampleShape shape = {};                     // of an image as the model sees it
-  int resize = 0;  // shorter side of a picture before its centre is cut out; 0: as it is
+  int resize = 0;          // shorter side of a picture before its centre is cut out; 0: as it is
+  TargetSpec target = {};  // that the model learned to give
+  std::vector<double> target_mean = {};  // [c] of targets that are numbers, likewise
+  std::vector<double> target_std = {};   // [c]
 
   bool operator==(const InputRecord&) const = default;
 };
@@ -32,7 +38,7 @@ struct InputDifference {
   std::string what;
   std::string first;
   std::string second;
-  bool is_statistic = false;  // mean or std
+  bool is_statistic = false;  // a mean or std
 };
 
 /// "[0.5, 0.25]", with as many digits as tell the numbers from others.

@@ -57,6 +57,11 @@ struct Beginning {
   StateSource state = {};  // none: the first values of a training
 };
 
+/// Puts parameters or buffers of a piece of a stage, or with -1 of all of it, where they begin on
+/// the device, as kernels read them.
+void fill_stored(const ExecutionSpace& exec, const Model& model, const StageMemory& stage,
+                 StatePart part, int piece, const StateSource& source, std::byte* at);
+
 class Device {
  public:
   /// What the trainer knows of the whole run, and functions that it is told by.

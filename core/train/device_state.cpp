@@ -159,23 +159,28 @@ void Device::fill(const Model& model, std::int64_t version, const StateSource& s
   }
 }
 
+void fill_stored(const ExecutionSpace& exec, const Model& model, const StageMemory& stage,
+                 StatePart part, int piece, const StateSource& source, std::byte* at) {
+  std::vector<real> values;
+  for_each_stored(model, stage, part, piece, [&](const StoredPart& found) {
+    const ParameterSpec& tensor = found.tensor;
+    std::byte* const there = at + found.offset;
+    const auto size = static_cast<std::size_t>(tensor.size());
+    if (runs_on_host && tensor.type == DataType::full && found.count == tensor.size())
+      return source(part, 0, tensor, {reinterpret_cast<real*>(there), size});
+    values.resize(size);
+    source(part, 0, tensor, values);
+    fill_numbers(exec, tensor.type, some_of(values, found.first, found.count), there);
+  });
+}
+
 /// What kernels read of a piece of a stage, or of all of it.
 void Device::fill_stored(const Model& model, int stage, int piece, std::int64_t version,
                          const StateSource& source) {
   const StageMemory& memory = this->stage(stage);
-  std::vector<real> values;
   const auto fill = [&](StatePart part, std::int64_t of_version) {
-    std::byte* const at = memory_.piece(memory, stage, of_version, piece);
-    for_each_stored(model, memory, part, piece, [&](const StoredPart& found) {
-      const ParameterSpec& tensor = found.tensor;
-      std::byte* const there = at + found.offset;
-      const auto size = static_cast<std::size_t>(tensor.size());
-      if (runs_on_host && tensor.type == DataType::full && found.count == tensor.size())
-        return source(part, 0, tensor, {reinterpret_cast<real*>(there), size});
-      values.resize(size);
-      source(part, 0, tensor, values);
-      fill_numbers(exec_, tensor.type, some_of(values, found.first, found.count), there);
-    });
+    carousel::fill_stored(exec_, model, memory, part, piece, source,
+                          memory_.piece(memory, stage, of_version, piece));
   };
   fill(StatePart::parameters, version);
   if (piece <= 0) fill(StatePart::buffers, version);

@@ -172,6 +172,9 @@ void Executor::give_batches_back() {
 
 void Executor::show(const Batch& batch, int input) {
   const DeviceMemory& memory = parts_.memory;
+  if (parts_.prefetcher.source().spec().is_shown_as_read())
+    return copy<MemorySpace, HostSpace>(lane_->exec, memory.images(input), batch.inputs.data(),
+                                        batch.inputs.size_bytes());
   const auto* images = reinterpret_cast<const std::uint8_t*>(batch.inputs.data());
   const ShownPart* shown = batch.parts.data();
   if (memory.read_images() != nullptr) {

@@ -113,6 +113,7 @@ void Stage::run_layer(const Workers& workers, int k, const Place& output, bool a
                        .targets = arguments.targets,
                        .report = arguments.report,
                        .chosen = arguments.chosen,
+                       .outputs = arguments.outputs,
                        .second = {at(places.inputs[1]), n, spec.inputs.back().shape},
                        .saved = reinterpret_cast<std::byte*>(at(places.saved)),
                        .buffers = numbers(arguments.parameters + memory_.stored_buffer_offset[k]),

@@ -32,6 +32,7 @@ struct StageArguments {
   const void* targets = nullptr;  // [n, target of the source]; last stage only
   double* report = nullptr;       // last stage, forward only
   int* chosen = nullptr;          // [n], likewise, if wanted
+  real* outputs = nullptr;        // [n, outputs], likewise, instead of a report
   bool training = true;
   Draw draw = {};
 };

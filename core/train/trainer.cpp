@@ -83,8 +83,8 @@ void Trainer::step_done(std::int64_t step, const StepSums& sums) {
   record.step = step;
   record.epoch = agenda_.epochs_after(step);
   record.loss = sums.loss / n;
-  record.metrics =
-      values_of(spec_.model.metrics(), sums.metrics, static_cast<double>(order_.step_samples()));
+  record.metrics = values_of(spec_.model.metrics(), sums.metrics,
+                             static_cast<double>(order_.step_samples()), spec_.model.target);
   record.learning_rate = learning_rate(spec_.train, agenda_, step);
   record.seconds = spec_.seconds();
   completed_.push_back(record);
@@ -200,22 +200,25 @@ EvaluationRecord Trainer::evaluate(std::int64_t version) {
   EvaluationRecord record{.step = version, .epoch = agenda_.epochs_after(version)};
   if (devices_.front()->index() != 0) return record;
   const std::span<const Metric* const> metrics = spec_.model.metrics();
-  const std::size_t size = report_head + static_cast<std::size_t>(sums_of(metrics));
+  const std::size_t size =
+      report_head + static_cast<std::size_t>(sums_of(metrics, spec_.model.target));
   std::vector<double> results(static_cast<std::size_t>(batches) * size);
   copy_reports_to_host(exec_, results, devices_.front()->memory().evaluation(0));
   tell_evaluating(version, 1);
   // In the order of the batches, so that every placement adds the same numbers the same way.
   std::array<double, most_sums> sums = {};
+  double weight = 0;  // the samples, or all that counts of their targets
   for (std::int64_t k = 0; k < batches; ++k) {
     const auto position = static_cast<std::size_t>(evaluation_position(spec_.schedule, batches, k));
     const std::span<const double> report = std::span(results).subspan(position * size, size);
     record.loss += report[0] * report[2];
+    weight += report[2];
     for (std::size_t s = 0; s + report_head < size; ++s) sums[s] += report[report_head + s];
   }
-  record.loss /= static_cast<double>(samples);
+  record.loss /= weight;
   // Printed without the sign that some processors give it.
   if (std::isnan(record.loss)) record.loss = std::numeric_limits<double>::quiet_NaN();
-  record.metrics = values_of(metrics, sums, static_cast<double>(samples));
+  record.metrics = values_of(metrics, sums, static_cast<double>(samples), spec_.model.target);
   return record;
 }
 

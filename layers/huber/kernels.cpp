@@ -10,11 +10,13 @@ namespace {
 struct Huber {
   real delta = 1;
 
-  [[nodiscard]] KOKKOS_FUNCTION double value(real error) const {
+  [[nodiscard]] KOKKOS_FUNCTION double value(real output, real target) const {
+    const real error = output - target;
     const real size = Kokkos::abs(error);
     return size < delta ? error * error / 2 : delta * (size - delta / 2);
   }
-  [[nodiscard]] KOKKOS_FUNCTION real gradient(real error) const {
+  [[nodiscard]] KOKKOS_FUNCTION real gradient(real output, real target) const {
+    const real error = output - target;
     return error < -delta ? -delta : error > delta ? delta : error;
   }
 };

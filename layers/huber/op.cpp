@@ -7,15 +7,14 @@
 namespace carousel::ops {
 namespace {
 
-void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
   layer.attributes = op::Huber{arguments.number("delta")};
-  infer_loss(layer, 6, 4);
+  infer_loss(layer, 6, 4, around);
 }
 
 }  // namespace
 
-/// torch.nn.HuberLoss (mean; Huber 1964) of targets that are 1 for the label and 0 for all other
-/// classes.
+/// torch.nn.HuberLoss (mean; Huber 1964)
 Op huber() {
   return {
       .name = "huber",
@@ -25,12 +24,13 @@ Op huber() {
                      .whole = false,
                      .doc = "Error from which on the loss grows with it, not with its square."}},
       .infer = infer,
-      .fit = fit_in_plain_order,
+      .fit = fit_loss,
       .loss = LossFacts{.name = "huber",
                         .doc = "the mean over the outputs of e^2 / 2 where |e| < delta, delta "
-                               "(|e| - delta / 2) elsewhere; e is the output less 1 for the "
-                               "label, the output for other classes.",
-                        .metrics = {"accuracy"}}};
+                               "(|e| - delta / 2) elsewhere; e is the output less the "
+                               "target, which of labels is 1 for the class, 0 for others.",
+                        .metrics = {"accuracy"},
+                        .takes_numbers = true}};
 }
 
 }  // namespace carousel::ops

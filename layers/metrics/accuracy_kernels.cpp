@@ -8,8 +8,8 @@ namespace carousel::metric_kernels {
 namespace {
 
 struct IsLargest {
-  template <class Stored>
-  KOKKOS_FUNCTION bool operator()(const Stored* values, int outputs, int label) const {
+  template <class Numbers>
+  KOKKOS_FUNCTION bool operator()(const Numbers& values, int outputs, int label) const {
     return index_of_largest(values, outputs) == label;
   }
 };
@@ -18,7 +18,7 @@ struct IsLargest {
 
 void accuracy(const ExecutionSpace& exec, const MetricArguments& arguments) {
   static const std::string label = "carousel::layers::accuracy";
-  count_samples(label, exec, arguments, IsLargest{});
+  count_labels(label, exec, arguments, IsLargest{});
 }
 
 }  // namespace carousel::metric_kernels

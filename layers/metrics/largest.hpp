@@ -9,8 +9,8 @@
 namespace carousel {
 
 /// The first one of equals, as torch.argmax; of numbers that are all not finite, 0.
-template <class Stored>
-[[nodiscard]] KOKKOS_FUNCTION int index_of_largest(const Stored* values, int count) {
+template <class Numbers>
+[[nodiscard]] KOKKOS_FUNCTION int index_of_largest(const Numbers& values, int count) {
   int best = 0;
   real largest = full(values[0]);
   for (int c = 1; c < count; ++c) {

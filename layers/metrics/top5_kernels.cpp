@@ -8,8 +8,8 @@ namespace {
 
 /// Of equal outputs the first ones count as larger, as for accuracy.
 struct IsAmongFive {
-  template <class Stored>
-  KOKKOS_FUNCTION bool operator()(const Stored* values, int outputs, int label) const {
+  template <class Numbers>
+  KOKKOS_FUNCTION bool operator()(const Numbers& values, int outputs, int label) const {
     const real own = full(values[label]);
     if (Kokkos::isnan(own)) return false;
     int before = 0;
@@ -25,7 +25,7 @@ struct IsAmongFive {
 
 void top5(const ExecutionSpace& exec, const MetricArguments& arguments) {
   static const std::string label = "carousel::layers::top5";
-  count_samples(label, exec, arguments, IsAmongFive{});
+  count_labels(label, exec, arguments, IsAmongFive{});
 }
 
 }  // namespace carousel::metric_kernels

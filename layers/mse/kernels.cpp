@@ -7,8 +7,13 @@ namespace carousel::kernels {
 namespace {
 
 struct Square {
-  [[nodiscard]] KOKKOS_FUNCTION double value(real error) const { return error * error; }
-  [[nodiscard]] KOKKOS_FUNCTION real gradient(real error) const { return 2 * error; }
+  [[nodiscard]] KOKKOS_FUNCTION double value(real output, real target) const {
+    const real error = output - target;
+    return error * error;
+  }
+  [[nodiscard]] KOKKOS_FUNCTION real gradient(real output, real target) const {
+    return 2 * (output - target);
+  }
 };
 
 }  // namespace

@@ -6,22 +6,23 @@
 namespace carousel::ops {
 namespace {
 
-void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
-  infer_loss(layer, 3, 2);
+void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& around) {
+  infer_loss(layer, 3, 2, around);
 }
 
 }  // namespace
 
-/// torch.nn.MSELoss (mean) of targets that are 1 for the label and 0 for all other classes.
+/// torch.nn.MSELoss (mean)
 Op mse() {
   return {
       .name = "mse",
       .infer = infer,
-      .fit = fit_in_plain_order,
+      .fit = fit_loss,
       .loss = LossFacts{.name = "mse",
-                        .doc = "the mean over the outputs of (output - target)^2; the target is "
-                               "1 for the label, 0 for other classes.",
-                        .metrics = {"accuracy"}}};
+                        .doc = "the mean over the outputs of (output - target)^2; of labels, the "
+                               "target is 1 for the class, 0 for others.",
+                        .metrics = {"accuracy"},
+                        .takes_numbers = true}};
 }
 
 }  // namespace carousel::ops

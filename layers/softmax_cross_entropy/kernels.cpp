@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The loss of a classifier, torch.nn.CrossEntropyLoss (mean): reads logits in the type that they
-// are stored in, computes in full numbers and reports the loss of the micro-batch. It knows class
-// indices, not class weights.
+// The loss of a classifier, of samples or of their pixels, torch.nn.CrossEntropyLoss (mean): reads
+// logits in the type that they are stored in, computes in full numbers and reports the loss of the
+// micro-batch. It knows class indices, not class weights.
 
 #include <type_traits>
 
@@ -11,22 +11,26 @@
 #include "layers/mean_loss.hpp"
 #include "layers/softmax_cross_entropy/op.hpp"
 #include "layers/stored.hpp"
+#include "layers/targets.hpp"
 
 namespace carousel::kernels {
 namespace {
 
-/// Where the largest logit of a sample is; the first one of equals, as torch.argmax.
+/// Where the largest logit of a pixel is; the first one of equals, as torch.argmax.
 struct Largest {
   real value;
   int index;
 };
 
-/// e to the power of a logit less the largest one of its sample, where the classes share no more
-/// than that.
+/// The logits of one pixel. The power of one is e to that less the largest of them.
 template <class Stored>
 struct LogitRow {
-  const Stored* logits;  // [classes]
+  Strided<Stored> logits;  // [classes]
   int classes;
+
+  KOKKOS_FUNCTION LogitRow(const Stored* all, const Targets& targets, std::int64_t i,
+                           std::int64_t p)
+      : logits{all + i * targets.outputs() + p, targets.pixels}, classes(targets.channels) {}
 
   /// Where the largest logit is.
   KOKKOS_FUNCTION Largest largest(const Team& team) const {
@@ -54,61 +58,83 @@ struct LogitRow {
   }
 };
 
-/// The loss of one sample.
+/// The loss of one pixel.
 template <class Stored>
-struct CrossEntropyForward {
-  int classes;
-  const Stored* logits;  // [n, classes]
-  const int* labels;     // [n]
+struct CrossEntropy {
+  Targets targets;
+  const Stored* logits;  // [n, classes, pixels]
   double smoothing;
 
-  /// How far the logits of a sample are below the largest one in the mean.
+  /// How far the logits of a pixel are below the largest one in the mean.
   KOKKOS_FUNCTION double mean_below(const Team& team, const LogitRow<Stored>& row, real top) const {
     double sum = 0;
     if (smoothing == 0) return sum;
     Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, classes),
+        Kokkos::ThreadVectorRange(team, row.classes),
         [&](int c, double& partial) { partial += static_cast<double>(top) - full(row.logits[c]); },
         sum);
-    return sum / classes;
+    return sum / row.classes;
   }
 
-  KOKKOS_FUNCTION double operator()(const Team& team, int i) const {
-    const LogitRow<Stored> row = {logits + static_cast<std::int64_t>(i) * classes, classes};
+  KOKKOS_FUNCTION double of_pixel(const Team& team, int i, std::int64_t p) const {
+    const LogitRow<Stored> row(logits, targets, i, p);
     const Largest top = row.largest(team);
-    const double at_label = full(row.logits[labels[i]]);
+    const double at_label = full(row.logits[targets.label(i, p)]);
     // -sum of target_c log p_c, with log p_c = x_c - top - log(total)
     return Kokkos::log(row.total(team, top.value)) - (1 - smoothing) * (at_label - top.value) +
            smoothing * mean_below(team, row, top.value);
   }
+  /// The mean over the pixels of one sample.
+  KOKKOS_FUNCTION double operator()(const Team& team, int i) const {
+    double sum = 0;
+    for (std::int64_t p = 0; p < targets.pixels; ++p) sum += of_pixel(team, i, p);
+    return sum / static_cast<double>(targets.pixels);
+  }
+  /// Of those whose label counts, the sum and their number.
+  KOKKOS_FUNCTION void operator()(const Team& team, int i, Sums<2>& sums) const {
+    for (std::int64_t p = 0; p < targets.pixels; ++p) {
+      if (targets.label(i, p) == targets.ignored) continue;
+      sums.of[0] += of_pixel(team, i, p);
+      sums.of[1] += 1;
+    }
+  }
 };
 
-/// d_logits = (probabilities - target) / n of one sample, which may take the place of the logits.
+/// d_logits = (probabilities - target) / count of one pixel, which may take the place of the
+/// logits.
 template <class Stored>
 struct CrossEntropyBackward {
-  int n;
-  int classes;
-  const Stored* logits;  // [n, classes]
-  const int* labels;     // [n]
-  Stored* d_logits;      // [n, classes]
+  Targets targets;
+  const double* weight;  // labels that count; null where all do
+  real count;            // labels, where all count
+  const Stored* logits;  // [n, classes, pixels]
+  Stored* d_logits;      // [n, classes, pixels]
   real everywhere;       // part of the target that all classes have
   real at_label;         // the target of the label
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const int i = team.league_rank();
-    const std::int64_t begin = static_cast<std::int64_t>(i) * classes;
-    const LogitRow<Stored> row = {logits + begin, classes};
-    Stored* d = d_logits + begin;
-    const int label = labels[i];
+    const std::int64_t i = team.league_rank() / targets.pixels;
+    const std::int64_t p = team.league_rank() % targets.pixels;
+    const LogitRow<Stored> row(logits, targets, i, p);
+    Stored* const d = d_logits + i * targets.outputs() + p;
+    const std::int64_t stride = targets.pixels;
+    const int classes = targets.channels;
+    const int label = targets.label(i, p);
+    if (label == targets.ignored) {
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes),
+                           [&](int c) { put(d[c * stride], real(0)); });
+      return;
+    }
+    const real n = weight == nullptr ? count : static_cast<real>(*weight);
     const real top = row.largest(team).value;
     const real inverse = static_cast<real>(1 / row.total(team, top));
     if constexpr (std::is_same_v<Stored, real>) {
       // In two loops: nothing may be computed in one operation with what it is rounded before.
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes),
-                           [&](int c) { d[c] = row.power(c, top) * inverse; });
+                           [&](int c) { d[c * stride] = row.power(c, top) * inverse; });
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes), [&](int c) {
         const real target = c == label ? at_label : everywhere;
-        d[c] = (d[c] - target) / n;
+        d[c * stride] = (d[c * stride] - target) / n;
       });
     } else {
       // Rows sum to 0. The difference of two numbers near 1 would have few digits left, and a
@@ -120,11 +146,11 @@ struct CrossEntropyBackward {
             if (c == label) return;
             const real gradient = row.power(c, top) * inverse - everywhere;
             partial += gradient;
-            put(d[c], gradient / n);
+            put(d[c * stride], gradient / n);
           },
           others);
       Kokkos::single(Kokkos::PerThread(team),
-                     [&] { put(d[label], static_cast<real>(-others / n)); });
+                     [&] { put(d[label * stride], static_cast<real>(-others / n)); });
     }
   }
 };
@@ -132,7 +158,7 @@ struct CrossEntropyBackward {
 class SoftmaxCrossEntropy final : public Layer {
  public:
   explicit SoftmaxCrossEntropy(const LayerSpec& spec)
-      : classes_(spec.input().channels),
+      : target_(spec.target),
         smoothing_(spec.as<op::SoftmaxCrossEntropy>().smoothing),
         type_(spec.inputs.front().format.type) {}
 
@@ -140,12 +166,12 @@ class SoftmaxCrossEntropy final : public Layer {
   /// classes share the smoothing of the target (Szegedy et al. 2016); evaluation reports the plain
   /// loss.
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
-  /// d_input = (softmax(logits) - target) / n; may overwrite the logits. Where these are bf16, the
-  /// entry of the label is minus the sum of the others.
+  /// d_input = (softmax(logits) - target) / labels; may overwrite the logits. Where these are bf16,
+  /// the entry of the label is minus the sum of the others.
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
-  int classes_;
+  TargetSpec target_;
   double smoothing_;
   DataType type_;
 };
@@ -153,27 +179,31 @@ class SoftmaxCrossEntropy final : public Layer {
 void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::softmax_cross_entropy_forward";
   const double smoothing = arguments.training ? smoothing_ : 0;
+  const int n = arguments.input.n;
   with_stored(type_, [&]<class Stored>() {
     const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
-    report_mean(
-        label, exec, arguments.input.n,
-        CrossEntropyForward<Stored>{classes_, logits, labels_of(arguments.targets), smoothing},
-        arguments.report);
+    const CrossEntropy<Stored> loss{Targets(arguments.targets, target_), logits, smoothing};
+    if (double* const weight = weight_in(arguments.saved, target_); weight != nullptr)
+      report_weighted(label, exec, n, loss, arguments.report, weight);
+    else
+      report_mean(label, exec, n, loss, arguments.report);
   });
 }
 
 void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::softmax_cross_entropy_backward";
   if (arguments.d_input.data == nullptr) return;
-  const int n = arguments.output.n;
+  const auto labels = static_cast<int>(arguments.output.n * target_.pixels());
+  const double everywhere = smoothing_ / target_.classes;
   with_stored(type_, [&]<class Stored>() {
     const auto* logits = reinterpret_cast<const Stored*>(arguments.output.data);
     auto* d_logits = reinterpret_cast<Stored*>(arguments.d_input.data);
     Kokkos::parallel_for(
-        label, TeamPolicy(exec, n, 1, loss_vector),
-        CrossEntropyBackward<Stored>{n, classes_, logits, labels_of(arguments.targets), d_logits,
-                                     static_cast<real>(smoothing_ / classes_),
-                                     static_cast<real>(1 - smoothing_ + smoothing_ / classes_)});
+        label, TeamPolicy(exec, labels, 1, sample_vector),
+        CrossEntropyBackward<Stored>{Targets(arguments.targets, target_),
+                                     weight_in(arguments.saved, target_), static_cast<real>(labels),
+                                     logits, d_logits, static_cast<real>(everywhere),
+                                     static_cast<real>(1 - smoothing_ + everywhere)});
   });
 }
 

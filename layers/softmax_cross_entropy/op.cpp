@@ -7,9 +7,9 @@
 namespace carousel::ops {
 namespace {
 
-void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
   layer.attributes = op::SoftmaxCrossEntropy{arguments.number("label_smoothing")};
-  infer_loss(layer, 5, 2);
+  infer_loss(layer, 5, 2, around);
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ Op softmax_cross_entropy() {
                                 "Evaluation does not smooth.",
                          .former = "train.label_smoothing"}},
           .infer = infer,
-          .fit = fit_in_plain_order,
+          .fit = fit_loss,
           .loss = LossFacts{.name = "cross-entropy",
                             .doc = "minus the logarithm of the label's share in the softmax of the "
                                    "outputs.",

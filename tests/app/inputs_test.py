@@ -122,7 +122,7 @@ class Inputs(unittest.TestCase):
                 images = file[f"{half}/images"][:].reshape(-1, 1, 4, 16)
                 del file[f"{half}/images"]
                 file[f"{half}/images"] = images
-        self.assertIn("shape of an image is 1x4x16, and", run("eval", "run", flat, code=2))
+        self.assertIn("shape of an input is 1x4x16, and", run("eval", "run", flat, code=2))
 
     def test_a_run_goes_on_with_its_inputs(self):
         for data, word in ((self.darker, "mean is [0.9]"), (self.turned, "class 0 is digit 1")):

@@ -51,10 +51,10 @@ MACHINE = ["machine.flops=1e9", "machine.memory_bandwidth=1e10", "machine.node_l
            "machine.node_bandwidth=1e9", "machine.network_latency=0",
            "machine.network_bandwidth=1e9", "machine.devices_per_node=4"]
 
-HELP = [[], ["train"], ["plan"], ["eval"], ["inspect"], ["verify"], ["diff"], ["import"],
+HELP = [[], ["train"], ["plan"], ["eval"], ["predict"], ["inspect"], ["verify"], ["diff"], ["import"],
         ["import", "cifar10"], ["import", "images"], ["import", "imagenet"],
         ["import", "weights"], ["export"], ["export", "weights"], ["help"], ["deck"],
-        ["deck", "data"], ["network"], ["layers"]]
+        ["deck", "data"], ["deck", "data.input"], ["deck", "data.target"], ["network"], ["layers"]]
 
 # Words behind `carousel`; x.toml is DECK.
 WRONG_WORDS = [

@@ -407,10 +407,11 @@ TEST(RunConfig, KnowsFormerNamesOfKeys) {
 }
 
 TEST(RunConfig, ReadsTheTask) {
-  EXPECT_THAT(names_of(metrics_of(with_train("").task)), ElementsAre("accuracy"));
+  EXPECT_THAT(names_of(metrics_of(with_train("").task, 10)), ElementsAre("accuracy"));
   EXPECT_THAT(refusal({"task.loss=mean"}), HasSubstr("task.loss = \"mean\" is unknown"));
   EXPECT_THAT(refusal({"task.metrics=[\"acuracy\"]"}), HasSubstr("did you mean accuracy?"));
-  EXPECT_THAT(refusal({"task.metrics=accuracy"}), HasSubstr("must be a list of"));
+  EXPECT_THAT(names_of(metrics_of(with_train("", {"task.metrics=top5"}).task, 10)),
+              ElementsAre("top5"));
   EXPECT_THAT(refusal({"task.metrics=[1]"}), HasSubstr("must be a list of"));
   EXPECT_THAT(refusal({"task.metrics=[\"accuracy\", \"accuracy\"]"}),
               HasSubstr("task.metrics has accuracy twice"));

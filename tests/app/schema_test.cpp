@@ -80,7 +80,8 @@ DeckValue other_value(const KeySpec& spec, const DeckValue& standard) {
     case KeyType::numbers:
       return {DeckValue::List{{1.5}, {2.5}}};
     case KeyType::strings:
-      return {DeckValue::List{{spec.allowed.choices.back()}}};
+      return {DeckValue::List{
+          {spec.allowed.choices.empty() ? std::string("else") : spec.allowed.choices.back()}}};
     case KeyType::list:
       return {DeckValue::List{{std::string("relu")}}};
     case KeyType::table:

@@ -103,7 +103,7 @@ class Bench {
         d_parameters_(zeros<real>(exec_, "carousel::bench::d_parameters", spec.parameter_size())),
         buffers_(zeros<real>(exec_, "carousel::bench::buffers", spec.buffer_size())),
         labels_("carousel::bench::labels", n),
-        report_("carousel::bench::report", report_head + sums_of(spec.metrics)),
+        report_("carousel::bench::report", report_head + sums_of(spec.metrics, spec.target)),
         layer_(
             make_layer(spec, n, {exec_, {bytes(workspace_), workspace_.size() * sizeof(real)}})) {
     for (const Storage& numbers : {x_, second_, d_y_, parameters_}) fill(numbers);

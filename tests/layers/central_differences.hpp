@@ -19,7 +19,7 @@ class Measured {
   Measured(const Model& model, int n, const LayerFactory& layers = make_layer)
       : network_(model, n, layers),
         images_(random_numbers(n * model.input.size(), "images")),
-        labels_(random_labels(n, model.classes)),
+        labels_(random_labels(n, model.target.classes)),
         theta_(random_numbers(model.parameter_size(), "theta")) {
     (void)loss_at(theta_);
     network_.backward(exec_);

@@ -33,34 +33,123 @@ void PrintTo(const Example& example, std::ostream* out) {
 const std::vector<Example> examples = {
     {"cross-entropy"}, {"cross-entropy", {{"label_smoothing", 0.3}}},
     {"huber"},         {"huber", {{"delta", 0.3}}},
-    {"mse"},
+    {"mse"},           {"mae"},
+    {"bce"},
 };
 
-/// The loss of a network for that many classes, behind a layer that learns, with all metrics
-/// that tell something of it.
-LayerSpec spec_of(const Example& example, int classes, DataType type) {
-  ModelBuilder builder("example", {4}, classes);
-  builder.add("linear", "head", {{"features", 1.0 * classes}});
+/// What outputs are compared with.
+enum class Compared : std::uint8_t { labels, pixels, some_pixels, numbers, fields, some_numbers };
+
+const std::vector<Compared> all_compared = {Compared::labels,      Compared::pixels,
+                                            Compared::some_pixels, Compared::numbers,
+                                            Compared::fields,      Compared::some_numbers};
+constexpr int ignored = 250;
+
+TargetSpec target_of(Compared compared, int channels) {
+  TargetSpec target(channels);
+  if (compared == Compared::pixels || compared == Compared::some_pixels)
+    target = TargetSpec::of_pixels(channels, 3, 5);
+  if (compared == Compared::some_pixels) target.ignored = ignored;
+  if (compared == Compared::numbers) target = TargetSpec::of_numbers({channels, 1, 1});
+  if (compared == Compared::fields || compared == Compared::some_numbers)
+    target = TargetSpec::of_numbers({channels, 3, 5});
+  target.has_gaps = compared == Compared::some_numbers;
+  return target;
+}
+
+bool takes(const Example& example, Compared compared) {
+  return loss_named(example.loss).loss->takes(target_of(compared, 1).kind);
+}
+
+/// The loss of a network for such targets, behind a layer that learns, with all metrics that tell
+/// something of it.
+LayerSpec spec_of(const Example& example, const TargetSpec& target, DataType type) {
+  const SampleShape shape = target.outputs();
+  ModelBuilder builder("example", {4, shape.height, shape.width}, target);
+  builder.add("convolution", "head", {{"channels", 1.0 * shape.channels}, {"kernel", 1}});
   TaskConfig task{.loss = example.loss, .arguments = example.arguments};
-  for (const Metric& metric : all_metrics())
-    if (classes >= metric.least_outputs) task.metrics.emplace_back(metric.name);
+  for (const Metric& metric : all_metrics()) {
+    if (metric.takes(target.kind) && shape.channels >= metric.least_outputs &&
+        (!metric.needs_pixels || target.pixels() > 1))
+      task.metrics.emplace_back(metric.name);
+  }
   builder.add_loss(task);
   return choose_kernels(builder.model(), {.type = type}).layers.back();
+}
+
+struct Batch {
+  TargetSpec target;
+  std::vector<reference::Scored> samples;
+
+  [[nodiscard]] int n() const { return static_cast<int>(samples.size()); }
+  /// [n, c, pixels]
+  [[nodiscard]] Numbers outputs() const {
+    Numbers all;
+    for (const reference::Scored& sample : samples)
+      all.insert(all.end(), sample.outputs.begin(), sample.outputs.end());
+    return all;
+  }
+  /// As the loss reads them.
+  [[nodiscard]] std::vector<std::byte> targets() const {
+    std::vector<std::byte> bytes;
+    const auto add = [&](const auto& values) {
+      const std::span<const std::byte> own = std::as_bytes(std::span(values));
+      bytes.insert(bytes.end(), own.begin(), own.end());
+    };
+    for (const reference::Scored& sample : samples) {
+      if (target.has_labels())
+        add(sample.labels);
+      else
+        add(Numbers(sample.numbers.begin(), sample.numbers.end()));
+    }
+    return bytes;
+  }
+};
+
+/// Outputs from -4 to 4, of which some are equal, as that type has them. None is a multiple of 1/8,
+/// where a loss may bend and differences have fewer digits. Numbers are targets from 0 to 1.
+Batch batch_of(int n, int channels, DataType type, Compared compared = Compared::labels) {
+  Batch batch{target_of(compared, channels), {}};
+  const auto pixels = static_cast<std::size_t>(batch.target.pixels());
+  const std::size_t size = channels * pixels;
+  Numbers outputs = random_numbers(size * n, "outputs");
+  for (real& x : outputs) x = (std::round(64 * x) + real(0.5)) / 8;
+  outputs = rounded_to(outputs, type);
+  const Numbers numbers = random_numbers(size * n, "targets");
+  const std::vector<int> labels = random_labels(n * static_cast<int>(pixels), channels);
+  for (int i = 0; i < n; ++i) {
+    reference::Scored sample{.channels = channels,
+                             .pixels = static_cast<int>(pixels),
+                             .outputs = {outputs.begin() + std::ptrdiff_t(i * size),
+                                         outputs.begin() + std::ptrdiff_t((i + 1) * size)},
+                             .ignored = batch.target.ignored};
+    for (std::size_t p = 0; batch.target.has_labels() && p < pixels; ++p) {
+      const bool counts = batch.target.ignored < 0 || (i + p) % 3 != 0;
+      sample.labels.push_back(counts ? labels[i * pixels + p] : ignored);
+    }
+    for (std::size_t k = 0; !batch.target.has_labels() && k < size; ++k) {
+      const real number = (numbers[i * size + k] + real(0.5)) / 2;
+      sample.numbers.push_back(batch.target.has_gaps && (i + k) % 3 == 0 ? std::nan("") : number);
+    }
+    batch.samples.push_back(std::move(sample));
+  }
+  return batch;
 }
 
 /// A loss and what it is given: outputs of the network, rounded to the type that stores them.
 class LossRun {
  public:
-  LossRun(const LayerSpec& spec, const Numbers& outputs, const std::vector<int>& labels)
+  LossRun(const LayerSpec& spec, const Batch& batch)
       : spec_(spec),
-        n_(static_cast<int>(labels.size())),
+        n_(batch.n()),
         type_(spec.inputs.front().format.type),
-        outputs_(to_device(stored(outputs, type_))),
-        gradient_(to_device(stored(Numbers(outputs.size(), real(-1e30)), type_))),
-        labels_(to_device(labels)),
+        outputs_(to_device(stored(batch.outputs(), type_))),
+        gradient_(to_device(stored(Numbers(batch.outputs().size(), real(-1e30)), type_))),
+        targets_(to_device(batch.targets())),
+        saved_("carousel::test::saved", static_cast<std::size_t>(spec.saved_bytes(n_))),
         report_("carousel::test::report",
-                static_cast<std::size_t>(report_head + sums_of(spec.metrics))),
-        chosen_("carousel::test::chosen", labels.size()),
+                static_cast<std::size_t>(report_head + sums_of(spec.metrics, spec.target))),
+        chosen_("carousel::test::chosen", batch.samples.size()),
         layer_(make_layer(spec, n_, {})) {
     EXPECT_EQ(spec.workspace_bytes(n_), 0);
     EXPECT_EQ(spec.converted, Converted::nothing) << "outputs are copied";
@@ -69,9 +158,10 @@ class LossRun {
   void forward(const ExecutionSpace& exec = {}, bool training = true) {
     layer_->forward(exec, {.input = tensor(outputs_),
                            .output = tensor(outputs_),
-                           .targets = labels_.data(),
+                           .targets = targets_.data(),
                            .report = report_.data(),
-                           .chosen = chosen_.data(),
+                           .chosen = chooses() ? chosen_.data() : nullptr,
+                           .saved = saved_.data(),
                            .training = training});
   }
   /// In the place of the outputs, as stages have it, or apart.
@@ -80,7 +170,8 @@ class LossRun {
                             .output = tensor(outputs_),
                             .d_output = {},
                             .d_input = tensor(in_place ? outputs_ : gradient_),
-                            .targets = labels_.data()});
+                            .targets = targets_.data(),
+                            .saved = saved_.data()});
   }
 
   [[nodiscard]] std::vector<double> report() const { return to_host(report_); }
@@ -90,6 +181,9 @@ class LossRun {
   [[nodiscard]] Numbers gradient() const { return restored(to_host(gradient_), type_); }
 
  private:
+  [[nodiscard]] bool chooses() const {
+    return spec_.target.has_labels() && spec_.target.pixels() == 1;
+  }
   [[nodiscard]] Tensor tensor(const Device<std::byte>& bytes) const {
     return {reinterpret_cast<real*>(bytes.data()), n_, spec_.input()};
   }
@@ -99,52 +193,39 @@ class LossRun {
   DataType type_;
   Device<std::byte> outputs_;
   Device<std::byte> gradient_;
-  Device<int> labels_;
+  Device<std::byte> targets_;
+  Device<std::byte> saved_;
   Device<double> report_;
   Device<int> chosen_;
   std::unique_ptr<Layer> layer_;
 };
 
-struct Batch {
-  Numbers outputs;  // [n, classes]
-  std::vector<int> labels;
-  int classes;
-
-  [[nodiscard]] int n() const { return static_cast<int>(labels.size()); }
-  [[nodiscard]] std::vector<double> row(int i) const {
-    return {outputs.begin() + std::ptrdiff_t{i} * classes,
-            outputs.begin() + std::ptrdiff_t{i + 1} * classes};
-  }
-};
-
-/// Outputs from -4 to 4, of which some are equal, as that type has them. None is a multiple of 1/8,
-/// where a loss may bend and differences have fewer digits.
-Batch batch_of(int n, int classes, DataType type) {
-  Numbers outputs = random_numbers(std::size_t(n) * classes, "outputs");
-  for (real& x : outputs) x = (std::round(64 * x) + real(0.5)) / 8;
-  return {rounded_to(outputs, type), random_labels(n, classes), classes};
-}
-
 double mean_loss(const Example& example, const Batch& batch, bool training = true) {
-  double sum = 0;
-  for (int i = 0; i < batch.n(); ++i)
-    sum +=
-        reference::loss(example.loss, example.arguments, batch.row(i), batch.labels[i], training);
-  return sum / batch.n();
+  reference::LossSum all;
+  for (const reference::Scored& sample : batch.samples) {
+    const reference::LossSum own =
+        reference::loss(example.loss, example.arguments, sample, training);
+    all.sum += own.sum;
+    all.count += own.count;
+  }
+  return all.sum / all.count;
 }
 
 /// Of the mean over the samples, by central differences of the formula in double.
 std::vector<double> mean_gradient(const Example& example, const Batch& batch) {
   constexpr double step = 1e-5;
+  double count = 0;
+  for (const reference::Scored& sample : batch.samples)
+    count += reference::loss(example.loss, example.arguments, sample).count;
   std::vector<double> gradient;
-  for (int i = 0; i < batch.n(); ++i) {
-    for (int c = 0; c < batch.classes; ++c) {
+  for (const reference::Scored& sample : batch.samples) {
+    for (std::size_t k = 0; k < sample.outputs.size(); ++k) {
       const auto moved = [&](double by) {
-        std::vector<double> row = batch.row(i);
-        row[c] += by;
-        return reference::loss(example.loss, example.arguments, row, batch.labels[i]);
+        reference::Scored other = sample;
+        other.outputs[k] += by;
+        return reference::loss(example.loss, example.arguments, other).sum;
       };
-      gradient.push_back((moved(step) - moved(-step)) / (2 * step) / batch.n());
+      gradient.push_back((moved(step) - moved(-step)) / (2 * step) / count);
     }
   }
   return gradient;
@@ -160,31 +241,59 @@ class EveryLoss : public testing::TestWithParam<std::tuple<Example, DataType>> {
     return type() == DataType::full ? std::max(rounding, 1e-7) : 1.0 / 256;
   }
   [[nodiscard]] LossRun run_of(const Batch& batch) const {
-    return {spec_of(example(), batch.classes, type()), batch.outputs, batch.labels};
+    return {spec_of(example(), batch.target, type()), batch};
   }
 };
 
 TEST_P(EveryLoss, IsWhatItsFormulaSays) {
-  for (const auto& [n, classes] :
-       {std::pair(1, 1), {1, 10}, {16, 10}, {17, 3}, {128, 100}, {67, 7}}) {
-    SCOPED_TRACE(fmt::format("{} samples of {} outputs", n, classes));
-    const Batch batch = batch_of(n, classes, type());
+  for (const Compared compared : all_compared) {
+    if (!takes(example(), compared)) continue;
+    for (const auto& [n, channels] :
+         {std::pair(1, 1), {1, 10}, {16, 10}, {17, 3}, {128, 100}, {67, 7}}) {
+      SCOPED_TRACE(fmt::format("{} samples with {}", n, to_string(target_of(compared, channels))));
+      if (n * channels > 1000 && target_of(compared, 1).pixels() > 1) continue;
+      const Batch batch = batch_of(n, channels, type(), compared);
+      LossRun run = run_of(batch);
+      run.forward();
+      EXPECT_EQ(run.outputs(), batch.outputs()) << "forward leaves the outputs as they are";
+      const double expected = mean_loss(example(), batch);
+      EXPECT_NEAR(run.report()[0], expected, rounding * (1 + expected));
+      EXPECT_EQ(run.report()[1], 0) << "it is finite";
+      double counted = n;  // samples, or all that counts
+      if (batch.target.is_partial()) {
+        counted = 0;
+        for (const reference::Scored& sample : batch.samples)
+          counted += reference::loss(example().loss, example().arguments, sample).count;
+      }
+      EXPECT_EQ(run.report()[2], counted);
+
+      run.backward(false);
+      EXPECT_LE(relative_difference(run.gradient(), mean_gradient(example(), batch)), tolerance());
+      const Numbers apart = run.gradient();
+      run.backward(true);
+      EXPECT_EQ(run.outputs(), apart) << "in the place of the outputs";
+
+      LossRun evaluation = run_of(batch);
+      evaluation.forward({}, false);
+      const double evaluated = mean_loss(example(), batch, false);
+      EXPECT_NEAR(evaluation.report()[0], evaluated, rounding * (1 + evaluated));
+    }
+  }
+}
+
+TEST_P(EveryLoss, OfNothingIsNothing) {
+  for (const Compared compared : {Compared::some_pixels, Compared::some_numbers}) {
+    if (!takes(example(), compared)) continue;
+    Batch batch = batch_of(3, 4, type(), compared);
+    for (reference::Scored& sample : batch.samples) {
+      std::ranges::fill(sample.labels, ignored);
+      std::ranges::fill(sample.numbers, std::nan(""));
+    }
     LossRun run = run_of(batch);
     run.forward();
-    EXPECT_EQ(run.outputs(), batch.outputs) << "forward leaves the outputs as they are";
-    const double expected = mean_loss(example(), batch);
-    EXPECT_NEAR(run.report()[0], expected, rounding * (1 + expected));
-    EXPECT_EQ(run.report()[1], 0) << "it is finite";
-    EXPECT_EQ(run.report()[2], n);
-    run.forward({}, false);
-    const double evaluated = mean_loss(example(), batch, false);
-    EXPECT_NEAR(run.report()[0], evaluated, rounding * (1 + evaluated));
-
+    for (const double reported : run.report()) EXPECT_EQ(reported, 0);
     run.backward(false);
-    EXPECT_LE(relative_difference(run.gradient(), mean_gradient(example(), batch)), tolerance());
-    const Numbers apart = run.gradient();
-    run.backward(true);
-    EXPECT_EQ(run.outputs(), apart) << "in the place of the outputs";
+    for (const real gradient : run.gradient()) EXPECT_EQ(gradient, 0);
   }
 }
 
@@ -192,7 +301,7 @@ TEST_P(EveryLoss, ReportsWhatIsNotFiniteOrTooLargeToBeAdded) {
   using Limits = std::numeric_limits<real>;
   for (const real bad : {Limits::quiet_NaN(), Limits::infinity(), Limits::max() / 100}) {
     Batch batch = batch_of(5, 4, type());
-    batch.outputs[4 * 3 + (batch.labels[3] + 1) % 4] = bad;
+    batch.samples[3].outputs[(batch.samples[3].labels[0] + 1) % 4] = bad;
     LossRun run = run_of(batch);
     run.forward();
     EXPECT_EQ(run.report()[1], 1) << bad;
@@ -200,16 +309,20 @@ TEST_P(EveryLoss, ReportsWhatIsNotFiniteOrTooLargeToBeAdded) {
 }
 
 TEST_P(EveryLoss, OnlyLaunches) {
-  const Batch batch = batch_of(33, 10, type());
-  LossRun run = run_of(batch);
-  const ExecutionSpace exec;
-  const std::vector<Launch> launches = launches_alone([&] {
-    run.forward(exec);
-    run.backward(false, exec);
-  });
-  EXPECT_GE(launches.size(), 2 + all_metrics().size());
-  for (const Launch& launch : launches)
-    EXPECT_TRUE(launch.label.starts_with("carousel::layers::")) << launch.label;
+  for (const Compared compared : all_compared) {
+    if (!takes(example(), compared)) continue;
+    const Batch batch = batch_of(33, 10, type(), compared);
+    const LayerSpec spec = spec_of(example(), batch.target, type());
+    LossRun run(spec, batch);
+    const ExecutionSpace exec;
+    const std::vector<Launch> launches = launches_alone([&] {
+      run.forward(exec);
+      run.backward(false, exec);
+    });
+    EXPECT_GE(launches.size(), 2 + spec.metrics.size());
+    for (const Launch& launch : launches)
+      EXPECT_TRUE(launch.label.starts_with("carousel::layers::")) << launch.label;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, EveryLoss,
@@ -232,24 +345,33 @@ TEST(Losses, HaveAnExample) {
 
 TEST(Metrics, AddUpWhatItsFormulaSays) {
   for (const DataType type : {DataType::full, DataType::bfloat16}) {
-    for (const int classes : {1, 2, 7, 100}) {
-      SCOPED_TRACE(fmt::format("{}, {} outputs", to_string(type), classes));
-      const Batch batch = batch_of(77, classes, type);
-      const LayerSpec spec = spec_of(examples.front(), classes, type);
-      LossRun run(spec, batch.outputs, batch.labels);
-      run.forward();
-      const std::vector<double> report = run.report();
-      int first = report_head;
-      for (const Metric* metric : spec.metrics) {
-        ASSERT_EQ(metric->sums, 1) << "for more, reference::metric() must know more";
-        double expected = 0;
-        for (int i = 0; i < batch.n(); ++i)
-          expected += reference::metric(metric->name, batch.row(i), batch.labels[i]);
-        EXPECT_EQ(report[first], expected) << metric->name;
-        first += metric->sums;
+    for (const Compared compared : all_compared) {
+      for (const int channels : {1, 2, 7, 100}) {
+        SCOPED_TRACE(
+            fmt::format("{}, {}", to_string(type), to_string(target_of(compared, channels))));
+        const Batch batch = batch_of(77, channels, type, compared);
+        const Example example = {batch.target.has_labels() ? "cross-entropy" : "mse"};
+        const LayerSpec spec = spec_of(example, batch.target, type);
+        EXPECT_EQ(spec.metrics.empty(), false);
+        LossRun run(spec, batch);
+        run.forward();
+        const std::vector<double> report = run.report();
+        const MetricValues values =
+            values_of(spec.metrics, std::span(report).subspan(report_head), 77, batch.target);
+        for (std::size_t k = 0; k < spec.metrics.size(); ++k) {
+          const double expected = reference::metric(spec.metrics[k]->name, batch.samples);
+          EXPECT_NEAR(values[k], expected, rounding * (1 + std::abs(expected)))
+              << spec.metrics[k]->name;
+          EXPECT_GE(values[k], spec.metrics[k]->least);
+          EXPECT_LE(values[k], spec.metrics[k]->most);
+        }
+        if (compared != Compared::labels) continue;
+        for (int i = 0; i < batch.n(); ++i) {
+          reference::Scored chosen = batch.samples[i];
+          chosen.labels = {run.chosen()[i]};
+          EXPECT_EQ(reference::metric("accuracy", std::span(&chosen, 1)), 1);
+        }
       }
-      for (int i = 0; i < batch.n(); ++i)
-        EXPECT_EQ(reference::metric("accuracy", batch.row(i), run.chosen()[i]), 1);
     }
   }
 }

@@ -30,7 +30,7 @@ class KokkosTools : public testing::Test {
         next_("carousel::test::next", model_.parameter_size()),
         digest_("carousel::test::digest", 1) {
     network_.set_batch(test::random_numbers(n * model_.input.size(), "images"),
-                       test::random_labels(n, model_.classes));
+                       test::random_labels(n, model_.target.classes));
   }
 
   /// All that the engine enqueues for one training step of one micro-batch.

@@ -94,13 +94,13 @@ class NetworkTraining {
     if (fixture.contains("stem"))
       return build_resnet(fixture.at("depth"),
                           fixture.at("stem") == "cifar" ? Stem::cifar : Stem::imagenet, image,
-                          fixture.at("classes"));
+                          fixture.at("classes").get<int>());
     Model model = build_vit({.depth = fixture.at("depth"),
                              .patch = fixture.at("patch"),
                              .width = fixture.at("width"),
                              .heads = fixture.at("heads"),
                              .mlp = fixture.at("mlp")},
-                            image, fixture.at("classes"));
+                            image, fixture.at("classes").get<int>());
     // Zeros would stop all gradients of the first step.
     LayerSpec& head = model.layers[model.layers.size() - 2];
     head.parameters.front().initial = lecun_uniform(head.input().channels);
@@ -122,7 +122,7 @@ class NetworkTraining {
 
   void set_batch(Network& network, int t) const {
     network.set_batch(random_numbers(n_ * model_.input.size(), "images", stream_ + t),
-                      random_labels(n_, model_.classes, t));
+                      random_labels(n_, model_.target.classes, t));
   }
 
   int n_;

@@ -34,6 +34,7 @@ Computed compute(const Numbers& logits, const std::vector<int>& labels, double s
   spec.attributes = op::SoftmaxCrossEntropy{smoothing};
   spec.inputs = {{-1, classes}};
   spec.output = classes;
+  spec.target = classes.channels;
   const auto scores = test::to_device(logits);
   const auto device_labels = test::to_device(labels);
   const test::Device<double> report("carousel::test::report", report_head + 1);

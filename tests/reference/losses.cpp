@@ -15,52 +15,139 @@ double argument(const Arguments& arguments, std::string_view name, double otherw
   return found == arguments.end() ? otherwise : found->value;
 }
 
-/// Of all outputs but those of the label, how many come before it: larger ones, and equal ones of
-/// lower numbers.
-int place_of(std::span<const double> outputs, int label) {
+/// Of all outputs of a pixel but that of its label, how many come before it: larger ones, and equal
+/// ones of lower numbers.
+int place_of_label(const Scored& sample, int p) {
+  const double own = sample.output(sample.labels[p], p);
   int before = 0;
-  for (int c = 0; c < std::ssize(outputs); ++c)
-    if (outputs[c] > outputs[label] || (outputs[c] == outputs[label] && c < label)) ++before;
+  for (int c = 0; c < sample.channels; ++c) {
+    const double other = sample.output(c, p);
+    if (other > own || (other == own && c < sample.labels[p])) ++before;
+  }
   return before;
 }
 
-}  // namespace
-
-double loss(std::string_view name, const Arguments& arguments, std::span<const double> outputs,
-            int label, bool training) {
-  const auto classes = static_cast<double>(outputs.size());
+double cross_entropy(const Scored& sample, int p, double smoothing) {
+  double largest = sample.output(0, p);
+  for (int c = 1; c < sample.channels; ++c) largest = std::max(largest, sample.output(c, p));
   double sum = 0;
-  if (name == "cross-entropy") {
-    const double smoothing = training ? argument(arguments, "label_smoothing", 0) : 0;
-    const double largest = *std::ranges::max_element(outputs);
-    for (const double x : outputs) sum += std::exp(x - largest);
-    double loss = 0;
-    for (int c = 0; c < std::ssize(outputs); ++c) {
-      const double target = (c == label ? 1 - smoothing : 0) + smoothing / classes;
-      loss -= target * (outputs[c] - largest - std::log(sum));
-    }
-    return loss;
+  for (int c = 0; c < sample.channels; ++c) sum += std::exp(sample.output(c, p) - largest);
+  double loss = 0;
+  for (int c = 0; c < sample.channels; ++c) {
+    const double target = sample.target(c, p) * (1 - smoothing) + smoothing / sample.channels;
+    loss -= target * (sample.output(c, p) - largest - std::log(sum));
   }
+  return loss;
+}
+
+/// Of losses that compare one output with one target.
+double compared(std::string_view name, const Arguments& arguments, double x, double y) {
+  const double error = std::abs(x - y);
+  if (name == "mse") return error * error;
+  if (name == "mae") return error;
+  if (name == "bce")
+    return -(y * std::log(1 / (1 + std::exp(-x))) + (1 - y) * std::log(1 / (1 + std::exp(x))));
   if (name == "huber") {
     const double delta = argument(arguments, "delta", 1);
-    for (int c = 0; c < std::ssize(outputs); ++c) {
-      const double error = std::abs(outputs[c] - (c == label ? 1 : 0));
-      sum += error < delta ? error * error / 2 : delta * (error - delta / 2);
-    }
-    return sum / classes;
-  }
-  if (name == "mse") {
-    for (int c = 0; c < std::ssize(outputs); ++c)
-      sum += (outputs[c] - (c == label ? 1 : 0)) * (outputs[c] - (c == label ? 1 : 0));
-    return sum / classes;
+    return error < delta ? error * error / 2 : delta * (error - delta / 2);
   }
   fail(ExitCode::internal, "tests/reference/losses.cpp does not know the loss {}", name);
 }
 
-double metric(std::string_view name, std::span<const double> outputs, int label) {
-  if (name == "accuracy") return place_of(outputs, label) == 0 ? 1 : 0;
-  if (name == "top5") return place_of(outputs, label) < 5 ? 1 : 0;
+/// What the metrics of numbers are made of.
+struct Moments {
+  double distance = 0;
+  double square = 0;
+  double sum = 0;
+  double count = 0;
+
+  void add(const Scored& sample, int c) {
+    for (int p = 0; p < sample.pixels; ++p) {
+      if (!sample.counts(c, p)) continue;
+      const double error = sample.output(c, p) - sample.target(c, p);
+      distance += std::abs(error);
+      square += error * error;
+      sum += sample.target(c, p);
+      count += 1;
+    }
+  }
+  /// Of targets from their mean.
+  [[nodiscard]] double spread(std::span<const Scored> samples, int c) const {
+    double result = 0;
+    for (const Scored& sample : samples)
+      for (int p = 0; p < sample.pixels; ++p)
+        if (sample.counts(c, p)) result += std::pow(sample.target(c, p) - sum / count, 2);
+    return result;
+  }
+};
+
+double metric_of_channel(std::string_view name, std::span<const Scored> samples, int c) {
+  Moments all;
+  double vrmse = 0;
+  double measured = 0;
+  for (const Scored& sample : samples) {
+    all.add(sample, c);
+    Moments own;
+    own.add(sample, c);
+    if (own.count == 0) continue;
+    const double variance = own.spread(std::span(&sample, 1), c) / own.count;
+    vrmse += std::sqrt(own.square / own.count / (variance + 1e-7));
+    measured += 1;
+  }
+  if (name == "mae") return all.distance / all.count;
+  if (name == "rmse") return std::sqrt(all.square / all.count);
+  if (name == "r2") return 1 - all.square / all.spread(samples, c);
+  if (name == "vrmse") return vrmse / measured;
   fail(ExitCode::internal, "tests/reference/losses.cpp does not know the metric {}", name);
+}
+
+}  // namespace
+
+bool Scored::counts(int c, int p) const {
+  return has_labels() ? labels[p] != ignored : !std::isnan(numbers[c * pixels + p]);
+}
+
+LossSum loss(std::string_view name, const Arguments& arguments, const Scored& sample,
+             bool training) {
+  LossSum result;
+  for (int p = 0; p < sample.pixels; ++p) {
+    if (name == "cross-entropy") {
+      if (!sample.counts(0, p)) continue;
+      result.sum +=
+          cross_entropy(sample, p, training ? argument(arguments, "label_smoothing", 0) : 0);
+      result.count += 1;
+      continue;
+    }
+    for (int c = 0; c < sample.channels; ++c) {
+      if (!sample.counts(c, p)) continue;
+      result.sum += compared(name, arguments, sample.output(c, p), sample.target(c, p));
+      result.count += 1;
+    }
+  }
+  return result;
+}
+
+double metric(std::string_view name, std::span<const Scored> samples) {
+  if (!samples.front().has_labels()) {
+    double sum = 0;
+    for (int c = 0; c < samples.front().channels; ++c) sum += metric_of_channel(name, samples, c);
+    return sum / samples.front().channels;
+  }
+  double counted = 0;
+  double all = 0;
+  for (const Scored& sample : samples) {
+    for (int p = 0; p < sample.pixels; ++p) {
+      if (!sample.counts(0, p)) continue;
+      all += 1;
+      if (name == "accuracy")
+        counted += place_of_label(sample, p) == 0 ? 1 : 0;
+      else if (name == "top5")
+        counted += place_of_label(sample, p) < 5 ? 1 : 0;
+      else
+        fail(ExitCode::internal, "tests/reference/losses.cpp does not know the metric {}", name);
+    }
+  }
+  return counted / all;
 }
 
 }  // namespace carousel::reference

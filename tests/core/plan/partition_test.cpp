@@ -48,7 +48,7 @@ void append(Model& model, LayerSpec layer) {
 Model random_model(std::mt19937& random, int pieces) {
   const auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
   const unsigned spread = random() % 2 == 0 ? 4 : 40;  // small numbers make ties
-  Model model{.name = "random", .input = {1}, .classes = 1, .layers = {}};
+  Model model{.name = "random", .input = {1}, .target = 1, .layers = {}};
   while (random() % 3 == 0) append(model, layer(0, 1, 0, true));  // as flatten
   for (int p = 0; p < pieces; ++p) {
     append(model, layer(below(spread), 1 + below(spread), below(spread), false));
@@ -128,7 +128,7 @@ TEST(Partition, IsTheBestOfAllCuts) {
 
 TEST(Partition, BreaksTiesAlwaysTheSameWay) {
   // Three equal layers in two stages: 1 + 2 and 2 + 1 are equally good; the first cut is taken.
-  Model model{.name = "equal", .input = {1}, .classes = 1, .layers = {}};
+  Model model{.name = "equal", .input = {1}, .target = 1, .layers = {}};
   for (int l = 0; l < 3; ++l) append(model, layer(5, 7, 9, false));
   for (Balance balance : balances)
     EXPECT_THAT(partition_model(model, 2, balance).first, ElementsAre(0, 1, 3));

@@ -47,7 +47,7 @@ LayerSpec layer_of(const Kind& kind, int channels, const std::vector<int>& input
 }
 
 Model chain(const std::vector<Kind>& kinds, int channels) {
-  Model model{.name = "chain", .input = {channels}, .classes = channels, .layers = {}};
+  Model model{.name = "chain", .input = {channels}, .target = channels, .layers = {}};
   for (const Kind& kind : kinds) {
     const auto before = static_cast<int>(model.layers.size()) - 1;
     model.layers.push_back(layer_of(kind, channels, {before}));

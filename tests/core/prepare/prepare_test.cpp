@@ -30,7 +30,7 @@ class PrepareTest : public ::testing::Test {
                      .target = label_spec,
                      .shown = {2, 3, 4},
                      .reader_bytes = 1000};
-    basis_.classes = 3;
+    basis_.target = 3;
     basis_.train_samples = 60;
     basis_.test_samples = 7;
     basis_.real_bytes = sizeof(real);

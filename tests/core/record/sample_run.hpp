@@ -43,10 +43,11 @@ inline PlanRecord sample_plan() {
   plan.activation_bytes_together = 8192;
   plan.activation_bytes_accumulate = 2048;
   plan.basis = {.source = {.input = {NumberType::int32, {1, 4, 5}},
-                           .target = {NumberType::uint8, {6, 7, 8}},
+                           .target = {NumberType::int32, {1, 7, 8}},
                            .shown = {1, 2, 3},
-                           .reader_bytes = 77},
-                .classes = 4,
+                           .reader_bytes = 77,
+                           .target_reader_bytes = 78},
+                .target = TargetSpec::of_pixels(4, 7, 8),
                 .train_samples = 8,
                 .test_samples = 5,
                 .real_bytes = sizeof(real),

@@ -115,21 +115,32 @@ TEST_F(CheckpointTest, SeveralProcessesMakeOneFile) {
 TEST_F(CheckpointTest, TellsItsInputs) {
   save(1);
   EXPECT_FALSE(Checkpoint(last()).inputs());
-  InputRecord inputs{.mean = {0.1, 1.0 / 3},
+  InputRecord labels{.mean = {0.1, 1.0 / 3},
                      .std = {0.2, 0.3},
                      .class_names = {"cat", ""},
                      .shape = {2, 5, 7},
-                     .resize = 8};
-  CheckpointLayout layout;
-  layout.add("/parameters/x", {600});
-  const std::string path = folder_ / "checkpoints/step-00000002.h5";
-  CheckpointWriter writer(path, layout);
-  writer.begin();
-  writer.put("/parameters/x", 0, small_);
-  writer.sync();
-  writer.finish(testing::sample_info(), {}, inputs);
-  EXPECT_EQ(Checkpoint(path).inputs(), inputs);
-  EXPECT_THAT(Checkpoint(path).tensors(), SizeIs(1));
+                     .resize = 8,
+                     .target = 2};
+  InputRecord pixels = labels;
+  pixels.target = TargetSpec::of_pixels(2, 5, 7);
+  const InputRecord numbers{.mean = {0.1, 1.0 / 3},
+                            .std = {0.2, 0.3},
+                            .shape = {2, 5, 7},
+                            .target = TargetSpec::of_numbers({3, 1, 1}),
+                            .target_mean = {1e9, 0, -1e-9},
+                            .target_std = {1, 2, 1e-12}};
+  for (const InputRecord& inputs : {labels, pixels, numbers}) {
+    CheckpointLayout layout;
+    layout.add("/parameters/x", {600});
+    const std::string path = folder_ / "checkpoints/step-00000002.h5";
+    CheckpointWriter writer(path, layout);
+    writer.begin();
+    writer.put("/parameters/x", 0, small_);
+    writer.sync();
+    writer.finish(testing::sample_info(), {}, inputs);
+    EXPECT_EQ(Checkpoint(path).inputs(), inputs);
+    EXPECT_THAT(Checkpoint(path).tensors(), SizeIs(1));
+  }
 }
 
 TEST(InputRecord, NamesWhatDiffers) {
@@ -147,8 +158,13 @@ TEST(InputRecord, NamesWhatDiffers) {
   EXPECT_EQ(words([](InputRecord& r) { r.class_names = {"dog", "cat"}; }), "class 0: cat | dog");
   EXPECT_EQ(words([](InputRecord& r) { r.class_names.emplace_back("cow"); }),
             "data set: 2 classes (cat, dog) | 3 classes (cat, dog, cow)");
-  EXPECT_EQ(words([](InputRecord& r) { r.shape = {3, 1, 1}; }), "shape of an image: 0x1x1 | 3x1x1");
+  EXPECT_EQ(words([](InputRecord& r) { r.shape = {3, 1, 1}; }), "shape of an input: 0x1x1 | 3x1x1");
   EXPECT_EQ(words([](InputRecord& r) { r.resize = 256; }), "data.augment.resize: 0 | 256");
+  EXPECT_EQ(words([](InputRecord& r) {
+              r.target = TargetSpec::of_numbers({2, 1, 1});
+            }),
+            "kind of targets: 0 classes | targets of 2 numbers");
+  EXPECT_EQ(words([](InputRecord& r) { r.target_std = {1e-9}; }), "std of targets: [] | [1e-09]");
 }
 
 TEST_F(CheckpointTest, WhatWasNotFinishedIsNotThere) {

@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `carousel predict`, in numbered steps. Ranks take whole batches, in their order, so that no
+// number depends on how many there are, and each writes its own rows.
+
+#include <fmt/core.h>
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "app/engine.hpp"
+#include "app/evaluated_run.hpp"
+#include "app/input_rules.hpp"
+#include "app/provenance.hpp"
+#include "app/ranks.hpp"
+#include "app/requested_run.hpp"
+#include "app/state_files.hpp"
+#include "core/base/vectors.hpp"
+#include "core/base/version.hpp"
+#include "core/data/array_set.hpp"
+#include "core/data/array_source.hpp"
+#include "core/train/predictor.hpp"
+#include "layers/factory.hpp"
+#include "layers/vendor/vendor.hpp"
+
+namespace carousel {
+namespace {
+
+constexpr FileFormat predictions_format = {"carousel predictions"};
+
+/// Where rows of an array lie in a file.
+struct Rows {
+  std::int64_t offset = -1;  // -1: there is no such array
+  std::int64_t bytes = 0;    // of one row
+
+  void write(Descriptor& file, std::int64_t row, std::span<const std::byte> values) const {
+    if (offset >= 0) file.write_at(offset + row * bytes, values);
+  }
+};
+
+/// [n, c, h, w] without axes of one number at the end.
+hdf5::Shape shape_of(std::int64_t samples, std::initializer_list<int> extents) {
+  hdf5::Shape shape = {static_cast<hsize_t>(samples)};
+  for (const int extent : extents) shape.push_back(static_cast<hsize_t>(extent));
+  while (shape.size() > 2 && shape.back() == 1) shape.pop_back();
+  return shape;
+}
+
+struct Predictions {
+  const RunConfig& config;
+  const Checkpoint& checkpoint;
+  const InputRecord& record;
+  const DataSet& dataset;
+  Model model;
+  std::int64_t samples = 0;
+  std::string path;
+
+  [[nodiscard]] const TargetSpec& target() const { return record.target; }
+  [[nodiscard]] std::int64_t outputs() const { return model.layers.back().input().size(); }
+  void create() const;
+  void compute(const ExecutionSpace& exec, int rank, int ranks) const;
+
+ private:
+  [[nodiscard]] Rows rows_of(const hdf5::File& file, const char* name, std::int64_t number) const;
+  void in_their_units(std::span<real> outputs) const;
+  void choose(std::span<const real> outputs, std::span<std::int32_t> labels) const;
+  void tell_places(hdf5::File& file) const;
+};
+
+/// Where samples of arrays come from: the file, the index along n, the first frame of the input.
+void Predictions::tell_places(hdf5::File& file) const {
+  const auto* const arrays = dynamic_cast<const ArraySet*>(&dataset);
+  if (arrays == nullptr) return;
+  std::vector<std::string> files;
+  std::vector<std::int64_t> places;
+  for (std::int64_t k = 0; k < samples; ++k) {
+    const SamplePlace place = arrays->split(Pass::evaluation).place(k);
+    auto known = std::ranges::find(files, place.file->path);
+    if (known == files.end()) known = files.insert(known, place.file->path);
+    places.insert(places.end(), {known - files.begin(), place.frame.sample, place.frame.time});
+  }
+  file.write_strings("/files", files);
+  file.write<std::int64_t>("/places", places, {static_cast<hsize_t>(samples), 3});
+}
+
+/// The file with all but the numbers, which have their room.
+void Predictions::create() const {
+  std::filesystem::remove(path);
+  hdf5::File file = hdf5::File::create(path);
+  write_info(file, predictions_format, provenance(config));
+  file.set("/info", "checkpoint", checkpoint.path());
+  file.set("/info", "checkpoint_digest", fmt::format("{:016x}", checkpoint.digest()));
+  file.set("/info", "step", checkpoint.place().step);
+  file.set("/info", "data", dataset.name());
+  const SampleShape shape = target().outputs();
+  static_cast<void>(file.reserve<real>(
+      "/outputs", shape_of(samples, {shape.channels, shape.height, shape.width})));
+  if (target().has_labels())
+    static_cast<void>(file.reserve<int>("/labels", shape_of(samples, {shape.height, shape.width})));
+  tell_places(file);
+  file.close();
+}
+
+Rows Predictions::rows_of(const hdf5::File& file, const char* name, std::int64_t number) const {
+  if (!file.contains(name)) return {};
+  std::int64_t count = number;
+  const hdf5::Shape shape = file.info(name).shape;
+  for (std::size_t k = 1; k < shape.size(); ++k) count *= static_cast<std::int64_t>(shape[k]);
+  return {file.info(name).offset, count};
+}
+
+/// Undoes what was done with targets.
+void Predictions::in_their_units(std::span<real> outputs) const {
+  if (target().has_labels()) return;
+  const Transform transform = config.data.target.arrays.transform;
+  const std::int64_t pixels = target().pixels();
+  for (std::int64_t k = 0; k < std::ssize(outputs); ++k) {
+    const auto c = static_cast<std::size_t>(k / pixels % target().channels());
+    real& output = outputs[static_cast<std::size_t>(k)];
+    output = static_cast<real>(
+        restored(transform, output * record.target_std[c] + record.target_mean[c]));
+  }
+}
+
+/// The class of the largest output of each pixel, the first one of equals.
+void Predictions::choose(std::span<const real> outputs, std::span<std::int32_t> labels) const {
+  const std::int64_t pixels = target().pixels();
+  for (std::int64_t k = 0; k < std::ssize(labels); ++k) {
+    const real* const own = outputs.data() + k / pixels * pixels * target().classes + k % pixels;
+    int best = 0;
+    for (int c = 1; c < target().classes; ++c)
+      if (own[c * pixels] > own[best * pixels]) best = c;
+    labels[static_cast<std::size_t>(k)] = best;
+  }
+}
+
+void Predictions::compute(const ExecutionSpace& exec, int rank, int ranks) const {
+  const hdf5::File made = hdf5::File::open_own(path);
+  const Rows outputs_at = rows_of(made, "/outputs", sizeof(real));
+  const Rows labels_at = rows_of(made, "/labels", sizeof(std::int32_t));
+  Descriptor file = Descriptor::update(path);
+  const DataStatistics statistics = dataset.statistics(config.data);
+  const std::unique_ptr<Source> source = dataset.source(config.data, config.run.seed);
+  const int batch = config.train.micro_batch_size;
+  Predictor predictor(
+      exec, {.model = model,
+             .source = source->spec(),
+             .mean = statistics.mean,
+             .std = statistics.std,
+             .largest_batch = batch,
+             .state = source_of(checkpoint, config.train.optimizer),
+             .layers = make_layer,
+             .vendor = vendor::handles_for(
+                 config.engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels())});
+  const std::vector<BatchRequest> all = evaluation_requests(samples, batch, 0);
+  const auto share = [&](int r) { return static_cast<std::size_t>(std::ssize(all) * r / ranks); };
+  const std::span<const BatchRequest> own =
+      std::span(all).subspan(share(rank), share(rank + 1) - share(rank));
+  Prefetcher prefetcher({.source = *source,
+                         .reads = {.inputs = true, .targets = false},
+                         .seed = config.run.seed,
+                         .largest_batch = batch,
+                         .workers = config.data.workers});
+  prefetcher.start(own);
+  std::vector<real> numbers;
+  std::vector<std::int32_t> labels;
+  for (const BatchRequest& request : own) {
+    numbers.resize(static_cast<std::size_t>(request.count * outputs()));
+    predictor.predict(prefetcher.acquire(request.step, request.micro_batch), numbers);
+    prefetcher.release();
+    if (labels_at.offset >= 0) {
+      labels.resize(static_cast<std::size_t>(request.count * target().pixels()));
+      choose(numbers, labels);
+      labels_at.write(file, request.first, std::as_bytes(std::span(labels)));
+    }
+    in_their_units(numbers);
+    outputs_at.write(file, request.first, std::as_bytes(std::span(numbers)));
+  }
+  file.sync();
+  file.close();
+}
+
+}  // namespace
+
+ExitCode predict(const std::string& checkpoint_path, const std::string& dataset_path,
+                 const std::string& output, const std::string& split, const Launcher& launcher,
+                 const MpiSession* session) {
+  const Ranks ranks(session);
+  const int rank = session == nullptr ? 0 : session->rank();
+  std::optional<Checkpoint> checkpoint;
+  RunConfig config;
+  std::unique_ptr<DataSet> dataset;
+  std::optional<Predictions> predictions;
+
+  // 1. What has learned, and what it is shown.
+  ranks.together([&] {
+    checkpoint.emplace(checkpoint_path);
+    if (!checkpoint->inputs())
+      fail(ExitCode::usage,
+           "{}: does not tell how its inputs were made; predict needs a checkpoint of this version",
+           checkpoint_path);
+    const InputRecord& record = *checkpoint->inputs();
+    config = evaluated_run(*checkpoint, dataset_path, split);
+    config.data.without_targets = true;
+    take_statistics(config, record, checkpoint_path);
+    dataset = open_data_set(config.data);
+    const SourceSpec source = dataset->source_spec(config.data);
+    if (source.shown != record.shape)
+      fail(ExitCode::usage, "{}: inputs are {}, and {} was trained with {}", dataset->name(),
+           to_string(source.shown), checkpoint_path, to_string(record.shape));
+    const VendorKernels vendor =
+        config.engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels();
+    predictions.emplace(Predictions{
+        .config = config,
+        .checkpoint = *checkpoint,
+        .record = record,
+        .dataset = *dataset,
+        .model = choose_kernels(build_model(config.model, source.shown, record.target, config.task),
+                                {vector_block, config.engine.winograd, config.engine.recompute,
+                                 config.engine.precision, vendor}),
+        .samples = dataset->samples(Pass::evaluation),
+        .path = output + ".part"});
+  });
+
+  // 2. The machine.
+  std::optional<Kokkos::ScopeGuard> kokkos;
+  ranks.together([&] { kokkos.emplace(kokkos_settings(config.engine, launcher, session)); });
+
+  // 3. The file, its rows, and its name.
+  ranks.together([&] {
+    if (ranks.first()) predictions->create();
+  });
+  ranks.together([&] {
+    const ExecutionSpace exec;
+    check_threads(exec);
+    predictions->compute(exec, rank, session == nullptr ? 1 : session->size());
+  });
+  ranks.together([&] {
+    if (!ranks.first()) return;
+    rename_file(predictions->path, output);
+    sync_folder_of(output);
+    fmt::print("{}: {} predictions of {} after {} steps\n", output, predictions->samples,
+               checkpoint_path, checkpoint->place().step);
+  });
+  return ExitCode::done;
+}
+
+}  // namespace carousel
