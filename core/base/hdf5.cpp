@@ -404,6 +404,50 @@ DatasetInfo File::info(const std::string& dataset) const {
   return info;
 }
 
+ChunkLayout File::chunks(const std::string& dataset) const {
+  const Handle set = open_dataset(dataset);
+  const Handle made(check(H5Dget_create_plist(set.get()), "H5Dget_create_plist", dataset),
+                    H5Pclose);
+  const Shape shape = info(dataset).shape;
+  ChunkLayout layout{
+      .extents = Shape(shape.size()), .filters = {}, .other_filter = {}, .places = {}};
+  check(H5Pget_chunk(made.get(), static_cast<int>(shape.size()), layout.extents.data()),
+        "H5Pget_chunk", dataset);
+  const int filters = check(H5Pget_nfilters(made.get()), "H5Pget_nfilters", dataset);
+  for (int k = 0; k < filters; ++k) {
+    unsigned flags = 0;
+    std::size_t values = 0;
+    std::array<char, 64> name = {};
+    const H5Z_filter_t filter =
+        check(H5Pget_filter2(made.get(), static_cast<unsigned>(k), &flags, &values, nullptr,
+                             name.size(), name.data(), nullptr),
+              "H5Pget_filter2", dataset);
+    layout.filters.push_back(filter == H5Z_FILTER_DEFLATE      ? ChunkFilter::deflate
+                             : filter == H5Z_FILTER_SHUFFLE    ? ChunkFilter::shuffle
+                             : filter == H5Z_FILTER_FLETCHER32 ? ChunkFilter::fletcher32
+                                                               : ChunkFilter::others);
+    if (layout.filters.back() == ChunkFilter::others)
+      layout.other_filter = name[0] == 0 ? fmt::format("filter {}", filter) : name.data();
+  }
+  Shape at(shape.size(), 0);
+  while (true) {
+    ChunkPlace place;
+    unsigned passed = 0;
+    haddr_t offset = HADDR_UNDEF;
+    hsize_t bytes = 0;
+    check(H5Dget_chunk_info_by_coord(set.get(), at.data(), &passed, &offset, &bytes),
+          "H5Dget_chunk_info_by_coord", dataset);
+    if (offset == HADDR_UNDEF)
+      fail(ExitCode::bad_data, "{}: a chunk of {} was never written", path_, dataset);
+    layout.places.push_back(
+        {static_cast<std::int64_t>(offset), static_cast<std::int64_t>(bytes), passed});
+    std::size_t d = shape.size();
+    while (d > 0 && at[d - 1] + layout.extents[d - 1] >= shape[d - 1]) at[--d] = 0;
+    if (d == 0) return layout;
+    at[d - 1] += layout.extents[d - 1];
+  }
+}
+
 WrittenParts File::written_parts(const std::string& dataset) const {
   const Handle set = open_dataset(dataset);
   const Handle made(check(H5Dget_create_plist(set.get()), "H5Dget_create_plist", dataset),

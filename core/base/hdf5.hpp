@@ -75,6 +75,24 @@ struct WrittenParts {
   hsize_t all = 0;
 };
 
+/// What HDF5 does with the bytes of a chunk before it writes them. others: what needs a plug-in.
+enum class ChunkFilter : std::uint8_t { deflate, shuffle, fletcher32, others };
+
+/// Where the bytes of a chunk lie in the file.
+struct ChunkPlace {
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;            // as they are stored
+  std::uint32_t passed_filters = 0;  // a bit for each that was left out for it
+};
+
+/// A dataset that is kept in chunks of one shape, those at its ends filled up.
+struct ChunkLayout {
+  Shape extents;                     // of a chunk
+  std::vector<ChunkFilter> filters;  // in the order in which they were applied
+  std::string other_filter;          // the name of one of the others
+  std::vector<ChunkPlace> places;    // of all chunks, the last axis first
+};
+
 /// contiguous: one run of bytes in the file. checked: one chunk after the other, each with a
 /// Fletcher32 checksum.
 enum class Layout : std::uint8_t { contiguous, checked };
@@ -120,6 +138,9 @@ class File {
   [[nodiscard]] std::string link_target(const std::string& object) const;
 
   [[nodiscard]] DatasetInfo info(const std::string& dataset) const;
+  /// Of a dataset that is not contiguous, for who reads its bytes without HDF5. All of it must be
+  /// written, see require_written().
+  [[nodiscard]] ChunkLayout chunks(const std::string& dataset) const;
   [[nodiscard]] WrittenParts written_parts(const std::string& dataset) const;
   /// Refuses, as bad data, an array of which a part was never written and would be read as zeros.
   /// Of one in a single piece HDF5 knows only whether anything was.

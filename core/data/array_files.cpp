@@ -112,6 +112,13 @@ DataArray open_mask(const hdf5::File& file, const ArrayFile& opened, const Targe
 
 }  // namespace
 
+ArrayRoom room_for(const ArrayFile& file, bool targets) {
+  std::vector<const DataArray*> arrays;
+  for (const DataArray& array : targets ? file.targets : file.inputs) arrays.push_back(&array);
+  if (targets && file.mask) arrays.push_back(&*file.mask);
+  return ArrayRoom::of(arrays);
+}
+
 ArrayFile open_array_file(const std::string& path, const DataConfig& config) {
   const hdf5::File file = hdf5::File::open_with_reason(path);
   ArrayFile opened{.path = file.path(),

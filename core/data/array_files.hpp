@@ -27,6 +27,9 @@ struct ArrayFile {
   SampleShape target = {};   // likewise
 };
 
+/// What a thread needs to read the inputs, or else the targets and the mask.
+[[nodiscard]] ArrayRoom room_for(const ArrayFile& file, bool targets);
+
 /// Opens a file and checks that its arrays go together. Error(bad_data) where they do not,
 /// Error(usage) that begins with the name of a key where the deck does not fit them.
 [[nodiscard]] ArrayFile open_array_file(const std::string& path, const DataConfig& config);

@@ -90,6 +90,8 @@ std::vector<const ArrayFile*> ArraySet::open(const std::string& key,
         fail(ExitCode::usage, "{}: {} is named twice; a sample belongs to one split", key, path);
     files_.push_back(std::make_unique<ArrayFile>(open_array_file(path, config)));
     const ArrayFile& file = *files_.back();
+    input_room_.include(room_for(file, false));
+    target_room_.include(room_for(file, true));
     const auto check = [&](const char* what, const SampleShape& own, const SampleShape& first) {
       if (own != first)
         fail(ExitCode::bad_data, "{}: {} of {}, and those of {} are {}", path, what, to_string(own),
@@ -170,12 +172,17 @@ std::uint64_t ArraySet::fingerprint() const {
         for (const ArrayAxis axis :
              {ArrayAxis::n, ArrayAxis::t, ArrayAxis::c, ArrayAxis::y, ArrayAxis::x})
           add(static_cast<std::uint64_t>(array.extent(axis)));
-        const std::int64_t all = (array.bytes() + block_bytes - 1) / block_bytes;
-        const std::int64_t looks = std::min(all, blocks);
+        std::vector<hdf5::ChunkPlace> runs;
+        array.for_each_run([&](std::int64_t offset, std::int64_t run_bytes) {
+          for (std::int64_t at = 0; at < run_bytes; at += block_bytes)
+            runs.push_back({offset + at, std::min(block_bytes, run_bytes - at)});
+        });
+        const auto all = std::ssize(runs);
+        const std::int64_t looks = std::min<std::int64_t>(all, blocks);
         for (std::int64_t k = 0; k < looks; ++k) {
-          const std::int64_t begin = k * all / looks * block_bytes;
-          block.resize(static_cast<std::size_t>(std::min(block_bytes, array.bytes() - begin)));
-          bytes.read_at(array.offset() + begin, block);
+          const hdf5::ChunkPlace& place = runs[static_cast<std::size_t>(k * all / looks)];
+          block.resize(static_cast<std::size_t>(place.bytes));
+          bytes.read_at(place.offset, block);
           std::uint64_t hash = 0;
           for (const std::byte byte : block)
             hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
@@ -261,8 +268,8 @@ SourceSpec ArraySet::source_spec(const DataConfig& config) const {
   return {.input = {full_numbers(), shown},
           .target = tensor_of(target(config)),
           .shown = shown,
-          .reader_bytes = FrameReader::bytes(file, false),
-          .target_reader_bytes = FrameReader::bytes(file, true)};
+          .reader_bytes = FrameReader::bytes(file, room(false), false),
+          .target_reader_bytes = FrameReader::bytes(file, room(true), true)};
 }
 
 DataStatistics ArraySet::count_of_statistics(const DataConfig& config) const {

@@ -56,8 +56,11 @@ class ArraySet final : public DataSet {
   [[nodiscard]] const ArraySplit& split(SplitName name) const {
     return splits_[static_cast<std::size_t>(name)];
   }
-  /// Of all files.
   [[nodiscard]] const ArrayFile& first_file() const { return *files_.front(); }
+  /// For the inputs, or the targets, of any file.
+  [[nodiscard]] const ArrayRoom& room(bool targets) const {
+    return targets ? target_room_ : input_room_;
+  }
 
  private:
   std::vector<const ArrayFile*> open(const std::string& key, const std::vector<std::string>& paths,
@@ -69,6 +72,8 @@ class ArraySet final : public DataSet {
   int workers_ = 1;
   std::optional<SplitName> evaluated_;
   std::vector<std::unique_ptr<ArrayFile>> files_;
+  ArrayRoom input_room_;
+  ArrayRoom target_room_;
   std::vector<ArraySplit> splits_ = std::vector<ArraySplit>(3);  // by SplitName
   mutable std::mutex mutex_;                                     // of statistics
   mutable std::optional<DataStatistics> statistics_;             // of the training samples

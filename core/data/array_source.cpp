@@ -15,13 +15,9 @@ namespace {
 // Files that a reader keeps open.
 constexpr std::size_t most_open = 8;
 
-template <class Measure>
-std::int64_t largest(const ArrayFile& file, bool targets, const Measure& measure) {
-  std::int64_t most = 0;
-  for (const DataArray& array : targets ? file.targets : file.inputs)
-    most = std::max(most, measure(array));
-  if (targets && file.mask) most = std::max(most, measure(*file.mask));
-  return most;
+/// Of labels, and of a mask.
+std::int64_t pixels_of(const ArrayFile& file) {
+  return std::int64_t{file.target.height} * file.target.width;
 }
 
 std::int64_t frame_size(const ArrayFile& file, bool targets) {
@@ -43,8 +39,8 @@ class ArrayReader final : public SourceReader {
               std::uint64_t seed, const Reads& reads)
       : set_(set), config_(config), statistics_(statistics), seed_(seed) {
     const ArrayFile& file = set.first_file();
-    if (reads.inputs) inputs_.emplace(file, config.input.arrays.transform, false);
-    if (reads.targets) targets_.emplace(file, config.target.arrays.transform, true);
+    if (reads.inputs) inputs_.emplace(file, set.room(false), config.input.arrays.transform, false);
+    if (reads.targets) targets_.emplace(file, set.room(true), config.target.arrays.transform, true);
   }
 
   [[nodiscard]] ShownPart read_input(Pass pass, std::int64_t epoch, std::int64_t index,
@@ -146,22 +142,16 @@ double restored(Transform transform, double value) {
   return value;
 }
 
-FrameReader::FrameReader(const ArrayFile& like, Transform transform, bool targets)
-    : transform_(transform), targets_(targets) {
-  const std::int64_t pixels =
-      largest(like, targets, [](const DataArray& array) { return array.shape().size(); });
-  run_.resize(static_cast<std::size_t>(
-      largest(like, targets, [](const DataArray& array) { return array.run_bytes(); })));
+FrameReader::FrameReader(const ArrayFile& like, const ArrayRoom& room, Transform transform,
+                         bool targets)
+    : transform_(transform), targets_(targets), buffer_(room) {
   numbers_.resize(static_cast<std::size_t>(frame_size(like, targets)));
-  if (targets) labels_.resize(static_cast<std::size_t>(pixels));
+  if (targets) labels_.resize(static_cast<std::size_t>(pixels_of(like)));
 }
 
-std::int64_t FrameReader::bytes(const ArrayFile& like, bool targets) {
-  const std::int64_t pixels =
-      largest(like, targets, [](const DataArray& array) { return array.shape().size(); });
-  return largest(like, targets, [](const DataArray& array) { return array.run_bytes(); }) +
-         frame_size(like, targets) * std::int64_t{sizeof(double)} +
-         (targets ? pixels * std::int64_t{sizeof(std::int64_t)} : 0);
+std::int64_t FrameReader::bytes(const ArrayFile& like, const ArrayRoom& room, bool targets) {
+  return room.bytes() + frame_size(like, targets) * std::int64_t{sizeof(double)} +
+         (targets ? pixels_of(like) * std::int64_t{sizeof(std::int64_t)} : 0);
 }
 
 const Descriptor& FrameReader::descriptor(const std::string& path) {
@@ -183,7 +173,7 @@ std::span<const double> FrameReader::read(const ArrayFile& file, const FramePlac
   for (const DataArray& array : targets_ ? file.targets : file.inputs) {
     const std::size_t count = pixels * static_cast<std::size_t>(array.extent(ArrayAxis::c));
     const std::span<double> numbers = std::span(numbers_).subspan(first, count);
-    array.read(bytes, place, part, run_, numbers);
+    array.read(bytes, place, part, buffer_, numbers);
     first += count;
   }
   if (targets_ && file.mask) hide(file, place, part);
@@ -203,7 +193,7 @@ std::span<const double> FrameReader::read(const ArrayFile& file, const FramePlac
 void FrameReader::hide(const ArrayFile& file, const FramePlace& place, const FramePart& part) {
   const std::size_t pixels = static_cast<std::size_t>(part.height) * part.width;
   const std::span<std::int64_t> shows = std::span(labels_).first(pixels);
-  file.mask->read(descriptor(file.path), place, part, run_, shows);
+  file.mask->read(descriptor(file.path), place, part, buffer_, shows);
   for (std::size_t k = 0; k < numbers_.size(); ++k)
     if (shows[k % pixels] == 0) numbers_[k] = std::numeric_limits<double>::quiet_NaN();
 }
@@ -233,7 +223,7 @@ std::span<const std::int64_t> FrameReader::read_labels(const ArrayFile& file,
   const std::span<std::int64_t> labels =
       std::span(labels_).first(static_cast<std::size_t>(part.height) * part.width);
   const DataArray& array = file.targets.front();
-  array.read(descriptor(file.path), place, part, run_, labels);
+  array.read(descriptor(file.path), place, part, buffer_, labels);
   for (std::size_t k = 0; k < labels.size(); ++k) {
     if ((labels[k] >= 0 && labels[k] < classes) || (ignore >= 0 && labels[k] == ignore)) continue;
     fail(ExitCode::bad_data, "{}: {} is {}, and labels lie between 0 and {}", file.path,

@@ -24,11 +24,13 @@ namespace carousel {
 /// Reads frames of arrays in double, for one thread. Which files are open, it decides.
 class FrameReader {
  public:
-  /// Of a data set whose files all are as this one. Targets: of these rather than of inputs.
-  FrameReader(const ArrayFile& like, Transform transform, bool targets);
+  /// Of a data set of files whose arrays have the axes of this one's. Targets: of these rather than
+  /// of inputs.
+  FrameReader(const ArrayFile& like, const ArrayRoom& room, Transform transform, bool targets);
 
   /// Bytes that it holds.
-  [[nodiscard]] static std::int64_t bytes(const ArrayFile& like, bool targets);
+  [[nodiscard]] static std::int64_t bytes(const ArrayFile& like, const ArrayRoom& room,
+                                          bool targets);
 
   /// A part of the frame of all arrays, [c, height, width], transformed; NaN where a mask hides a
   /// target. Error(bad_data) for what is not finite. Valid until the next call.
@@ -49,7 +51,7 @@ class FrameReader {
   Transform transform_;
   bool targets_;
   std::list<std::pair<std::string, Descriptor>> open_;  // the last one used first
-  std::vector<std::byte> run_;
+  ArrayBuffer buffer_;
   std::vector<double> numbers_;       // [c, h, w]
   std::vector<std::int64_t> labels_;  // [h, w], of masks, too
 };

@@ -86,7 +86,7 @@ std::vector<Spread> spreads_of(const ArraySet& set, const ArrayConfig& config, b
   std::exception_ptr failure;
   std::int64_t failed = groups;
   const auto work = [&] {
-    FrameReader reader(file, config.transform, targets);
+    FrameReader reader(file, set.room(targets), config.transform, targets);
     for (std::int64_t g = next++; g < groups; g = next++) {
       std::vector<Spread> own(channels);
       try {

@@ -54,17 +54,19 @@ std::vector<ArrayAxis> read_axes(const std::string& key, const std::string& axes
 
 DataArray::DataArray(const hdf5::File& file, const std::string& name,
                      const std::vector<ArrayAxis>& axes)
-    : name_(name), axes_(axes) {
+    : name_(name), axes_(axes), path_(file.path()) {
   const hdf5::DatasetInfo info = file.info(name);
   if (!info.numbers)
     fail(ExitCode::bad_data, "{}: {} holds {}; integers, float16, float32 and float64 are read",
          file.path(), name, info.type);
   layout_ = *info.numbers;
   CAROUSEL_CHECK(info.shape.size() == axes.size(), "{} axes of {}", axes.size(), name);
+  constexpr std::int64_t most = std::int64_t{1} << 50;  // numbers, which no file has
   std::int64_t count = 1;
   for (std::size_t k = axes.size(); k-- > 0;) {
     const auto at = static_cast<std::size_t>(axes[k]);
-    if (info.shape[k] == 0 || info.shape[k] > std::size_t{INT_MAX})
+    if (info.shape[k] == 0 || info.shape[k] > std::size_t{INT_MAX} ||
+        static_cast<std::int64_t>(info.shape[k]) > most / count)
       fail(ExitCode::bad_data, "{}: {} is of {}", file.path(), name, fmt::join(info.shape, " x "));
     extents_[at] = static_cast<std::int64_t>(info.shape[k]);
     strides_[at] = count;
@@ -74,45 +76,154 @@ DataArray::DataArray(const hdf5::File& file, const std::string& name,
     if (axes[k] == ArrayAxis::n || axes[k] == ArrayAxis::t) break;
     run_ *= extent(axes[k]);
   }
-  if (!info.contiguous)
-    fail(ExitCode::bad_data,
-         "{}: {} is kept in chunks; write it in one piece: h5repack -l {}:CONTI {} NEW",
-         file.path(), name, name, file.path());
-  file.require_written(name);
   if (info.file != file.path())
     fail(ExitCode::bad_data, "{}: {} lies in another file, {}; name that one", file.path(), name,
          info.file);
-  offset_ = info.offset;
+  file.require_written(name);
+  if (info.contiguous)
+    offset_ = info.offset;
+  else
+    keep_chunks(file);
+  const std::int64_t file_bytes = Descriptor::open(file.path()).size();
+  for_each_run([&](std::int64_t offset, std::int64_t bytes) {
+    if (offset < 0 || bytes < 0 || offset > file_bytes || bytes > file_bytes - offset)
+      fail(ExitCode::bad_data,
+           "{}: truncated: {} goes on to byte {}, the file ends at byte {}; copy it again",
+           file.path(), name, offset + bytes, file_bytes);
+  });
+}
+
+void DataArray::keep_chunks(const hdf5::File& file) {
+  chunks_ = file.chunks(name_);
+  if (!chunks_.other_filter.empty())
+    fail(ExitCode::bad_data,
+         "{}: {} is packed by {}, which needs a plug-in; pack it by deflate: h5repack -f "
+         "{}:GZIP=4 {} NEW",
+         file.path(), name_, chunks_.other_filter, name_, file.path());
+  std::int64_t numbers = 1;
+  std::int64_t chunks = 1;
+  for (std::size_t k = axes_.size(); k-- > 0;) {
+    const auto at = static_cast<std::size_t>(axes_[k]);
+    chunk_extents_[at] = static_cast<std::int64_t>(chunks_.extents[k]);
+    chunk_strides_[at] = numbers;
+    chunk_steps_[at] = chunks;
+    numbers *= chunk_extents_[at];
+    chunks *= (extents_[at] + chunk_extents_[at] - 1) / chunk_extents_[at];
+  }
+  CAROUSEL_CHECK(chunks == std::ssize(chunks_.places), "{} chunks of {}", chunks, name_);
 }
 
 SampleShape DataArray::shape() const {
-  const bool flat = !has(ArrayAxis::y);
-  return {static_cast<int>(extent(ArrayAxis::c)),
-          static_cast<int>(flat ? extent(ArrayAxis::x) : extent(ArrayAxis::y)),
+  return {static_cast<int>(extent(ArrayAxis::c)), static_cast<int>(extent(down())),
           static_cast<int>(width())};
 }
 
-std::int64_t DataArray::bytes() const {
-  std::int64_t count = layout_.bytes;
+std::int64_t DataArray::size() const {
+  std::int64_t count = 1;
   for (const std::int64_t extent : extents_) count *= extent;
   return count;
 }
 
+std::int64_t DataArray::chunk_bytes() const {
+  std::int64_t bytes = layout_.bytes;
+  for (const std::int64_t extent : chunk_extents_) bytes *= extent;
+  return bytes;
+}
+
+/// That a whole frame lies in.
+std::int64_t DataArray::chunks_of_frame() const {
+  std::int64_t count = 1;
+  for (const ArrayAxis axis : {ArrayAxis::c, ArrayAxis::y, ArrayAxis::x})
+    count *= (extent(axis) + chunk_extent(axis) - 1) / chunk_extent(axis);
+  return count;
+}
+
+/// Of the largest one, as stored or as it is while it is unpacked.
+std::int64_t DataArray::stored_chunk_bytes() const {
+  std::int64_t most = chunk_bytes() + 4;
+  for (const hdf5::ChunkPlace& place : chunks_.places) most = std::max(most, place.bytes);
+  return most;
+}
+
+ArrayRoom ArrayRoom::of(std::span<const DataArray* const> arrays) {
+  ArrayRoom room;
+  for (const DataArray* array : arrays) {
+    room.run = std::max(room.run, array->run_bytes());
+    if (array->chunks_.places.empty()) continue;
+    room.chunks += array->chunks_of_frame();
+    room.chunk_bytes = std::max(room.chunk_bytes, array->stored_chunk_bytes());
+  }
+  return room;
+}
+
+void ArrayRoom::include(const ArrayRoom& other) {
+  run = std::max(run, other.run);
+  chunks = std::max(chunks, other.chunks);
+  chunk_bytes = std::max(chunk_bytes, other.chunk_bytes);
+}
+
+ArrayBuffer::ArrayBuffer(const ArrayRoom& room)
+    : run_(static_cast<std::size_t>(room.run)), chunks_(static_cast<std::size_t>(room.chunks)) {
+  if (room.chunks > 0) spare_.reserve(static_cast<std::size_t>(room.chunk_bytes));
+  for (Chunk& chunk : chunks_) chunk.bytes.reserve(static_cast<std::size_t>(room.chunk_bytes));
+}
+
+/// The bytes of a chunk, of those that were read last or from the file.
+const std::byte* DataArray::chunk(const Descriptor& file, std::size_t index,
+                                  ArrayBuffer& buffer) const {
+  CAROUSEL_CHECK(!buffer.chunks_.empty(), "no room for chunks of {}", name_);
+  ArrayBuffer::Chunk* oldest = &buffer.chunks_.front();
+  for (ArrayBuffer::Chunk& chunk : buffer.chunks_) {
+    if (chunk.array == this && chunk.index == index) {
+      chunk.used = ++buffer.clock_;
+      return chunk.bytes.data();
+    }
+    if (chunk.used < oldest->used) oldest = &chunk;
+  }
+  const hdf5::ChunkPlace& place = chunks_.places[index];
+  oldest->array = nullptr;  // until it is whole
+  oldest->bytes.resize(static_cast<std::size_t>(place.bytes));
+  file.read_at(place.offset, oldest->bytes);
+  if (!unpack_chunk(chunks_, place, layout_.bytes, static_cast<std::size_t>(chunk_bytes()),
+                    oldest->bytes, buffer.spare_))
+    fail(ExitCode::bad_data, "{}: chunk {} of {} of {} is damaged; copy the file again", path_,
+         index + 1, chunks_.places.size(), name_);
+  oldest->array = this;
+  oldest->index = index;
+  oldest->used = ++buffer.clock_;
+  return oldest->bytes.data();
+}
+
 template <class Number>
 void DataArray::read(const Descriptor& file, const FramePlace& place, const FramePart& part,
-                     std::span<std::byte> buffer, std::span<Number> to) const {
+                     ArrayBuffer& buffer, std::span<Number> to) const {
+  if (chunks_.places.empty())
+    read_runs(file, place, part, buffer, to);
+  else
+    read_chunks(file, place, part, buffer, to);
+  if (!part.mirrored) return;
+  // Of one axis, that is mirrored.
+  const auto width = static_cast<std::size_t>(has(ArrayAxis::y) ? part.width : part.height);
+  for (std::size_t first = 0; first < to.size(); first += width)
+    std::ranges::reverse(to.subspan(first, width));
+}
+
+template <class Number>
+void DataArray::read_runs(const Descriptor& file, const FramePlace& place, const FramePart& part,
+                          ArrayBuffer& buffer, std::span<Number> to) const {
   const std::int64_t base = place.sample * stride(ArrayAxis::n) + place.time * stride(ArrayAxis::t);
-  // Where there is one axis of space, it goes down.
-  const std::int64_t down = has(ArrayAxis::y) ? stride(ArrayAxis::y) : stride(ArrayAxis::x);
   const std::int64_t across = has(ArrayAxis::y) ? stride(ArrayAxis::x) : 0;
   const std::int64_t bytes = layout_.bytes;
+  const std::span<std::byte> run =
+      std::span(buffer.run_).first(static_cast<std::size_t>(run_bytes()));
   std::int64_t in_buffer = -1;  // the run that the buffer holds
   std::size_t row = 0;
   for (std::int64_t c = 0; c < extent(ArrayAxis::c); ++c) {
     for (int y = part.top; y < part.top + part.height; ++y, ++row) {
       const std::span<Number> line = to.subspan(row * static_cast<std::size_t>(part.width),
                                                 static_cast<std::size_t>(part.width));
-      const std::int64_t first = base + c * stride(ArrayAxis::c) + y * down + part.left * across;
+      const std::int64_t first =
+          base + c * stride(ArrayAxis::c) + y * stride(down()) + part.left * across;
       const std::int64_t last = first + (part.width - 1) * across;
       // One run holds the whole line, unless samples or times lie further inside than x.
       for (int x = 0; x < part.width;) {
@@ -121,28 +232,70 @@ void DataArray::read(const Descriptor& file, const FramePlace& place, const Fram
         const int count = whole ? part.width - x : 1;
         if (number / run_ != in_buffer) {
           in_buffer = number / run_;
-          file.read_at(offset_ + in_buffer * run_ * bytes,
-                       buffer.first(static_cast<std::size_t>(run_ * bytes)));
+          file.read_at(offset_ + in_buffer * run_ * bytes, run);
         }
-        decode_numbers(layout_, buffer.data() + number % run_ * bytes,
+        decode_numbers(layout_, run.data() + number % run_ * bytes,
                        across == 0 ? bytes : across * bytes,
                        line.subspan(static_cast<std::size_t>(x), static_cast<std::size_t>(count)));
         x += count;
       }
-      if (part.mirrored && has(ArrayAxis::y)) std::ranges::reverse(line);
     }
-    // Of one axis, that is mirrored.
-    const auto rows = static_cast<std::size_t>(part.height);
-    if (part.mirrored && !has(ArrayAxis::y)) std::ranges::reverse(to.subspan(row - rows, rows));
   }
 }
 
-template void DataArray::read(const Descriptor&, const FramePlace&, const FramePart&,
-                              std::span<std::byte>, std::span<float>) const;
-template void DataArray::read(const Descriptor&, const FramePlace&, const FramePart&,
-                              std::span<std::byte>, std::span<double>) const;
-template void DataArray::read(const Descriptor&, const FramePlace&, const FramePart&,
-                              std::span<std::byte>, std::span<std::int64_t>) const;
+template <class Number>
+void DataArray::read_chunks(const Descriptor& file, const FramePlace& place, const FramePart& part,
+                            ArrayBuffer& buffer, std::span<Number> to) const {
+  const auto of = [](const auto& values, ArrayAxis axis) {
+    return values[static_cast<std::size_t>(axis)];
+  };
+  // Of a place along an axis, the chunk and the number in it.
+  const auto chunk_at = [&](ArrayAxis axis, std::int64_t at) {
+    return at / chunk_extent(axis) * of(chunk_steps_, axis);
+  };
+  const auto number_at = [&](ArrayAxis axis, std::int64_t at) {
+    return at % chunk_extent(axis) * of(chunk_strides_, axis);
+  };
+  const bool flat = !has(ArrayAxis::y);
+  const std::int64_t across = flat ? 0 : of(chunk_strides_, ArrayAxis::x);
+  const std::int64_t bytes = layout_.bytes;
+  const std::int64_t first_chunk =
+      chunk_at(ArrayAxis::n, place.sample) + chunk_at(ArrayAxis::t, place.time);
+  const std::int64_t first_number =
+      number_at(ArrayAxis::n, place.sample) + number_at(ArrayAxis::t, place.time);
+  std::size_t row = 0;
+  for (std::int64_t c = 0; c < extent(ArrayAxis::c); ++c) {
+    for (std::int64_t y = part.top; y < part.top + part.height; ++y, ++row) {
+      const std::span<Number> line = to.subspan(row * static_cast<std::size_t>(part.width),
+                                                static_cast<std::size_t>(part.width));
+      const std::int64_t chunk_of_line =
+          first_chunk + chunk_at(ArrayAxis::c, c) + chunk_at(down(), y);
+      const std::int64_t number_of_line =
+          first_number + number_at(ArrayAxis::c, c) + number_at(down(), y);
+      for (std::int64_t x = part.left; x < part.left + part.width;) {
+        const std::int64_t end = flat
+                                     ? part.left + part.width
+                                     : std::min<std::int64_t>(part.left + part.width,
+                                                              (x / chunk_extent(ArrayAxis::x) + 1) *
+                                                                  chunk_extent(ArrayAxis::x));
+        const std::int64_t index = chunk_of_line + (flat ? 0 : chunk_at(ArrayAxis::x, x));
+        const std::int64_t number = number_of_line + (flat ? 0 : number_at(ArrayAxis::x, x));
+        const std::byte* const numbers = chunk(file, static_cast<std::size_t>(index), buffer);
+        decode_numbers(layout_, numbers + number * bytes, across == 0 ? bytes : across * bytes,
+                       line.subspan(static_cast<std::size_t>(x - part.left),
+                                    static_cast<std::size_t>(end - x)));
+        x = end;
+      }
+    }
+  }
+}
+
+template void DataArray::read(const Descriptor&, const FramePlace&, const FramePart&, ArrayBuffer&,
+                              std::span<float>) const;
+template void DataArray::read(const Descriptor&, const FramePlace&, const FramePart&, ArrayBuffer&,
+                              std::span<double>) const;
+template void DataArray::read(const Descriptor&, const FramePlace&, const FramePart&, ArrayBuffer&,
+                              std::span<std::int64_t>) const;
 
 std::string DataArray::place_of(const FramePlace& place, const FramePart& part,
                                 std::int64_t index) const {

@@ -16,6 +16,7 @@
 #include "core/base/hdf5.hpp"
 #include "core/base/number_layout.hpp"
 #include "core/base/real.hpp"
+#include "core/data/chunk_reader.hpp"
 #include "core/model/tensor_format.hpp"
 
 namespace carousel {
@@ -46,9 +47,47 @@ struct FramePlace {
   std::int64_t time = 0;
 };
 
+class DataArray;
+
+/// What a thread needs to read arrays: bytes side by side, and the chunks of one frame.
+struct ArrayRoom {
+  std::int64_t run = 0;
+  std::int64_t chunks = 0;
+  std::int64_t chunk_bytes = 0;  // of the largest one, as stored or unpacked
+
+  /// Of arrays that are read one after the other, such as those of one file.
+  [[nodiscard]] static ArrayRoom of(std::span<const DataArray* const> arrays);
+  /// Lets it serve for others, such as those of another file.
+  void include(const ArrayRoom& other);
+  [[nodiscard]] std::int64_t bytes() const {
+    return run + (chunks > 0 ? chunks + 1 : 0) * chunk_bytes;
+  }
+};
+
+/// What a thread reads arrays by.
+class ArrayBuffer {
+ public:
+  explicit ArrayBuffer(const ArrayRoom& room);
+
+ private:
+  friend class DataArray;
+  struct Chunk {
+    const DataArray* array = nullptr;
+    std::size_t index = 0;
+    std::uint64_t used = 0;  // when it was used last
+    std::vector<std::byte> bytes;
+  };
+
+  std::vector<std::byte> run_;
+  std::vector<Chunk> chunks_;     // that were read last
+  std::vector<std::byte> spare_;  // to unpack one
+  std::uint64_t clock_ = 0;
+};
+
 class DataArray {
  public:
-  /// Error(bad_data) for what holds no numbers or keeps them elsewhere.
+  /// Error(bad_data) for what holds no numbers, keeps them elsewhere, or in a way that needs a
+  /// plug-in of HDF5.
   DataArray(const hdf5::File& file, const std::string& name, const std::vector<ArrayAxis>& axes);
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -60,26 +99,50 @@ class DataArray {
   [[nodiscard]] bool has(ArrayAxis axis) const { return strides_[std::size_t(axis)] > 0; }
   /// Of a frame. Where there is one axis of space, it is the height.
   [[nodiscard]] SampleShape shape() const;
-  /// Bytes of what is read at once.
-  [[nodiscard]] std::int64_t run_bytes() const { return run_ * layout_.bytes; }
-  /// Bytes of all numbers, and where the first one lies in the file.
-  [[nodiscard]] std::int64_t bytes() const;
-  [[nodiscard]] std::int64_t offset() const { return offset_; }
+  /// Calls visit(offset, bytes) for all runs of bytes in the file that hold its numbers.
+  template <class Visit>
+  void for_each_run(const Visit& visit) const {
+    if (chunks_.places.empty()) return visit(offset_, size() * layout_.bytes);
+    for (const hdf5::ChunkPlace& place : chunks_.places) visit(place.offset, place.bytes);
+  }
+  /// How many numbers it has.
+  [[nodiscard]] std::int64_t size() const;
 
-  /// Reads a part of a frame to [c, height, width], by a buffer of run_bytes(). Number: real, or
-  /// std::int64_t of integers.
+  /// Reads a part of a frame to [c, height, width], by a buffer that has room. Number: float,
+  /// double, or std::int64_t of integers. Error(bad_data) for a damaged chunk.
   template <class Number>
   void read(const Descriptor& file, const FramePlace& place, const FramePart& part,
-            std::span<std::byte> buffer, std::span<Number> to) const;
+            ArrayBuffer& buffer, std::span<Number> to) const;
   /// "fields/density[3, 0, 17, 5]", number `index` of such a part.
   [[nodiscard]] std::string place_of(const FramePlace& place, const FramePart& part,
                                      std::int64_t index) const;
 
  private:
+  friend struct ArrayRoom;
   [[nodiscard]] std::int64_t stride(ArrayAxis axis) const {
     return strides_[static_cast<std::size_t>(axis)];
   }
-  [[nodiscard]] bool is_in_run(ArrayAxis axis) const { return has(axis) && stride(axis) < run_; }
+  /// Of a chunk, 1 along axes that the array has not.
+  [[nodiscard]] std::int64_t chunk_extent(ArrayAxis axis) const {
+    return chunk_extents_[static_cast<std::size_t>(axis)];
+  }
+  [[nodiscard]] std::int64_t run_bytes() const {
+    return chunks_.places.empty() ? run_ * layout_.bytes : 0;
+  }
+  [[nodiscard]] std::int64_t chunk_bytes() const;
+  [[nodiscard]] std::int64_t chunks_of_frame() const;
+  [[nodiscard]] std::int64_t stored_chunk_bytes() const;
+  void keep_chunks(const hdf5::File& file);
+  [[nodiscard]] const std::byte* chunk(const Descriptor& file, std::size_t index,
+                                       ArrayBuffer& buffer) const;
+  template <class Number>
+  void read_runs(const Descriptor& file, const FramePlace& place, const FramePart& part,
+                 ArrayBuffer& buffer, std::span<Number> to) const;
+  template <class Number>
+  void read_chunks(const Descriptor& file, const FramePlace& place, const FramePart& part,
+                   ArrayBuffer& buffer, std::span<Number> to) const;
+  /// The axis along rows of a frame, and whether it has columns as well.
+  [[nodiscard]] ArrayAxis down() const { return has(ArrayAxis::y) ? ArrayAxis::y : ArrayAxis::x; }
   [[nodiscard]] std::int64_t width() const { return has(ArrayAxis::y) ? extent(ArrayAxis::x) : 1; }
 
   std::string name_;
@@ -88,7 +151,12 @@ class DataArray {
   std::array<std::int64_t, array_axes> extents_ = {1, 1, 1, 1, 1};
   std::array<std::int64_t, array_axes> strides_ = {};  // in numbers; 0: no such axis
   std::int64_t run_ = 1;                               // numbers side by side that are of one frame
-  std::int64_t offset_ = 0;                            // of the first byte in the file
+  std::int64_t offset_ = 0;   // of the first byte in the file, where all lie in one piece
+  hdf5::ChunkLayout chunks_;  // otherwise
+  std::string path_;          // of the file, for errors
+  std::array<std::int64_t, array_axes> chunk_extents_ = {1, 1, 1, 1, 1};
+  std::array<std::int64_t, array_axes> chunk_strides_ = {};  // of numbers in a chunk
+  std::array<std::int64_t, array_axes> chunk_steps_ = {};    // of chunks in `places`
 };
 
 }  // namespace carousel

@@ -111,7 +111,12 @@ class Arrays(unittest.TestCase):
         for name in "ab":
             with h5py.File(self.folder / f"flow-{name}.h5", "w") as file:
                 velocity = 5 + 3 * waves(random, 8, 6, 2, 12, 16)
-                file["fields/velocity"] = numpy.moveaxis(velocity, 2, -1).astype(">f4")
+                velocity = numpy.moveaxis(velocity, 2, -1).astype(">f4")
+                if name == "a":
+                    file["fields/velocity"] = velocity
+                else:
+                    file.create_dataset("fields/velocity", data=velocity, chunks=(1, 3, 12, 7, 2),
+                                        compression="gzip", shuffle=True, fletcher32=True)
         with h5py.File(self.folder / "cells.h5", "w") as file:
             a, b = numpy.moveaxis(waves(random, 48, 1, 2, 12, 12)[:, 0], 1, 0)
             labels = numpy.where(a > 0.5, 2, numpy.where(b > 0, 1, 0)).astype("u1")

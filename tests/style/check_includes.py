@@ -55,7 +55,7 @@ FOREIGN = (
     ("CUDA", re.compile(r"cu(da|dnn|blas)[A-Za-z_]*\.h"),
      re.compile(r"core/base/cuda_stream|(tests/)?layers/|comm/|jobscripts/|tests/core/engine/")),
     ("a codec", re.compile(r"j(peglib|error)\.h$|png\.h$"), re.compile(r"core/data/picture\.cpp")),
-    ("zlib", re.compile(r"zlib\.h$"), re.compile(r"core/import/gzip\.[ch]pp")),
+    ("zlib", re.compile(r"zlib\.h$"), re.compile(r"core/import/gzip\.[ch]pp|core/data/chunk_reader\.cpp")),
     ("libarchive", re.compile(r"archive(_entry)?\.h$"),
      re.compile(r"core/import/file_source\.cpp")),
     ("HDF5", re.compile(r"hdf5\.h$|H5[A-Za-z]*public\.h$"),

@@ -25,14 +25,14 @@ using ::testing::StartsWith;
 
 /// Writes numbers 0, 1, 2, ... less `below` as HDF5 converts them to a type.
 void write_numbers(const std::string& path, hid_t type, const std::vector<hsize_t>& shape,
-                   double below = 0) {
+                   double below = 0, hid_t kept = H5P_DEFAULT) {
   const hsize_t count =
       std::accumulate(shape.begin(), shape.end(), hsize_t{1}, std::multiplies<>());
   std::vector<double> values(count);
   std::iota(values.begin(), values.end(), -below);
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
-  const hid_t set = H5Dcreate2(file, "/a", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t set = H5Dcreate2(file, "/a", type, space, H5P_DEFAULT, kept, H5P_DEFAULT);
   ASSERT_GE(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
   H5Dclose(set);
   H5Sclose(space);
@@ -58,7 +58,8 @@ class DataArrayTest : public ::testing::Test {
   template <class Number>
   [[nodiscard]] std::vector<Number> read(const DataArray& array, const FramePlace& place,
                                          const FramePart& part) const {
-    std::vector<std::byte> buffer(static_cast<std::size_t>(array.run_bytes()));
+    const DataArray* const one = &array;
+    ArrayBuffer buffer(ArrayRoom::of(std::span(&one, 1)));
     std::vector<Number> numbers(static_cast<std::size_t>(array.shape().channels) * part.height *
                                 part.width);
     array.read(Descriptor::open(path_), place, part, buffer, std::span<Number>(numbers));
@@ -117,7 +118,22 @@ std::int64_t number_at(const std::vector<hsize_t>& shape, const std::vector<std:
   return number;
 }
 
-TEST_F(DataArrayTest, ReadsAnyOrderOfAxes) {
+/// How a chunked array is kept.
+hid_t in_chunks(const std::vector<hsize_t>& extents, const std::string& filters) {
+  const hid_t kept = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(kept, static_cast<int>(extents.size()), extents.data());
+  for (const char filter : filters) {
+    if (filter == 's') H5Pset_shuffle(kept);
+    if (filter == 'd') H5Pset_deflate(kept, 4);
+    if (filter == 'f') H5Pset_fletcher32(kept);
+  }
+  return kept;
+}
+
+/// In one piece, or in chunks with filters.
+class DataArrayLayouts : public DataArrayTest, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(DataArrayLayouts, ReadAnyOrderOfAxes) {
   const std::string letters = "ntcyx";
   const std::vector<hsize_t> extents = {3, 2, 4, 5, 6};
   std::string order = "cntxy";  // begins with the first permutation
@@ -130,7 +146,13 @@ TEST_F(DataArrayTest, ReadsAnyOrderOfAxes) {
       shape.push_back(extents[letters.find(letter)]);
     }
     SCOPED_TRACE(axes);
-    write_numbers(path_, H5T_STD_I32LE, shape);
+    hid_t kept = H5P_DEFAULT;
+    if (GetParam() != "none") {
+      std::vector<hsize_t> chunks;
+      for (const char letter : order) chunks.push_back(letter == 'n' ? 2 : letter == 't' ? 1 : 3);
+      kept = in_chunks(chunks, GetParam());
+    }
+    write_numbers(path_, H5T_STD_I32LE, shape, 0, kept);
     const DataArray array = open(axes);
     ASSERT_EQ(array.shape(), (SampleShape{4, 5, 6}));
     for (const FramePart& part : {FramePart{0, 0, 5, 6}, FramePart{1, 2, 3, 4, true}}) {
@@ -155,6 +177,41 @@ TEST_F(DataArrayTest, ReadsAnyOrderOfAxes) {
       }
     }
   } while (std::ranges::next_permutation(order).found);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kept, DataArrayLayouts,
+                         ::testing::Values("none", "c", "d", "sd", "sdf", "f", "fsd"),
+                         [](const auto& instance) { return instance.param; });
+
+TEST_F(DataArrayTest, DamagedChunksAreRefused) {
+  for (const char* filters : {"f", "sd", "sdf"}) {
+    SCOPED_TRACE(filters);
+    write_numbers(path_, H5T_STD_I32LE, {4, 50}, 0, in_chunks({2, 50}, filters));
+    const DataArray array = open("");
+    std::int64_t middle = 0;
+    array.for_each_run(
+        [&](std::int64_t offset, std::int64_t bytes) { middle = offset + bytes / 2; });
+    std::vector<std::byte> byte(1);
+    Descriptor file = Descriptor::update(path_);
+    file.read_at(middle, byte);
+    byte[0] ^= std::byte{0x10};
+    file.write_at(middle, byte);
+    EXPECT_EQ(read<double>(array, {1, 0}, {0, 0, 1, 1}).back(), 99);
+    EXPECT_THAT(failure(ExitCode::bad_data,
+                        [&] {
+                          static_cast<void>(read<double>(array, {3, 0}, {0, 0, 1, 1}));
+                        }),
+                HasSubstr("chunk 2 of 2 of /a is damaged"));
+  }
+}
+
+TEST_F(DataArrayTest, WhatNeedsAPlugInIsRefused) {
+  const hid_t kept = in_chunks({2, 50}, "");
+  const unsigned options[2] = {H5_SZIP_NN_OPTION_MASK, 16};   // NOLINT(modernize-avoid-c-arrays)
+  H5Pset_filter(kept, 32000, H5Z_FLAG_OPTIONAL, 2, options);  // LZF, which is not there
+  write_numbers(path_, H5T_STD_I32LE, {4, 50}, 0, kept);
+  EXPECT_THAT(failure(ExitCode::bad_data, [this] { static_cast<void>(open("")); }),
+              HasSubstr("which needs a plug-in; pack it by deflate: h5repack -f /a:GZIP=4"));
 }
 
 TEST_F(DataArrayTest, OneAxisOfSpaceGoesDown) {
