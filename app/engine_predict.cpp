@@ -28,8 +28,6 @@
 namespace carousel {
 namespace {
 
-constexpr FileFormat predictions_format = {"carousel predictions"};
-
 /// Where rows of an array lie in a file.
 struct Rows {
   std::int64_t offset = -1;  // -1: there is no such array
@@ -40,11 +38,12 @@ struct Rows {
   }
 };
 
-/// [n, c, h, w] without axes of one number at the end.
+/// [n, c, h, w], or [n, h, w], without the axes of space that one pixel or one row has not.
 hdf5::Shape shape_of(std::int64_t samples, std::initializer_list<int> extents) {
   hdf5::Shape shape = {static_cast<hsize_t>(samples)};
   for (const int extent : extents) shape.push_back(static_cast<hsize_t>(extent));
-  while (shape.size() > 2 && shape.back() == 1) shape.pop_back();
+  const std::size_t least = shape.size() - 2;
+  while (shape.size() > least && shape.back() == 1) shape.pop_back();
   return shape;
 }
 

@@ -40,15 +40,21 @@ void choose(const ExecutionSpace& exec, const MetricArguments& arguments, int* c
   });
 }
 
+template <class Stored>
+struct Shown {
+  const Stored* stored;
+  real* outputs;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { outputs[k] = full(stored[k]); }
+};
+
 /// Outputs as they are stored in full numbers.
 void show_outputs(const ExecutionSpace& exec, DataType type, const ConstTensor& values,
                   real* outputs) {
   static const std::string label = "carousel::layers::show_outputs";
   with_stored(type, [&]<class Stored>() {
     const auto* stored = reinterpret_cast<const Stored*>(values.data);
-    Kokkos::parallel_for(
-        label, range(exec, values.size()),
-        KOKKOS_LAMBDA(std::int64_t k) { outputs[k] = full(stored[k]); });
+    Kokkos::parallel_for(label, range(exec, values.size()), Shown<Stored>{stored, outputs});
   });
 }
 

@@ -4,6 +4,7 @@
 """One page about one run or several: python3 app/report RUN [RUN ...] [--output PREFIX]
 
 Writes report.png and report.svg into the folder of the first run, or PREFIX.png and PREFIX.svg.
+Of a file that `carousel predict` wrote it draws outputs beside targets, OUT.png and OUT.svg.
 With --tensorboard DIR instead DIR/RUN, events that TensorBoard shows, of any number of runs.
 Exit codes: 0 done, 2 usage, 65 bad data, 74 input/output; each but 0 with one line on stderr.
 """
@@ -84,6 +85,7 @@ def main(words):
     try:
         import page
         import palette
+        import predictions
         import run_file
     except ModuleNotFoundError as error:
         print(f"report: needs {error.name} for this Python (Debian: python3-{error.name})",
@@ -93,11 +95,16 @@ def main(words):
         if len(arguments.runs) > palette.MOST_RUNS:
             raise run_file.Refusal(USAGE, f"{len(arguments.runs)} runs do not fit on one page; "
                                           f"name at most {palette.MOST_RUNS}")
-        runs = [run_file.read_run(path) for path in arguments.runs]
-        name_runs(runs, arguments.runs)
-        figure = page.draw_page(runs)
         first = pathlib.Path(arguments.runs[0])
-        prefix = arguments.output or str((first if first.is_dir() else first.parent) / "report")
+        if len(arguments.runs) == 1 and predictions.is_predictions(first):
+            with page.style():
+                figure = predictions.draw(first)
+            prefix = arguments.output or str(first.with_suffix(""))
+        else:
+            runs = [run_file.read_run(path) for path in arguments.runs]
+            name_runs(runs, arguments.runs)
+            figure = page.draw_page(runs)
+            prefix = arguments.output or str((first if first.is_dir() else first.parent) / "report")
         for path in (f"{prefix}.png", f"{prefix}.svg"):
             try:
                 page.save(figure, path)

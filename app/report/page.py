@@ -32,15 +32,20 @@ STYLE = {"font.family": "DejaVu Sans", "font.size": 7, "axes.titlesize": 8,
          "xtick.major.width": 0.6, "ytick.major.width": 0.6, "svg.hashsalt": "carousel"}
 
 
+def style():
+    """A context in which all pictures look alike."""
+    return matplotlib.rc_context(STYLE)
+
+
 def draw_page(runs):
     """The page as a matplotlib Figure."""
-    with matplotlib.rc_context(STYLE):
+    with style():
         return Page(runs).figure
 
 
 def save(figure, path):
     """As a file whose bytes depend on nothing but the figure."""
-    with matplotlib.rc_context(STYLE):
+    with style():
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.endswith(".svg") else None)
 
 

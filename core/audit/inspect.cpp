@@ -176,10 +176,18 @@ std::string list_of(const std::vector<std::string>& names) {
 
 void tell_inputs(std::string& text, const std::optional<InputRecord>& inputs) {
   if (!inputs) return;
-  line(text, "inputs", "images of {} [c, h, w]", to_string(inputs->shape));
-  line(text, "classes", "{}", list_of(inputs->class_names));
-  line(text, "mean", "{:.4f}", fmt::join(inputs->mean, ", "));
-  line(text, "std", "{:.4f}", fmt::join(inputs->std, ", "));
+  const TargetSpec& target = inputs->target;
+  const bool is_class = target.has_labels() && target.pixels() == 1;
+  line(text, "inputs", "{}{} [c, h, w]", is_class ? "images of " : "", to_string(inputs->shape));
+  if (is_class)
+    line(text, "classes", "{}", list_of(inputs->class_names));
+  else
+    line(text, "targets", "{}", to_string(target));
+  line(text, "mean", "{:.4g}", fmt::join(inputs->mean, ", "));
+  line(text, "std", "{:.4g}", fmt::join(inputs->std, ", "));
+  if (inputs->target_mean.empty()) return;
+  line(text, "of targets", "mean {:.4g}; std {:.4g}", fmt::join(inputs->target_mean, ", "),
+       fmt::join(inputs->target_std, ", "));
 }
 
 std::string inspect_dataset(const std::string& path) {
@@ -226,6 +234,20 @@ std::string inspect_weights(const std::string& path) {
   return text;
 }
 
+std::string inspect_predictions(const std::string& path) {
+  const hdf5::File file = hdf5::File::open(path);
+  std::string text = fmt::format("Predictions {}\n", path);
+  line(text, "of", "{}, {} steps done", file.string("/info", "checkpoint"),
+       file.integer("/info", "step"));
+  line(text, "digest", "{}", file.string("/info", "checkpoint_digest"));
+  line(text, "data", "{}", file.string("/info", "data"));
+  tell_info(text, read_info(file, predictions_format));
+  text += "  arrays\n";
+  for (const std::string& name : file.children("/"))
+    if (!file.is_group("/" + name)) tell_tensor(text, name, file.info("/" + name).shape);
+  return text;
+}
+
 /// What a file says it is.
 std::string format_of(const std::string& path) {
   const hdf5::File file = hdf5::File::open_with_reason(path);
@@ -246,6 +268,7 @@ FileKind kind_of(const std::string& path) {
   if (format == "carousel dataset") return FileKind::dataset;
   if (format == "carousel checkpoint") return FileKind::checkpoint;
   if (format == "carousel weights") return FileKind::weights;
+  if (format == predictions_format.name) return FileKind::predictions;
   if (format == "carousel rank")
     fail(ExitCode::bad_data, "{}: is the file of one rank; inspect the run folder instead", path);
   fail(ExitCode::bad_data, "{}: '{}' is not a format this program knows", path, format);
@@ -259,6 +282,8 @@ std::string inspect(const std::string& path) {
       return inspect_dataset(path);
     case FileKind::checkpoint:
       return inspect_checkpoint(path);
+    case FileKind::predictions:
+      return inspect_predictions(path);
     case FileKind::weights:
       break;
   }

@@ -102,7 +102,10 @@ Json to_json(const std::optional<InputRecord>& inputs) {
           {"resize", inputs->resize},
           {"class_names", inputs->class_names},
           {"mean", inputs->mean},
-          {"std", inputs->std}};
+          {"std", inputs->std},
+          {"target", to_string(inputs->target)},
+          {"target_mean", inputs->target_mean},
+          {"target_std", inputs->target_std}};
 }
 
 Json run_to_json(const std::string& path) {
@@ -167,9 +170,10 @@ Json to_json(const std::string& path) {
     case FileKind::checkpoint:
       return checkpoint_to_json(path);
     case FileKind::weights:
+    case FileKind::predictions:
       break;
   }
-  fail(ExitCode::usage, "{}: weights have no JSON; h5py reads them", path);
+  fail(ExitCode::usage, "{}: weights and predictions have no JSON; h5py reads them", path);
 }
 
 template <class Row>

@@ -53,7 +53,7 @@ class ArrayReader final : public SourceReader {
     for (std::size_t k = 0; k < frames; ++k) {
       FramePlace frame = place.frame;
       frame.time += static_cast<std::int64_t>(k);
-      normalise(inputs_->read(*place.file, frame, part), statistics_.mean, statistics_.std,
+      normalise(place, inputs_->read(*place.file, frame, part), statistics_.mean, statistics_.std,
                 input.subspan(k * bytes, bytes));
     }
     return {};
@@ -72,7 +72,7 @@ class ArrayReader final : public SourceReader {
     else
       frame.time = 0;
     if (config_.target.classes == 0)
-      return normalise(targets_->read(*place.file, frame, part), statistics_.target_mean,
+      return normalise(place, targets_->read(*place.file, frame, part), statistics_.target_mean,
                        statistics_.target_std, target);
     const std::span<const std::int64_t> labels = targets_->read_labels(
         *place.file, frame, part, config_.target.classes, config_.target.ignore);
@@ -93,15 +93,24 @@ class ArrayReader final : public SourceReader {
   }
 
   /// Rounded once, from double.
-  static void normalise(std::span<const double> numbers, const std::vector<double>& mean,
-                        const std::vector<double>& std, std::span<std::byte> to) {
+  static void normalise(const SamplePlace& place, std::span<const double> numbers,
+                        const std::vector<double>& mean, const std::vector<double>& std,
+                        std::span<std::byte> to) {
     CAROUSEL_CHECK(numbers.size_bytes() / sizeof(double) * sizeof(real) == to.size(),
                    "{} numbers for {} bytes", numbers.size(), to.size());
     auto* out = reinterpret_cast<real*>(to.data());
     const std::size_t plane = numbers.size() / mean.size();
-    for (std::size_t c = 0; c < mean.size(); ++c)
-      for (std::size_t k = c * plane; k < (c + 1) * plane; ++k)
+    bool too_large = false;
+    for (std::size_t c = 0; c < mean.size(); ++c) {
+      for (std::size_t k = c * plane; k < (c + 1) * plane; ++k) {
         out[k] = static_cast<real>((numbers[k] - mean[c]) / std[c]);
+        too_large = too_large || std::isinf(out[k]);
+      }
+    }
+    if (too_large)
+      fail(ExitCode::bad_data,
+           "{}: sample {} has numbers that {} cannot hold; normalise them, or leave them out",
+           place.file->path, place.frame.sample, to_string(full_numbers()));
   }
 
   const ArraySet& set_;

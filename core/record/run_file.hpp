@@ -44,6 +44,7 @@ struct FileFormat {
 };
 inline constexpr FileFormat run_format = {"carousel run"};
 inline constexpr FileFormat rank_format = {"carousel rank"};
+inline constexpr FileFormat predictions_format = {"carousel predictions"};
 
 /// Writes format, version and `info` as attributes of a group.
 void write_info(hdf5::File& file, const FileFormat& format, const RunInfo& info,

@@ -3,7 +3,7 @@
 """A user's own HDF5 files from a deck to predictions: fields in time with skips over cut stages,
 numbers of signals, labels of pixels.
 
-Usage: arrays_test.py CAROUSEL MPIEXEC. Everything happens in a temporary folder.
+Usage: arrays_test.py CAROUSEL MPIEXEC PROJECT. Everything happens in a temporary folder.
 """
 
 import json
@@ -18,7 +18,7 @@ import unittest
 import h5py
 import numpy
 
-CAROUSEL, MPIEXEC = sys.argv[1], sys.argv[2]
+CAROUSEL, MPIEXEC, PROJECT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 ONE = {"OMP_NUM_THREADS": "1"}
 
 TAIL = """
@@ -231,6 +231,54 @@ class Arrays(unittest.TestCase):
         right = (out["labels"] == seen)[seen != 255].mean()
         often = max((seen == k).mean() / (seen != 255).mean() for k in range(3))
         self.assertGreater(right, often)
+
+    def test_samples_are_taken_for_classes(self):
+        random = numpy.random.default_rng(5)
+        numbers = random.normal(size=(400, 6))
+        with h5py.File(self.folder / "rows.h5", "w") as file:
+            file["numbers"], file["kind"] = numbers, numbers[:, :3].argmax(1)
+        (self.folder / "rows.toml").write_text("""
+[run]
+name = "rows"
+output = "run"
+[model]
+widths = [6, 32, 32, 3]
+[data]
+files = "rows.h5"
+test_fraction = 0.25
+[data.input]
+from = "numbers"
+[data.target]
+from = "kind"
+classes = 3
+""" + TAIL.replace("stages = 4", "stages = 2"))
+        self.train("rows.toml", "run", "train.epochs=20")
+        self.assertIn("All checks passed", self.carousel("verify", "run").stdout)
+        self.carousel("predict", "run", "rows.h5", "out.h5", "--split", "test", **ONE)
+        out = self.predictions("out.h5")
+        self.assertEqual(out["labels"].shape, (100,))
+        right = (out["labels"] == numbers[out["places"][:, 1], :3].argmax(1)).mean()
+        said = self.carousel("eval", "run", **ONE).stdout
+        self.assertIn(f"100 samples, loss", said)
+        self.assertIn(f"accuracy {right:.4f}", said)
+        self.assertGreater(right, 0.8)
+        self.assertIn("Predictions out.h5", self.carousel("inspect", "out.h5").stdout)
+        refused = self.carousel("train", "--validate", "rows.toml", "data.input.axes=n",
+                                "run.output=no", code=2)
+        self.assertIn("400 x 6", refused.stderr)
+
+    def test_examples_run_as_their_first_lines_say(self):
+        for name, words in (("heat", ("--samples", "640")),
+                            ("flow", ("--trajectories", "10", "--times", "6", "--points", "16"))):
+            data = self.folder / f"{name}.h5"
+            subprocess.run([sys.executable, PROJECT / f"inputs/{name}/make_{name}.py", data, *words],
+                           check=True, capture_output=True, timeout=60)
+            deck = PROJECT / f"inputs/{name}/{name}.toml"
+            self.train(deck, name, "train.epochs=2", f"data.files={data}")
+            self.assertIn("All checks passed", self.carousel("verify", name).stdout)
+            self.carousel("predict", name, data, f"{name}-test.h5", "--split", "test", **ONE)
+            self.assertIn(f"Predictions {name}-test.h5",
+                          self.carousel("inspect", f"{name}-test.h5").stdout)
 
     def test_what_the_files_lack_is_said_with_its_place(self):
         for change, words in (

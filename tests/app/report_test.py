@@ -68,7 +68,7 @@ def report(*words, inside=FOLDER):
                           capture_output=True, timeout=100)
 
 
-class Files(unittest.TestCase):
+class Pictures(unittest.TestCase):
     def expect_pictures(self, result, prefix):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.split(), [f"{prefix}.png", f"{prefix}.svg"])
@@ -79,6 +79,8 @@ class Files(unittest.TestCase):
         self.assertLessEqual(width, 596)  # A4
         self.assertLessEqual(height, 842)
 
+
+class Files(Pictures):
     def test_one_run_has_them_in_its_folder(self):
         self.expect_pictures(report(FOLDER / "ring"), FOLDER / "ring/report")
 
@@ -439,6 +441,92 @@ class Computed(unittest.TestCase):
         run = invented_run({t: float(t) for t in range(5)})
         self.assertAlmostEqual(
             timeline.working_fraction(run, timeline.Window(1, 2, 1.05, 3.0)), 0.15 / 1.95)
+
+
+PREDICTED = """
+[run]
+name = "rows"
+output = "rows"
+[model]
+layers = LAYERS
+[task]
+loss = "LOSS"
+[data]
+files = "rows.h5"
+test_fraction = 0.25
+[data.input]
+from = "INPUT"
+axes = "AXES"
+[data.target]
+from = "TARGET"
+axes = "TARGET_AXES"
+MORE
+[parallel]
+micro_batches = 2
+[train]
+micro_batch_size = 4
+epochs = 1
+[train.optimizer]
+learning_rate = 0.01
+"""
+
+
+class PredictionFiles(Pictures):
+    """What `carousel predict` wrote, of every kind of targets."""
+
+    def predict(self, name, layers, loss, data, target, more=""):
+        folder = FOLDER / name
+        folder.mkdir()
+        deck = PREDICTED
+        for word, value in {"LAYERS": layers, "LOSS": loss, "INPUT": data[0], "TARGET_AXES": target[1],
+                            "AXES": data[1], "TARGET": target[0], "MORE": more}.items():
+            deck = deck.replace(word, value, 1)
+        (folder / "deck.toml").write_text(deck)
+        random = numpy.random.default_rng(2)
+        with h5py.File(folder / "rows.h5", "w") as file:
+            file["numbers"] = random.normal(size=(64, 5))
+            file["more"] = random.normal(size=(64, 18))
+            file["signals"] = random.normal(size=(64, 12))
+            file["fields"] = random.normal(size=(64, 6, 8))
+            file["kinds"] = random.integers(0, 3, 64)
+            file["pixels"] = random.integers(0, 3, (64, 6, 8))
+        for words in (("train", "deck.toml"), ("predict", "rows", "rows.h5", "out.h5")):
+            result = subprocess.run([CAROUSEL, *words], cwd=folder, capture_output=True, text=True,
+                                    env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=100)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        return folder / "out.h5"
+
+    def draw(self, path):
+        result = subprocess.run([sys.executable, "-B", REPORT, path], text=True, cwd=path.parent,
+                                capture_output=True, timeout=100)
+        self.expect_pictures(result, path.with_suffix(""))
+
+    def test_numbers(self):
+        self.draw(self.predict("numbers", '["flatten", {linear = 18}]', "mse", ("numbers", "n c"),
+                               ("more", "n c")))
+
+    def test_curves(self):
+        self.draw(self.predict("curves", "[{conv = 1, kernel = 3, padding = 1}]", "mse",
+                               ("signals", "n x"), ("signals", "n x")))
+
+    def test_fields_cut_out(self):
+        self.draw(self.predict("fields", "[{conv = 1, kernel = 3, padding = 1}]", "mse",
+                               ("fields", "n y x"), ("fields", "n y x"),
+                               "[data.augment]\nsize = 4\ncrop = 'random'"))
+
+    def test_labels_of_pixels(self):
+        self.draw(self.predict("pixels", "[{conv = 3, kernel = 3, padding = 1}]", "cross-entropy",
+                               ("fields", "n y x"), ("pixels", "n y x"), "classes = 3"))
+
+    def test_classes(self):
+        path = self.predict("classes", '["flatten", {linear = 3}]', "cross-entropy",
+                            ("numbers", "n c"), ("kinds", "n"), "classes = 3")
+        self.draw(path)
+        (path.parent / "rows.h5").unlink()
+        result = subprocess.run([sys.executable, "-B", REPORT, path], text=True, cwd=path.parent,
+                                capture_output=True, timeout=100)
+        self.assertEqual(result.returncode, 65, result.stderr)
+        self.assertIn("cannot compare it with its data", result.stderr)
 
 
 class Refusals(unittest.TestCase):

@@ -311,6 +311,24 @@ TEST_F(ArraySetTest, WhatIsNoNumberIsRefusedByItsPlace) {
               HasSubstr("/u[1, 2, 3, 4, 1] has no finite log1p"));
 }
 
+TEST_F(ArraySetTest, WhatFullNumbersCannotHoldIsRefusedUnlessItIsScaled) {
+  if (sizeof(real) == sizeof(double)) return;
+  for (const int file : {0, 1}) write(file, {{0, 1e300}});
+  config_.target.arrays.from = {"params"};
+  config_.target.arrays.axes = "n c";
+  config_.target.ahead = -1;
+  const ArraySet set(config_);
+  std::int64_t of_first = 0;  // a sample that has it
+  while (set.split(Pass::training).place(of_first).frame.sample != 0 ||
+         set.split(Pass::training).place(of_first).frame.time != 0)
+    ++of_first;
+  EXPECT_THAT(
+      failure(ExitCode::bad_data, [&] { static_cast<void>(input(set, Pass::training, of_first)); }),
+      HasSubstr("sample 0 has numbers that float32 cannot hold"));
+  config_.input.arrays.transform = Transform::asinh;
+  EXPECT_TRUE(std::isfinite(input(set, Pass::training, of_first).front()));
+}
+
 TEST_F(ArraySetTest, TheFingerprintFollowsNumbers) {
   const std::uint64_t before = ArraySet(config_).fingerprint();
   EXPECT_EQ(ArraySet(config_).fingerprint(), before);
