@@ -15,13 +15,14 @@
 #include "core/optim/schedules/cosine_restarts.hpp"
 #include "core/optim/schedules/multistep.hpp"
 #include "core/optim/schedules/one_cycle.hpp"
+#include "core/optim/schedules/stable_decay.hpp"
 #include "core/optim/schedules/step.hpp"
 
 namespace carousel {
 
 /// Every kind; the first one is the standard.
 using RateSchedule = std::variant<ConstantRate, StepRate, MultistepRate, CosineRate,
-                                  CosineRestartsRate, OneCycleRate>;
+                                  CosineRestartsRate, OneCycleRate, StableDecayRate>;
 
 struct LearningRateConfig {
   RateSchedule kind = {};

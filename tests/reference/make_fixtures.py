@@ -142,6 +142,13 @@ def make_learning_rates():
             optimizer, [schedule.LinearLR(optimizer, 0.1, total_iters=10),
                         schedule.CosineAnnealingWarmRestarts(optimizer, 4, 3, eta_min=0.02)], [10])
 
+    def stable_decay(optimizer, decay, final):
+        return schedule.SequentialLR(
+            optimizer, [schedule.LinearLR(optimizer, 0.1, total_iters=10),
+                        schedule.ConstantLR(optimizer, 1.0),
+                        schedule.LinearLR(optimizer, 1, final, total_iters=decay)],
+            [10, total - decay])
+
     return {"base": 0.2, "steps_per_epoch": per_epoch, "total_steps": total, "cases": [
         case(rates(lambda o: schedule.ConstantLR(o, 1.0), total), kind="constant"),
         case(rates(lambda o: schedule.StepLR(o, 3, gamma=0.3), total, per_epoch),
@@ -170,7 +177,11 @@ def make_learning_rates():
                                                  div_factor=10, final_div_factor=100,
                                                  cycle_momentum=False), total, per_epoch),
              kind="one_cycle", peak_fraction=0.5, initial_divisor=10, final_divisor=100,
-             per_epoch=True)]}
+             per_epoch=True),
+        case(rates(lambda o: stable_decay(o, total // 4, 0.1), total), kind="stable_decay",
+             decay_fraction=0.25, final_factor=0.1, warmup_epochs=2, warmup_factor=0.1),
+        case(rates(lambda o: stable_decay(o, total // 2, 0), total), kind="stable_decay",
+             decay_fraction=0.5, warmup_epochs=2, warmup_factor=0.1)]}
 
 
 def main():

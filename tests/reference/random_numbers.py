@@ -17,10 +17,10 @@ def hash_name(name):
     return value
 
 
-def uniform01(purpose, stream, count, first=0):
+def uniform01(purpose, stream, count, first=0, seed=SEED):
     """Numbers `first` and on of a stream, in [0, 1)."""
     index = np.arange(first, first + count, dtype=np.uint64)
-    key = SEED ^ hash_name(purpose)
+    key = seed ^ hash_name(purpose)
     c = [index & LOW, index >> HALF, np.uint64(stream & 0xFFFFFFFF), np.uint64(stream >> 32)]
     k = [np.uint64(key & 0xFFFFFFFF), np.uint64(key >> 32)]
     for _ in range(10):

@@ -30,6 +30,9 @@ RateSchedule kind_of(const nlohmann::json& json) {
     return OneCycleRate{.peak_fraction = value("peak_fraction", 0.3),
                         .initial_divisor = value("initial_divisor", 25.0),
                         .final_divisor = value("final_divisor", 1e4)};
+  if (kind == "stable_decay")
+    return StableDecayRate{.decay_fraction = value("decay_fraction", 0.1),
+                           .final_factor = value("final_factor", 0.0)};
   EXPECT_EQ(kind, "constant");
   return ConstantRate{};
 }
