@@ -42,7 +42,7 @@ std::string import_of(const std::string& path) {
 
 std::string checkpoint_behind(const std::string& path) {
   if (!std::filesystem::exists(path)) fail(ExitCode::input_output, "{}: no such file", path);
-  const std::string file =
+  std::string file =
       std::filesystem::is_directory(path) ? path + "/checkpoints/" + last_checkpoint : path;
   if (!std::filesystem::exists(file)) fail(ExitCode::input_output, "{}: no such file", file);
   return file;

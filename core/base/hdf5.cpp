@@ -65,6 +65,7 @@ bool is_ieee(hid_t type, std::size_t bytes) {
   if (H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) < 0)
     return false;
   const std::size_t wanted = bytes == 2 ? 5 : bytes == 4 ? 8 : bytes == 8 ? 11 : 0;
+  if (wanted == 0) return false;
   return wanted == exponent_bits && mantissa == 0 && mantissa_bits == exponent &&
          exponent + exponent_bits == sign && sign + 1 == 8 * bytes &&
          H5Tget_norm(type) == H5T_NORM_IMPLIED &&

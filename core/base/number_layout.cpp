@@ -48,12 +48,13 @@ auto value_of(Bits bits) {
     return std::bit_cast<Stored>(bits);
 }
 
-template <class Stored, class Bits, bool swaps, class Number>
+template <class Stored, class Bits, bool Swaps, class Number>
 void decode(const std::byte* from, std::int64_t stride, std::span<Number> to) {
   for (std::size_t k = 0; k < to.size(); ++k) {
     Bits bits = 0;
     std::memcpy(&bits, from + static_cast<std::int64_t>(k) * stride, sizeof bits);
-    if constexpr (swaps) bits = swapped_bytes(bits);
+    if constexpr (Swaps) bits = swapped_bytes(bits);
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): one byte is a number here, no letter
     to[k] = static_cast<Number>(value_of<Stored>(bits));
   }
 }

@@ -159,7 +159,8 @@ std::uint64_t ArraySet::fingerprint() const {
   const auto add = [&](std::uint64_t value) { sum += digest_term(count++, value); };
   std::int64_t arrays = 0;
   for (const auto& file : files_) arrays += std::ssize(file->inputs) + std::ssize(file->targets);
-  const std::int64_t blocks = std::max<std::int64_t>(1, most_blocks / arrays);
+  const std::int64_t blocks =
+      std::max<std::int64_t>(1, most_blocks / std::max<std::int64_t>(1, arrays));
   std::vector<std::byte> block;
   for (const auto& file : files_) {
     const Descriptor bytes = Descriptor::open(file->path);

@@ -64,8 +64,8 @@ void unshuffle(int number_bytes, const std::vector<std::byte>& from, std::vector
 bool unpack_chunk(const hdf5::ChunkLayout& layout, const hdf5::ChunkPlace& place, int number_bytes,
                   std::size_t size, std::vector<std::byte>& bytes, std::vector<std::byte>& spare) {
   bool sums = false;  // of the numbers, before what was done last
-  for (std::size_t k = 0; k < layout.filters.size(); ++k)
-    sums = sums || layout.filters[k] == hdf5::ChunkFilter::fletcher32;
+  for (const hdf5::ChunkFilter filter : layout.filters)
+    sums = sums || filter == hdf5::ChunkFilter::fletcher32;
   for (std::size_t k = layout.filters.size(); k-- > 0;) {
     if ((place.passed_filters >> k & 1) != 0) continue;
     switch (layout.filters[k]) {

@@ -54,7 +54,8 @@ template <class Value>
   double sum = 0;
   for (std::size_t first = 0; first < sums.size(); first += of_channel)
     sum += value(sums.subspan(first, of_channel));
-  return sum / static_cast<double>(sums.size() / of_channel);
+  const std::size_t channels = sums.size() / of_channel;
+  return sum / static_cast<double>(channels);
 }
 
 /// All kinds.

@@ -12,7 +12,7 @@ std::string to_string(const TargetSpec& target) {
     return one ? fmt::format("targets of {} number{}", target.channels(),
                              target.channels() == 1 ? "" : "s")
                : fmt::format("targets of {} numbers", to_string(target.shape));
-  const std::string classes = fmt::format("{} classes", target.classes);
+  std::string classes = fmt::format("{} classes", target.classes);
   if (one) return classes;
   return fmt::format("{} for each of {}x{} pixels", classes, target.shape.height,
                      target.shape.width);
