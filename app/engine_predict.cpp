@@ -7,8 +7,9 @@
 #include <fmt/core.h>
 
 #include <Kokkos_Core.hpp>
-#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
 
 #include "app/engine.hpp"
 #include "app/evaluated_run.hpp"
@@ -23,6 +24,8 @@
 #include "core/data/array_source.hpp"
 #include "core/train/predictor.hpp"
 #include "layers/factory.hpp"
+#include "layers/metrics/largest.hpp"
+#include "layers/targets.hpp"
 #include "layers/vendor/vendor.hpp"
 
 namespace carousel {
@@ -73,12 +76,13 @@ void Predictions::tell_places(hdf5::File& file) const {
   const auto* const arrays = dynamic_cast<const ArraySet*>(&dataset);
   if (arrays == nullptr) return;
   std::vector<std::string> files;
+  std::map<const ArrayFile*, std::int64_t> numbers;  // of files
   std::vector<std::int64_t> places;
   for (std::int64_t k = 0; k < samples; ++k) {
     const SamplePlace place = arrays->split(Pass::evaluation).place(k);
-    auto known = std::ranges::find(files, place.file->path);
-    if (known == files.end()) known = files.insert(known, place.file->path);
-    places.insert(places.end(), {known - files.begin(), place.frame.sample, place.frame.time});
+    const auto [number, is_new] = numbers.emplace(place.file, std::ssize(files));
+    if (is_new) files.push_back(place.file->path);
+    places.insert(places.end(), {number->second, place.frame.sample, place.frame.time});
   }
   file.write_strings("/files", files);
   file.write<std::int64_t>("/places", places, {static_cast<hsize_t>(samples), 3});
@@ -104,10 +108,11 @@ void Predictions::create() const {
 
 Rows Predictions::rows_of(const hdf5::File& file, const char* name, std::int64_t number) const {
   if (!file.contains(name)) return {};
-  std::int64_t count = number;
-  const hdf5::Shape shape = file.info(name).shape;
-  for (std::size_t k = 1; k < shape.size(); ++k) count *= static_cast<std::int64_t>(shape[k]);
-  return {file.info(name).offset, count};
+  const hdf5::DatasetInfo info = file.info(name);
+  std::int64_t bytes = number;
+  for (std::size_t k = 1; k < info.shape.size(); ++k)
+    bytes *= static_cast<std::int64_t>(info.shape[k]);
+  return {info.offset, bytes};
 }
 
 /// Undoes what was done with targets.
@@ -123,15 +128,13 @@ void Predictions::in_their_units(std::span<real> outputs) const {
   }
 }
 
-/// The class of the largest output of each pixel, the first one of equals.
+/// The class that each pixel is taken for.
 void Predictions::choose(std::span<const real> outputs, std::span<std::int32_t> labels) const {
   const std::int64_t pixels = target().pixels();
   for (std::int64_t k = 0; k < std::ssize(labels); ++k) {
     const real* const own = outputs.data() + k / pixels * pixels * target().classes + k % pixels;
-    int best = 0;
-    for (int c = 1; c < target().classes; ++c)
-      if (own[c * pixels] > own[best * pixels]) best = c;
-    labels[static_cast<std::size_t>(k)] = best;
+    labels[static_cast<std::size_t>(k)] =
+        index_of_largest(Strided<real>{own, pixels}, target().classes);
   }
 }
 
@@ -143,16 +146,14 @@ void Predictions::compute(const ExecutionSpace& exec, int rank, int ranks) const
   const DataStatistics statistics = dataset.statistics(config.data);
   const std::unique_ptr<Source> source = dataset.source(config.data, config.run.seed);
   const int batch = config.train.micro_batch_size;
-  Predictor predictor(
-      exec, {.model = model,
-             .source = source->spec(),
-             .mean = statistics.mean,
-             .std = statistics.std,
-             .largest_batch = batch,
-             .state = source_of(checkpoint, config.train.optimizer),
-             .layers = make_layer,
-             .vendor = vendor::handles_for(
-                 config.engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels())});
+  Predictor predictor(exec, {.model = model,
+                             .source = source->spec(),
+                             .mean = statistics.mean,
+                             .std = statistics.std,
+                             .largest_batch = batch,
+                             .state = source_of(checkpoint, config.train.optimizer),
+                             .layers = make_layer,
+                             .vendor = vendor::handles_for(vendor_for(config.engine))});
   const std::vector<BatchRequest> all = evaluation_requests(samples, batch, 0);
   const auto share = [&](int r) { return static_cast<std::size_t>(std::ssize(all) * r / ranks); };
   const std::span<const BatchRequest> own =
@@ -209,18 +210,18 @@ ExitCode predict(const std::string& checkpoint_path, const std::string& dataset_
     if (source.shown != record.shape)
       fail(ExitCode::usage, "{}: inputs are {}, and {} was trained with {}", dataset->name(),
            to_string(source.shown), checkpoint_path, to_string(record.shape));
-    const VendorKernels vendor =
-        config.engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels();
-    predictions.emplace(Predictions{
-        .config = config,
-        .checkpoint = *checkpoint,
-        .record = record,
-        .dataset = *dataset,
-        .model = choose_kernels(build_model(config.model, source.shown, record.target, config.task),
-                                {vector_block, config.engine.winograd, config.engine.recompute,
-                                 config.engine.precision, vendor}),
-        .samples = dataset->samples(Pass::evaluation),
-        .path = output + ".part"});
+    const PlanBasis basis{.source = source,
+                          .target = record.target,
+                          .block = vector_block,
+                          .vendor = vendor_for(config.engine)};
+    predictions.emplace(
+        Predictions{.config = config,
+                    .checkpoint = *checkpoint,
+                    .record = record,
+                    .dataset = *dataset,
+                    .model = prepare_model(planned_deck(config, TransportKind::local), basis),
+                    .samples = dataset->samples(Pass::evaluation),
+                    .path = output + ".part"});
   });
 
   // 2. The machine.

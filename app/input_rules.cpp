@@ -4,50 +4,26 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "app/schema.hpp"
 
 namespace carousel {
 namespace {
 
-/// The keys of statistics with what the deck says and what a record has.
+/// A key of statistics, the data that it is of, and what a record has for it.
 struct Statistic {
   const char* key;
   DataKind of;
-  std::vector<double>& (*given)(DataConfig& data);
   std::vector<double> InputRecord::*known;
 };
-constexpr std::array statistics = {Statistic{
-    "data.augment.mean", DataKind::images, [](DataConfig& data) -> auto& {return data.augment.mean;
-}  // namespace
-, &InputRecord::mean
-}  // namespace carousel
-, Statistic{"data.augment.std", DataKind::images,
-            [](DataConfig& data) -> auto& {return data.augment.std;
-}
-, &InputRecord::std
-}
-, Statistic{"data.input.mean", DataKind::arrays,
-            [](DataConfig& data) -> auto& {return data.input.arrays.mean;
-}
-, &InputRecord::mean
-}
-, Statistic{"data.input.std", DataKind::arrays,
-            [](DataConfig& data) -> auto& {return data.input.arrays.std;
-}
-, &InputRecord::std
-}
-, Statistic{"data.target.mean", DataKind::arrays,
-            [](DataConfig& data) -> auto& {return data.target.arrays.mean;
-}
-, &InputRecord::target_mean
-}
-, Statistic {
-  "data.target.std", DataKind::arrays, [](DataConfig & data) -> auto& {
-    return data.target.arrays.std;
-  }
-  , &InputRecord::target_std
-}
-}
-;
+constexpr std::array statistics = {
+    Statistic{"data.augment.mean", DataKind::images, &InputRecord::mean},
+    Statistic{"data.augment.std", DataKind::images, &InputRecord::std},
+    Statistic{"data.input.mean", DataKind::arrays, &InputRecord::mean},
+    Statistic{"data.input.std", DataKind::arrays, &InputRecord::std},
+    Statistic{"data.target.mean", DataKind::arrays, &InputRecord::target_mean},
+    Statistic{"data.target.std", DataKind::arrays, &InputRecord::target_std}};
 
 InputRecord record_of(const RunConfig& config, const DataSet& dataset,
                       const DataStatistics& taken) {
@@ -95,9 +71,11 @@ void check_inputs(const InputRecord& inputs, const Checkpoint& checkpoint,
 }
 
 void take_statistics(RunConfig& config, const InputRecord& known, const std::string& origin) {
-  for (const auto& [key, kind, given, of_weights] : statistics) {
+  for (const auto& [key, kind, of_weights] : statistics) {
     if (config.data.kind != kind || config.deck.given(key) || (known.*of_weights).empty()) continue;
-    given(config.data) = known.*of_weights;
+    DeckValue::List values;
+    for (const double value : known.*of_weights) values.push_back({value});
+    find_key(key)->write(config, {std::move(values)});
     config.deck.add(key, Location{.file = origin, .line = 0, .column = 0});
   }
 }
@@ -124,7 +102,7 @@ std::vector<std::string> begin_with_weights(RunConfig& config, const DataSet& da
   take_statistics(config, *known, path);
   const InputRecord now = inputs_of(config, dataset);
   std::vector<std::string> remarks;
-  for (const auto& [key, kind, given, of_weights] : statistics) {
+  for (const auto& [key, kind, of_weights] : statistics) {
     if (config.data.kind != kind) continue;
     const std::string taken = to_string(now.*of_weights);
     if (!same_statistics(now.*of_weights, (*known).*of_weights))

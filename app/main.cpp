@@ -52,6 +52,12 @@ struct CommandLine {
   std::vector<std::string> topic;
 };
 
+void add_split(CLI::App* command, std::string& split) {
+  command->add_option("--split", split, "Of arrays: the deck's split alone")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"train", "validation", "test"}).description(""));
+}
+
 /// Prints and ends the parse as a success, before missing arguments are complained about.
 void add_deck_help(CLI::App* command) {
   command->add_flag_callback(
@@ -231,9 +237,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
                    "File to read, or a run folder for its last one")
       ->required();
   eval->add_option("DATASET", line.eval.dataset, "HDF5 file (default: the training's)");
-  eval->add_option("--split", line.eval.split, "Of arrays: the deck's split alone")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"train", "validation", "test"}).description(""));
+  add_split(eval, line.eval.split);
   eval->add_flag("--as-trained", line.eval.as_trained,
                  "Take mean and std of CHECKPOINT, not of DATASET");
 
@@ -248,9 +252,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
                    "HDF5 file; of arrays, targets may be missing")
       ->required();
   predict->add_option("OUT", line.predicted.output, "HDF5 file to write")->required();
-  predict->add_option("--split", line.predicted.split, "Of arrays: the deck's split alone")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"train", "validation", "test"}).description(""));
+  add_split(predict, line.predicted.split);
   predict->add_flag("--overwrite", line.predicted.overwrite, "Replace OUT");
 
   CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");

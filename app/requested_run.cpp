@@ -48,6 +48,10 @@ std::string checkpoint_behind(const std::string& path) {
   return file;
 }
 
+VendorKernels vendor_for(const EngineConfig& engine) {
+  return engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels();
+}
+
 std::unique_ptr<DataSet> open_data(const RunConfig& config) {
   if (config.data.kind == DataKind::arrays)
     return with_locations(config, [&] { return open_data_set(config.data); });
@@ -85,7 +89,7 @@ PreparedRun prepare_run(const RunConfig& config, const DataSet& dataset, Transpo
         .real_bytes = sizeof(real),
         .block = vector_block,
         .staged_messages = accelerated && uses_mpi(transport) && !config.gpu_aware,
-        .vendor = config.engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels(),
+        .vendor = vendor_for(config.engine),
         .token_bytes = transport == TransportKind::nccl ? token_bytes : 0,
         .copies_input = accelerated};
     PreparedRun run = prepare_run(planned_deck(config, transport), basis);

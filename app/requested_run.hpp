@@ -18,6 +18,9 @@ namespace carousel {
 /// none.
 [[nodiscard]] std::string checkpoint_behind(const std::string& path);
 
+/// Whose kernels the engine of this build may use.
+[[nodiscard]] VendorKernels vendor_for(const EngineConfig& engine);
+
 /// What core/prepare reads of the deck; messages go by `transport`, where `automatic` is taken for
 /// MPI.
 [[nodiscard]] PlannedDeck planned_deck(const RunConfig& config, TransportKind transport);

@@ -25,6 +25,8 @@ struct ArrayFile {
   std::int64_t windows = 1;  // of each sample, one behind the other in time
   SampleShape input = {};    // of one frame, channels of all arrays
   SampleShape target = {};   // likewise
+
+  [[nodiscard]] bool has_target_fields() const { return target.height > 1 || target.width > 1; }
 };
 
 /// What a thread needs to read the inputs, or else the targets and the mask.

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/base/check.hpp"
@@ -14,14 +13,11 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/data/array_source.hpp"
+#include "core/data/checksums.hpp"
 #include "core/data/sampler.hpp"
 
 namespace carousel {
 namespace {
-
-bool has_own(const ArrayConfig& config) {
-  return config.normalise == Normalise::none || (!config.mean.empty() && !config.std.empty());
-}
 
 /// What a fraction of so many units is: at least one, where it is more than nothing.
 std::int64_t share_of(double fraction, std::int64_t units) {
@@ -33,6 +29,31 @@ void check_count(const char* key, const std::vector<double>& values, int channel
   if (!values.empty() && std::ssize(values) != channels)
     fail(ExitCode::usage, "{} has {} values, and the arrays have {} channel{}", key, values.size(),
          channels, channels == 1 ? "" : "s");
+}
+
+/// Of axes, type and numbers of an array, at so many places of the file.
+std::uint64_t digest_of(const DataArray& array, const Descriptor& file, std::int64_t most) {
+  constexpr std::int64_t piece_bytes = 1 << 16;
+  std::uint64_t sum = 0;
+  std::uint64_t count = 0;
+  const auto add = [&](std::uint64_t value) { sum += digest_term(count++, value); };
+  add(static_cast<std::uint64_t>(array.layout().kind));
+  add(static_cast<std::uint64_t>(array.layout().bytes));
+  for (const ArrayAxis axis :
+       {ArrayAxis::n, ArrayAxis::t, ArrayAxis::c, ArrayAxis::y, ArrayAxis::x})
+    add(static_cast<std::uint64_t>(array.extent(axis)));
+  const std::int64_t pieces = array.pieces(piece_bytes);
+  const std::int64_t looks = std::min(pieces, most);
+  std::vector<std::byte> bytes;
+  for (std::int64_t k = 0; k < looks; ++k) {
+    const hdf5::ChunkPlace place = array.piece(k * pieces / looks, piece_bytes);
+    bytes.resize(static_cast<std::size_t>(place.bytes));
+    file.read_at(place.offset, bytes);
+    Checksum checksum;
+    checksum.add(bytes);
+    add(checksum.value());
+  }
+  return sum;
 }
 
 /// Which part of a frame a model sees.
@@ -85,9 +106,8 @@ std::vector<const ArrayFile*> ArraySet::open(const std::string& key,
                                              const DataConfig& config) {
   std::vector<const ArrayFile*> opened;
   for (const std::string& path : expand_paths(key, paths)) {
-    for (const auto& before : files_)
-      if (before->path == path)
-        fail(ExitCode::usage, "{}: {} is named twice; a sample belongs to one split", key, path);
+    if (!paths_.insert(path).second)
+      fail(ExitCode::usage, "{}: {} is named twice; a sample belongs to one split", key, path);
     files_.push_back(std::make_unique<ArrayFile>(open_array_file(path, config)));
     const ArrayFile& file = *files_.back();
     input_room_.include(room_for(file, false));
@@ -152,45 +172,20 @@ const ArraySplit& ArraySet::split(Pass pass) const {
 
 /// Of axes, types and up to 16 MiB of numbers that lie evenly in all files.
 std::uint64_t ArraySet::fingerprint() const {
-  constexpr std::int64_t most_blocks = 256;
-  constexpr std::int64_t block_bytes = 1 << 16;
+  constexpr std::int64_t most_looks = 256;
   std::uint64_t sum = 0;
   std::uint64_t count = 0;
   const auto add = [&](std::uint64_t value) { sum += digest_term(count++, value); };
   std::int64_t arrays = 0;
   for (const auto& file : files_) arrays += std::ssize(file->inputs) + std::ssize(file->targets);
-  const std::int64_t blocks =
-      std::max<std::int64_t>(1, most_blocks / std::max<std::int64_t>(1, arrays));
-  std::vector<std::byte> block;
+  const std::int64_t looks =
+      std::max<std::int64_t>(1, most_looks / std::max<std::int64_t>(1, arrays));
   for (const auto& file : files_) {
     const Descriptor bytes = Descriptor::open(file->path);
     add(static_cast<std::uint64_t>(file->samples));
     add(static_cast<std::uint64_t>(file->windows));
-    for (const auto* group : {&file->inputs, &file->targets}) {
-      for (const DataArray& array : *group) {
-        add(static_cast<std::uint64_t>(array.layout().kind));
-        add(static_cast<std::uint64_t>(array.layout().bytes));
-        for (const ArrayAxis axis :
-             {ArrayAxis::n, ArrayAxis::t, ArrayAxis::c, ArrayAxis::y, ArrayAxis::x})
-          add(static_cast<std::uint64_t>(array.extent(axis)));
-        std::vector<hdf5::ChunkPlace> runs;
-        array.for_each_run([&](std::int64_t offset, std::int64_t run_bytes) {
-          for (std::int64_t at = 0; at < run_bytes; at += block_bytes)
-            runs.push_back({offset + at, std::min(block_bytes, run_bytes - at)});
-        });
-        const auto all = std::ssize(runs);
-        const std::int64_t looks = std::min<std::int64_t>(all, blocks);
-        for (std::int64_t k = 0; k < looks; ++k) {
-          const hdf5::ChunkPlace& place = runs[static_cast<std::size_t>(k * all / looks)];
-          block.resize(static_cast<std::size_t>(place.bytes));
-          bytes.read_at(place.offset, block);
-          std::uint64_t hash = 0;
-          for (const std::byte byte : block)
-            hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
-          add(hash);
-        }
-      }
-    }
+    for (const auto* group : {&file->inputs, &file->targets})
+      for (const DataArray& array : *group) add(digest_of(array, bytes, looks));
   }
   return sum;
 }
@@ -207,11 +202,8 @@ DataRemarks ArraySet::remarks() const {
   if (classes_ == 0)
     remarks.targets = fmt::format("numbers, {}", to_string(file.target));
   else
-    remarks.targets = fmt::format(
-        "{} classes{}", classes_,
-        file.target.size() == 1
-            ? std::string()
-            : fmt::format(" for each of {}x{} pixels", file.target.height, file.target.width));
+    remarks.targets =
+        to_string(TargetSpec::of_pixels(classes_, file.target.height, file.target.width));
   const std::int64_t held_out = split(SplitName::test).samples();
   if (split(SplitName::validation).samples() > 0 && held_out > 0)
     remarks.targets += fmt::format("; {} test samples held out", human_count(held_out));
@@ -220,9 +212,8 @@ DataRemarks ArraySet::remarks() const {
 
 TargetSpec ArraySet::target(const DataConfig& config) const {
   const ArrayFile& file = first_file();
-  const bool of_pixels = file.target.height > 1 || file.target.width > 1;
   SampleShape shape = file.target;
-  if (of_pixels) shape = shown_of(config.augment, file.target);
+  if (file.has_target_fields()) shape = shown_of(config.augment, file.target);
   if (classes_ == 0) {
     TargetSpec target = TargetSpec::of_numbers(shape);
     target.has_gaps = !config.target.mask.empty();
@@ -240,9 +231,8 @@ SourceSpec ArraySet::source_spec(const DataConfig& config) const {
   if (size > 0 && (size > file.input.height || (file.input.width > 1 && size > file.input.width)))
     fail(ExitCode::usage, "data.augment.size = {} is more than inputs of {} have", size,
          to_string(file.input));
-  const bool of_pixels = file.target.height > 1 || file.target.width > 1;
   const bool moves = size > 0 || augment.flip > 0;
-  if (moves && of_pixels &&
+  if (moves && file.has_target_fields() &&
       (file.target.height != file.input.height || file.target.width != file.input.width))
     fail(ExitCode::usage,
          "data.augment.{}: inputs of {} and targets of {} have no pixels in common to cut out or "
@@ -286,11 +276,15 @@ DataStatistics ArraySet::statistics(const DataConfig& config) const {
   DataStatistics result = count_of_statistics(config);
   std::ranges::fill(result.std, 1.0);
   std::ranges::fill(result.target_std, 1.0);
-  const bool wanted = !has_own(config.input.arrays) ||
-                      (classes_ == 0 && !config.without_targets && !has_own(config.target.arrays));
+  const bool wanted =
+      config.input.arrays.needs_statistics() ||
+      (classes_ == 0 && !config.without_targets && config.target.arrays.needs_statistics());
   if (wanted) {
     const std::lock_guard lock(mutex_);
-    if (!statistics_) statistics_ = measure(*this, config, workers_);
+    if (!statistics_) {
+      statistics_ = result;
+      measure(*this, config, workers_, *statistics_);
+    }
     result = *statistics_;
   }
   const auto take = [](std::vector<double>& to, const std::vector<double>& from) {

@@ -7,6 +7,8 @@
 
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/data/array_files.hpp"
@@ -72,6 +74,7 @@ class ArraySet final : public DataSet {
   int workers_ = 1;
   std::optional<SplitName> evaluated_;
   std::vector<std::unique_ptr<ArrayFile>> files_;
+  std::set<std::string> paths_;  // of them
   ArrayRoom input_room_;
   ArrayRoom target_room_;
   std::vector<ArraySplit> splits_ = std::vector<ArraySplit>(3);  // by SplitName

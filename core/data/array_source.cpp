@@ -64,8 +64,8 @@ class ArrayReader final : public SourceReader {
     CAROUSEL_CHECK(targets_, "a reader of inputs is asked for target {}", index);
     const SamplePlace place = set_.split(pass).place(index);
     const SampleShape& shape = place.file->target;
-    const bool of_pixels = shape.height > 1 || shape.width > 1;
-    const FramePart part = of_pixels ? part_of_sample(pass, epoch, index, shape) : whole(shape);
+    const FramePart part =
+        place.file->has_target_fields() ? part_of_sample(pass, epoch, index, shape) : whole(shape);
     FramePlace frame = place.frame;
     if (place.file->targets.front().has(ArrayAxis::t))
       frame.time += config_.input.history - 1 + config_.target.ahead;

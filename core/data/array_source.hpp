@@ -74,8 +74,8 @@ class ArraySource final : public Source {
   SourceSpec spec_;
 };
 
-/// Mean and std of each channel of inputs and targets of a split, as the deck's normalise asks for,
-/// by so many threads, of which no number depends. What a deck gives itself is left alone.
-[[nodiscard]] DataStatistics measure(const ArraySet& set, const DataConfig& config, int threads);
+/// Puts mean and std of each channel of the training samples in the place of those that the deck's
+/// normalise asks for, by so many threads, of which no number depends.
+void measure(const ArraySet& set, const DataConfig& config, int threads, DataStatistics& result);
 
 }  // namespace carousel

@@ -130,21 +130,14 @@ void fill(const std::vector<Spread>& spreads, Normalise normalise, std::vector<d
 
 }  // namespace
 
-DataStatistics measure(const ArraySet& set, const DataConfig& config, int threads) {
-  DataStatistics result = set.count_of_statistics(config);
-  std::ranges::fill(result.std, 1.0);
-  std::ranges::fill(result.target_std, 1.0);
-  const auto wanted = [](const ArrayConfig& arrays) {
-    return arrays.normalise != Normalise::none && (arrays.mean.empty() || arrays.std.empty());
-  };
+void measure(const ArraySet& set, const DataConfig& config, int threads, DataStatistics& result) {
   const ArrayConfig& inputs = config.input.arrays;
   const ArrayConfig& targets = config.target.arrays;
-  if (wanted(inputs))
+  if (inputs.needs_statistics())
     fill(spreads_of(set, inputs, false, threads), inputs.normalise, result.mean, result.std);
-  if (config.target.classes == 0 && wanted(targets))
+  if (config.target.classes == 0 && targets.needs_statistics())
     fill(spreads_of(set, targets, true, threads), targets.normalise, result.target_mean,
          result.target_std);
-  return result;
 }
 
 }  // namespace carousel

@@ -63,11 +63,12 @@ void unshuffle(int number_bytes, const std::vector<std::byte>& from, std::vector
 
 bool unpack_chunk(const hdf5::ChunkLayout& layout, const hdf5::ChunkPlace& place, int number_bytes,
                   std::size_t size, std::vector<std::byte>& bytes, std::vector<std::byte>& spare) {
-  bool sums = false;  // of the numbers, before what was done last
-  for (const hdf5::ChunkFilter filter : layout.filters)
-    sums = sums || filter == hdf5::ChunkFilter::fletcher32;
+  const auto was_done = [&](std::size_t k) { return (place.passed_filters >> k & 1) == 0; };
+  bool sums = false;  // whether a sum is behind the numbers, of what was done before
+  for (std::size_t k = 0; k < layout.filters.size(); ++k)
+    sums = sums || (layout.filters[k] == hdf5::ChunkFilter::fletcher32 && was_done(k));
   for (std::size_t k = layout.filters.size(); k-- > 0;) {
-    if ((place.passed_filters >> k & 1) != 0) continue;
+    if (!was_done(k)) continue;
     switch (layout.filters[k]) {
       case hdf5::ChunkFilter::fletcher32:
         if (!check_sum(bytes)) return false;

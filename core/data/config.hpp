@@ -47,6 +47,10 @@ struct ArrayConfig {
   std::vector<double> mean;  // per channel, which is taken off; empty: as normalise says
   std::vector<double> std;   // per channel, which then divides
 
+  /// Whether mean and std follow from the training samples.
+  [[nodiscard]] bool needs_statistics() const {
+    return normalise != Normalise::none && (mean.empty() || std.empty());
+  }
   [[nodiscard]] static std::vector<Row<ArrayConfig>> rows();
 };
 

@@ -124,6 +124,19 @@ std::int64_t DataArray::size() const {
   return count;
 }
 
+std::int64_t DataArray::pieces(std::int64_t most) const {
+  return chunks_.places.empty() ? (size() * layout_.bytes + most - 1) / most
+                                : std::ssize(chunks_.places);
+}
+
+hdf5::ChunkPlace DataArray::piece(std::int64_t index, std::int64_t most) const {
+  hdf5::ChunkPlace place{.offset = offset_ + index * most,
+                         .bytes = size() * layout_.bytes - index * most};
+  if (!chunks_.places.empty()) place = chunks_.places[static_cast<std::size_t>(index)];
+  place.bytes = std::min(place.bytes, most);
+  return place;
+}
+
 std::int64_t DataArray::chunk_bytes() const {
   std::int64_t bytes = layout_.bytes;
   for (const std::int64_t extent : chunk_extents_) bytes *= extent;

@@ -105,6 +105,9 @@ class DataArray {
     if (chunks_.places.empty()) return visit(offset_, size() * layout_.bytes);
     for (const hdf5::ChunkPlace& place : chunks_.places) visit(place.offset, place.bytes);
   }
+  /// Pieces of at most `most` bytes that lie evenly in the file: of chunks, their begins.
+  [[nodiscard]] std::int64_t pieces(std::int64_t most) const;
+  [[nodiscard]] hdf5::ChunkPlace piece(std::int64_t index, std::int64_t most) const;
   /// How many numbers it has.
   [[nodiscard]] std::int64_t size() const;
 

@@ -47,15 +47,23 @@ struct Metric {
   return count > 0 ? sum / count : 0;
 }
 
-/// The mean over channels of `value(its sums)`, which lie one behind the other.
-template <class Value>
-[[nodiscard]] double mean_of_channels(std::span<const double> sums, std::size_t of_channel,
-                                      const Value& value) {
+/// Of metrics that have K sums of each channel, one behind the other: how many there are, and the
+/// mean over the channels of what `of_channel` makes of them.
+template <int K>
+[[nodiscard]] int sums_of_channels(const TargetSpec& target) {
+  return K * target.channels();
+}
+template <int K, double (*of_channel)(std::span<const double> sums)>
+[[nodiscard]] double mean_of_channels(std::span<const double> sums, double /*samples*/,
+                                      const TargetSpec& target) {
   double sum = 0;
-  for (std::size_t first = 0; first < sums.size(); first += of_channel)
-    sum += value(sums.subspan(first, of_channel));
-  const std::size_t channels = sums.size() / of_channel;
-  return sum / static_cast<double>(channels);
+  for (std::size_t first = 0; first < sums.size(); first += K)
+    sum += of_channel(sums.subspan(first, K));
+  return sum / target.channels();
+}
+/// A sum and the count behind it.
+[[nodiscard]] inline double mean_of_sum(std::span<const double> sums) {
+  return ratio_of(sums[0], sums[1]);
 }
 
 /// All kinds.

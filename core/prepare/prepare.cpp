@@ -89,12 +89,16 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 
 }  // namespace
 
+Model prepare_model(const PlannedDeck& deck, const PlanBasis& basis) {
+  return choose_kernels(build_model(deck.model, basis.source.shown, basis.target, deck.task),
+                        {basis.block, deck.engine.winograd, deck.engine.recompute,
+                         deck.engine.precision, basis.vendor});
+}
+
 PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {
   check_source(basis);
   const int batch = deck.train.micro_batch_size;
-  Model model = choose_kernels(build_model(deck.model, basis.source.shown, basis.target, deck.task),
-                               {basis.block, deck.engine.winograd, deck.engine.recompute,
-                                deck.engine.precision, basis.vendor});
+  Model model = prepare_model(deck, basis);
   if (const LayerSpec* layer = too_many_pixels(model, batch))
     fail(ExitCode::usage,
          "train.micro_batch_size = {} gives {} more than {} pixels; use a smaller one and more "

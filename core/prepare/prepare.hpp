@@ -21,6 +21,10 @@ struct PreparedRun {
   MemoryPlan memory;
 };
 
+/// The model of the deck for such inputs and targets, with the kernels that the basis allows.
+/// Throws Error(usage) as prepare_run() does.
+[[nodiscard]] Model prepare_model(const PlannedDeck& deck, const PlanBasis& basis);
+
 /// Builds the model, cuts it, makes and checks the schedule, plans memory. Throws Error(usage) when
 /// deck and data do not fit together; the message begins with the key of the deck to change.
 [[nodiscard]] PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis);

@@ -172,20 +172,9 @@ void Executor::give_batches_back() {
 
 void Executor::show(const Batch& batch, int input) {
   const DeviceMemory& memory = parts_.memory;
-  if (parts_.prefetcher.source().spec().is_shown_as_read())
-    return copy<MemorySpace, HostSpace>(lane_->exec, memory.images(input), batch.inputs.data(),
-                                        batch.inputs.size_bytes());
-  const auto* images = reinterpret_cast<const std::uint8_t*>(batch.inputs.data());
-  const ShownPart* shown = batch.parts.data();
-  if (memory.read_images() != nullptr) {
-    copy<MemorySpace, HostSpace>(lane_->exec, memory.read_images(), images,
-                                 batch.inputs.size_bytes());
-    copy<MemorySpace, HostSpace>(lane_->exec, memory.parts(), shown, batch.parts.size_bytes());
-    images = memory.read_images();
-    shown = memory.parts();
-  }
-  show_images(for_numbers(2 * std::ssize(batch.inputs)), parts_.prefetcher.source().spec(),
-              batch.request.count, images, shown, memory.levels(), memory.images(input));
+  show_batch(lane_->exec, for_numbers(2 * std::ssize(batch.inputs)),
+             parts_.prefetcher.source().spec(), batch,
+             {memory.read_images(), memory.parts(), memory.levels(), memory.images(input)});
 }
 
 void Executor::copy_piece(const Action& action) {

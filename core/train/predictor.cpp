@@ -40,8 +40,10 @@ Predictor::Predictor(const ExecutionSpace& exec, const PredictorSpec& spec)
   images_ = bytes(exec, "images", n * source_.shown.size() * number);
   outputs_ = bytes(exec, "outputs", n * spec.model.layers.back().input().size() * number);
   if (!source_.is_shown_as_read()) {
-    read_ = bytes(exec, "read", n * source_.input.bytes());
-    parts_ = bytes(exec, "parts", n * std::int64_t{sizeof(ShownPart)});
+    if constexpr (!runs_on_host) {
+      read_ = bytes(exec, "read", n * source_.input.bytes());
+      parts_ = bytes(exec, "parts", n * std::int64_t{sizeof(ShownPart)});
+    }
     const std::vector<real> levels = normalised_levels(spec.mean, spec.std);
     levels_ = bytes(exec, "levels", std::ssize(levels) * number);
     copy_to_device(exec, reinterpret_cast<real*>(levels_.data()), levels);
@@ -54,22 +56,16 @@ Predictor::Predictor(const ExecutionSpace& exec, const PredictorSpec& spec)
                                    BufferCounts(), spec.layers, engine);
 }
 
-void Predictor::show(const Batch& batch) {
-  auto* const images = reinterpret_cast<real*>(images_.data());
-  if (source_.is_shown_as_read())
-    return copy<MemorySpace, HostSpace>(exec_, images, batch.inputs.data(),
-                                        batch.inputs.size_bytes());
-  copy<MemorySpace, HostSpace>(exec_, read_.data(), batch.inputs.data(), batch.inputs.size_bytes());
-  copy<MemorySpace, HostSpace>(exec_, parts_.data(), batch.parts.data(), batch.parts.size_bytes());
-  show_images(exec_, source_, batch.request.count,
-              reinterpret_cast<const std::uint8_t*>(read_.data()),
-              reinterpret_cast<const ShownPart*>(parts_.data()),
-              reinterpret_cast<const real*>(levels_.data()), images);
-}
-
 void Predictor::predict(const Batch& batch, std::span<real> outputs) {
   CAROUSEL_CHECK(outputs.size_bytes() <= outputs_.size(), "{} outputs", outputs.size());
-  show(batch);
+  const auto null_if_empty = [](const Bytes& bytes) {
+    return bytes.size() == 0 ? nullptr : bytes.data();
+  };
+  show_batch(
+      exec_, exec_, source_, batch,
+      {reinterpret_cast<std::uint8_t*>(null_if_empty(read_)),
+       reinterpret_cast<ShownPart*>(null_if_empty(parts_)),
+       reinterpret_cast<const real*>(levels_.data()), reinterpret_cast<real*>(images_.data())});
   std::byte* frame = frame_.data();
   auto* const given = reinterpret_cast<real*>(outputs_.data());
   stage_->forward(workers_, {.samples = batch.request.count,

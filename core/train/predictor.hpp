@@ -39,7 +39,6 @@ class Predictor {
 
   [[nodiscard]] static Bytes bytes(const ExecutionSpace& exec, const char* what,
                                    std::int64_t count);
-  void show(const Batch& batch);
 
   ExecutionSpace exec_;
   Workers workers_;
@@ -50,7 +49,7 @@ class Predictor {
   Bytes scratch_;
   Bytes workspace_;
   Bytes images_;
-  Bytes read_;    // inputs as they were read, where they are images
+  Bytes read_;    // images as they were read; none on hosts
   Bytes parts_;   // likewise
   Bytes levels_;  // likewise
   Bytes outputs_;

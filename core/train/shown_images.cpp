@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/train/shown_images.hpp"
 
+#include "core/base/copy.hpp"
 #include "core/base/range.hpp"
 #include "core/plan/memory_plan.hpp"
 
@@ -44,6 +45,22 @@ void show_images(const ExecutionSpace& exec, const SourceSpec& source, int n,
           shown[row * to.width + x] = values[exists ? line[from_x] : 0];
         }
       });
+}
+
+void show_batch(const ExecutionSpace& copies, const ExecutionSpace& kernels,
+                const SourceSpec& source, const Batch& batch, const ShowMemory& memory) {
+  const std::span<const std::byte> inputs = batch.inputs;
+  if (source.is_shown_as_read())
+    return copy<MemorySpace, HostSpace>(copies, memory.shown, inputs.data(), inputs.size_bytes());
+  const auto* images = reinterpret_cast<const std::uint8_t*>(inputs.data());
+  const ShownPart* parts = batch.parts.data();
+  if (memory.read != nullptr) {
+    copy<MemorySpace, HostSpace>(copies, memory.read, images, inputs.size_bytes());
+    copy<MemorySpace, HostSpace>(copies, memory.parts, parts, batch.parts.size_bytes());
+    images = memory.read;
+    parts = memory.parts;
+  }
+  show_images(kernels, source, batch.request.count, images, parts, memory.levels, memory.shown);
 }
 
 }  // namespace carousel

@@ -10,6 +10,7 @@
 
 #include "core/base/real.hpp"
 #include "core/base/view.hpp"
+#include "core/data/prefetcher.hpp"
 #include "core/data/source.hpp"
 
 namespace carousel {
@@ -23,5 +24,18 @@ namespace carousel {
 /// normalised as any value is.
 void show_images(const ExecutionSpace& exec, const SourceSpec& source, int n,
                  const std::uint8_t* read, const ShownPart* parts, const real* levels, real* shown);
+
+/// Where a batch is shown; all in the memory of devices. What was read is copied to `read` and
+/// `parts` first, unless they are null, as on hosts.
+struct ShowMemory {
+  std::uint8_t* read = nullptr;
+  ShownPart* parts = nullptr;
+  const real* levels = nullptr;
+  real* shown = nullptr;
+};
+/// Shows a batch to a model: images by show_images() on `kernels`, others as they were read. Copies
+/// are enqueued on `copies`, which is in order with that.
+void show_batch(const ExecutionSpace& copies, const ExecutionSpace& kernels,
+                const SourceSpec& source, const Batch& batch, const ShowMemory& memory);
 
 }  // namespace carousel

@@ -4,18 +4,6 @@
 #include "core/model/metric.hpp"
 
 namespace carousel::metrics {
-namespace {
-
-int sums(const TargetSpec& target) {
-  return 2 * target.channels();
-}
-
-double value(std::span<const double> sums, double /*samples*/, const TargetSpec& /*target*/) {
-  return mean_of_channels(sums, 2,
-                          [](std::span<const double> own) { return ratio_of(own[0], own[1]); });
-}
-
-}  // namespace
 
 Metric mae() {
   return {.name = "mae",
@@ -23,8 +11,8 @@ Metric mae() {
               "mean over the channels of the mean of |output - target|, in the units that the "
               "network learns in.",
           .of = TargetKind::numbers,
-          .sums = sums,
-          .value = value,
+          .sums = sums_of_channels<2>,
+          .value = mean_of_channels<2, mean_of_sum>,
           .higher_is_better = false,
           .most = no_bound};
 }

@@ -6,19 +6,11 @@
 namespace carousel::metrics {
 namespace {
 
-int sums(const TargetSpec& target) {
-  return 4 * target.channels();
-}
-
 /// Targets that are all the same are met exactly, or not at all, as scikit-learn has it.
 double r2_of(std::span<const double> own) {
   const double spread = own[2] - own[1] * ratio_of(own[1], own[3]);
   if (spread > 0) return 1 - own[0] / spread;
   return own[0] > 0 ? 0 : 1;
-}
-
-double value(std::span<const double> sums, double /*samples*/, const TargetSpec& /*target*/) {
-  return mean_of_channels(sums, 4, r2_of);
 }
 
 }  // namespace
@@ -29,8 +21,8 @@ Metric r2() {
               "coefficient of determination, mean over the channels: 1 less the sum of squared "
               "errors over that of the targets' deviations from their mean.",
           .of = TargetKind::numbers,
-          .sums = sums,
-          .value = value,
+          .sums = sums_of_channels<4>,
+          .value = mean_of_channels<4, r2_of>,
           .least = -no_bound};
 }
 

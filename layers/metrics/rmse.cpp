@@ -8,13 +8,8 @@
 namespace carousel::metrics {
 namespace {
 
-int sums(const TargetSpec& target) {
-  return 2 * target.channels();
-}
-
-double value(std::span<const double> sums, double /*samples*/, const TargetSpec& /*target*/) {
-  return mean_of_channels(
-      sums, 2, [](std::span<const double> own) { return std::sqrt(ratio_of(own[0], own[1])); });
+double root_of_mean(std::span<const double> sums) {
+  return std::sqrt(mean_of_sum(sums));
 }
 
 }  // namespace
@@ -25,8 +20,8 @@ Metric rmse() {
               "mean over the channels of the root of the mean of (output - target)^2, in the "
               "units that the network learns in.",
           .of = TargetKind::numbers,
-          .sums = sums,
-          .value = value,
+          .sums = sums_of_channels<2>,
+          .value = mean_of_channels<2, root_of_mean>,
           .higher_is_better = false,
           .most = no_bound};
 }

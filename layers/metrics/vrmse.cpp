@@ -4,18 +4,6 @@
 #include "core/model/metric.hpp"
 
 namespace carousel::metrics {
-namespace {
-
-int sums(const TargetSpec& target) {
-  return 2 * target.channels();
-}
-
-double value(std::span<const double> sums, double /*samples*/, const TargetSpec& /*target*/) {
-  return mean_of_channels(sums, 2,
-                          [](std::span<const double> own) { return ratio_of(own[0], own[1]); });
-}
-
-}  // namespace
 
 /// As The Well (Ohana et al. 2024, arXiv 2412.00568) measures predicted fields.
 Metric vrmse() {
@@ -24,8 +12,8 @@ Metric vrmse() {
               "mean over samples and channels of the root of the mean squared error over the "
               "variance of the target's pixels; 1 is as good as their mean.",
           .of = TargetKind::numbers,
-          .sums = sums,
-          .value = value,
+          .sums = sums_of_channels<2>,
+          .value = mean_of_channels<2, mean_of_sum>,
           .higher_is_better = false,
           .most = no_bound,
           .needs_pixels = true};

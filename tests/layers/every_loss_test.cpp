@@ -106,8 +106,9 @@ struct Batch {
   }
 };
 
-/// Outputs from -4 to 4, of which some are equal, as that type has them. None is a multiple of 1/8,
-/// where a loss may bend and differences have fewer digits. Numbers are targets from 0 to 1.
+/// Outputs from -4 to 4, of which some are equal, as that type has them, and numbers as targets
+/// from 0 to 1. Targets are multiples of 1/8 and outputs none, so that no output lies where a loss
+/// bends (there differences have fewer digits): they are apart by odd multiples of 1/16.
 Batch batch_of(int n, int channels, DataType type, Compared compared = Compared::labels) {
   Batch batch{target_of(compared, channels), {}};
   const auto pixels = static_cast<std::size_t>(batch.target.pixels());
@@ -128,7 +129,7 @@ Batch batch_of(int n, int channels, DataType type, Compared compared = Compared:
       sample.labels.push_back(counts ? labels[i * pixels + p] : ignored);
     }
     for (std::size_t k = 0; !batch.target.has_labels() && k < size; ++k) {
-      const real number = (numbers[i * size + k] + real(0.5)) / 2;
+      const real number = std::round(4 * numbers[i * size + k] + 2) / 8;
       sample.numbers.push_back(batch.target.has_gaps && (i + k) % 3 == 0 ? std::nan("") : number);
     }
     batch.samples.push_back(std::move(sample));
