@@ -121,6 +121,7 @@ struct Training {
   std::int64_t saved = 0;  // after how many steps the newest checkpoint in the folder was made
 
   void evaluate() const;
+  [[nodiscard]] bool is_out_of_patience() const;
   void save();
   [[nodiscard]] bool train();
   [[nodiscard]] ExitCode finish(bool stopped) const;
@@ -136,6 +137,14 @@ void Training::evaluate() const {
   });
 }
 
+/// What rank 0 says, on all ranks.
+bool Training::is_out_of_patience() const {
+  if (config.train.patience == 0) return false;
+  std::uint64_t ends = ranks.first() && observer.is_out_of_patience() ? 1 : 0;
+  ranks.sum(std::span(&ends, 1));
+  return ends > 0;
+}
+
 /// Makes a checkpoint, unless it is there.
 void Training::save() {
   if (saved == trainer.steps()) return;
@@ -144,9 +153,14 @@ void Training::save() {
   pauses.saved();
 }
 
-/// Trains until all is done, or until somebody wants it to stop; returns whether it was stopped.
+/// Trains until all is done, or evaluations get no better, or somebody wants it to stop; returns
+/// whether it was stopped.
 bool Training::train() {
   while (trainer.steps() < trainer.agenda().total_steps) {
+    if (is_out_of_patience()) {
+      save();
+      return false;
+    }
     // Also of what came while nobody trained.
     if (pauses.decide(ranks).stop) {
       save();
@@ -194,7 +208,12 @@ ExitCode Training::finish(bool stopped) const {
       status.write({.state = RunState::done, .step = result.steps});
   });
   if (!stopped) {
-    observer.say(fmt::format("done: {} steps, {}", result.steps, folder));
+    const std::int64_t total = trainer.agenda().total_steps;
+    if (result.steps < total)
+      observer.say(fmt::format("train.patience: {} evaluations in a row were no better",
+                               config.train.patience));
+    observer.say(fmt::format("done: {}{} steps, {}", result.steps,
+                             result.steps < total ? fmt::format(" of {}", total) : "", folder));
     return ExitCode::done;
   }
   observer.say(fmt::format("stopped by {} after {} of {} steps; to go on: carousel train {}",

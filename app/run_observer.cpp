@@ -9,6 +9,7 @@
 
 #include "app/provenance.hpp"
 #include "app/state_files.hpp"
+#include "core/record/patience.hpp"
 #include "core/train/rider.hpp"
 
 namespace carousel {
@@ -27,6 +28,7 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
       sampler_(config.run.seed, dataset.samples(Pass::training)),
       remarks_(first_ ? dataset.remarks() : DataRemarks{}) {
   best_score_ = start.best_score;
+  evaluations_ = start.history.evaluations;
   for (int j = 0; j < run.schedule.rule().stages(); ++j) {
     owners_.push_back({run.schedule.owner(j), {}});
     const StageMemory& stage = run.memory.stages[j];
@@ -167,7 +169,7 @@ void RunObserver::on_evaluating(const EvaluationProgress& progress) {
 }
 
 void RunObserver::on_evaluation(const EvaluationRecord& evaluation) {
-  last_evaluation_ = evaluation;
+  evaluations_.push_back(evaluation);
   ranks_.at_files([&] {
     keep([&] { metrics_->write(evaluation); });
     terminal_->evaluation(evaluation);
@@ -264,15 +266,20 @@ void RunObserver::publish_evaluation() {
   if (failed_) throw *failed_;
   if (!run_file_) return;
   run_file_->publish();
-  const double score =
-      score_of(names_of(run_.model.metrics()), last_evaluation_->loss, last_evaluation_->metrics);
+  const EvaluationRecord& last = evaluations_.back();
+  const double score = score_of(names_of(run_.model.metrics()), last.loss, last.metrics);
   is_best_ = score > best_score_;
   if (is_best_) best_score_ = score;
-  if (!std::isfinite(last_evaluation_->loss))
+  if (!std::isfinite(last.loss))
     fail(ExitCode::diverged,
          "the test loss after step {} is not a finite number, though all parameters are; lower "
          "train.optimizer.learning_rate or look at the data",
-         last_evaluation_->step - 1);
+         last.step - 1);
+}
+
+bool RunObserver::is_out_of_patience() const {
+  return carousel::is_out_of_patience(evaluations_, names_of(run_.model.metrics()),
+                                      config_.train.patience);
 }
 
 void RunObserver::finish() {

@@ -58,6 +58,8 @@ class RunObserver final : public TrainingObserver {
   /// Whether no evaluation before was as good as the last one, which has just been published; on
   /// rank 0.
   [[nodiscard]] bool is_best() const { return is_best_; }
+  /// Whether the run ends because its evaluations get no better; on rank 0.
+  [[nodiscard]] bool is_out_of_patience() const;
   /// Makes those files compact, once all is in them.
   void finish();
   /// A line for people, by rank 0.
@@ -108,7 +110,7 @@ class RunObserver final : public TrainingObserver {
   std::optional<MetricsLog> metrics_;
   std::optional<Terminal> terminal_;
   std::vector<StepRecord> steps_;
-  std::optional<EvaluationRecord> last_evaluation_;
+  std::vector<EvaluationRecord> evaluations_;  // on rank 0, those of earlier parts, too
   double best_score_ = -std::numeric_limits<double>::infinity();
   bool is_best_ = false;
   std::optional<Error> failed_;

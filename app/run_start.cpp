@@ -14,6 +14,7 @@
 #include "app/output_rules.hpp"
 #include "app/schema.hpp"
 #include "app/state_files.hpp"
+#include "core/record/patience.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/record/run_reader.hpp"
 
@@ -180,6 +181,9 @@ void go_on(RunStart& start, const RunConfig& config, const TrainedData& data,
   const std::int64_t first = start.history.parts.front().first_step;
   start.evaluates = start.step > first && agenda.evaluates_after(start.step) && !evaluated;
   start.done = was_done ? start.step >= agenda.total_steps : start.step > agenda.total_steps;
+  if (was_done &&
+      is_out_of_patience(start.history.evaluations, start.history.metrics, config.train.patience))
+    start.done = true;
 }
 
 /// Goes on with what is in the run folder, and begins a run where nothing is.

@@ -19,6 +19,7 @@
 #include "core/audit/verify_rank.hpp"
 #include "core/base/digest.hpp"
 #include "core/plan/account.hpp"
+#include "core/record/patience.hpp"
 #include "core/state/checkpoint.hpp"
 
 namespace carousel {
@@ -151,6 +152,23 @@ std::vector<Segment> verify_segments(const JudgedFile& file, const JudgedPart& p
   return segments;
 }
 
+/// Whether evaluations that got no better ended the run, as the last deck has it, and not before.
+bool ended_early(const JudgedFile& file, const RunSummary& run, const JudgedPart& part) {
+  const int patience = part.expected.agenda.patience;
+  const auto is_over = [&](std::size_t count) {
+    return is_out_of_patience(std::span(run.evaluations).first(count), run.metrics, patience);
+  };
+  for (std::size_t k = 0; k + 1 < run.evaluations.size(); ++k) {
+    const std::int64_t step = run.evaluations[k].step;
+    if (step > part.first && step < run.steps && is_over(k + 1))
+      file.wrong(
+          "/evaluations row {}: the run should have ended after step {}, by a patience of {}", k,
+          step, patience);
+  }
+  return !run.evaluations.empty() && run.evaluations.back().step == run.steps &&
+         is_over(run.evaluations.size());
+}
+
 /// How the run ended, its losses and its length agree: all devices stop decision_lag steps after
 /// the first loss that is not finite, or with the segment if that is earlier. Where all of them are
 /// finite, the parameters ceased to be, which a checkpoint tells, or the test loss did.
@@ -177,6 +195,7 @@ void verify_end(const JudgedFile& file, const RunSummary& run, const JudgedPart&
     if (state != RunState::done &&
         (run.steps == part.first || std::ranges::any_of(part.segments, ends)))
       return;
+    if (ended_early(file, run, part)) return;
   }
   if (run.steps != wanted)
     file.wrong("/steps/loss has {} rows, should have {} in a run that is {}",

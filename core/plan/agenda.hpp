@@ -25,6 +25,7 @@ struct Agenda {
   std::int64_t checkpoint_epochs = 0;  // between checkpoints; 0: not for whole epochs
   std::int64_t checkpoint_steps = 0;   // the same in steps; 0: not for steps
   bool saves_evaluated = false;        // there is one wherever the test set is evaluated
+  int patience = 0;  // evaluations in a row without a better one that end a run; 0: none do
 
   /// Epochs that are begun.
   [[nodiscard]] std::int64_t epochs() const {

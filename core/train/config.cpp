@@ -19,6 +19,10 @@ std::vector<Row<TrainConfig>> TrainConfig::rows() {
           instead_of("train.epochs")),
       key("evaluate_every", &TrainConfig::evaluate_every, within(0, 1e9, "epochs"),
           "Interval between evaluations on the test set. 0 evaluates only at the end."),
+      key("patience", &TrainConfig::patience, within(0, 1e9, "evaluations"),
+          "How many evaluations in a row may be no better than the best one, by the first of "
+          "task.metrics or else the loss, before the run ends. 0 trains to the end. "
+          "checkpoint.keep_best keeps the best one."),
       key("start", &TrainConfig::start, anything,
           "Checkpoint, also of `carousel import weights`, whose weights training starts with. "
           "Optimizer and steps start anew. Mean and std are those that the weights were trained "

@@ -22,6 +22,7 @@ struct TrainConfig {
   int epochs = 0;  // exactly one of epochs and steps is positive
   std::int64_t steps = 0;
   int evaluate_every = 1;  // epochs between evaluations; 0: only at the end
+  int patience = 0;        // evaluations in a row without a better one that end it; 0: none do
   std::string start = {};  // checkpoint whose weights are the first ones; empty: none
   bool new_head = false;   // but for the last layer with weights
   OptimizerConfig optimizer;
@@ -51,7 +52,8 @@ struct CheckpointConfig {
           .evaluation_epochs = train.evaluate_every,
           .checkpoint_epochs = checkpoint.every,
           .checkpoint_steps = checkpoint.every_steps,
-          .saves_evaluated = checkpoint.keep_best};
+          .saves_evaluated = checkpoint.keep_best,
+          .patience = train.patience};
 }
 
 /// `[profile]`.

@@ -513,6 +513,30 @@ class Restart(unittest.TestCase):
             best = int(file["evaluations/step"][file["evaluations/accuracy"][:].argmax()])
         self.assertEqual(self.tensors("run", "best")[1], best)
 
+    def test_a_run_ends_where_its_evaluations_get_no_better(self):
+        # At a rate of 0 none is better than the first one.
+        words = ["train.epochs=9", "train.evaluate_every=1", "checkpoint.every=0",
+                 "train.optimizer.learning_rate=0", "train.schedule.name=constant",
+                 "train.schedule.per_epoch="]
+        said = self.train("run", *words, "train.patience=2")
+        self.assertIn("train.patience: 2 evaluations in a row were no better", said)
+        self.assertEqual(self.status("run")["state"], "done")
+        with h5py.File(self.folder / "run/run.h5") as file:
+            self.assertEqual(list(file["evaluations/epoch"]), [1, 2, 3])
+            steps = len(file["steps/step"])
+        self.assertEqual(self.tensors("run")[1], steps)
+        self.assertIn("All checks passed", self.carousel("verify", "run"))
+        self.assertIn("nothing is left to train", self.carousel("train", "run"))
+        # With more of it the run goes on, on other ranks as on one.
+        self.train("whole", *words, "train.patience=5")
+        self.carousel("train", "run", "train.patience=5", *PLACES[1][1], ranks=4)
+        self.assert_same_end("run", "whole")
+        # Where they do get better, nothing says why it ended.
+        with h5py.File(self.folder / "whole/run.h5", "r+") as file:
+            best = file["evaluations/accuracy"]
+            best[1:] = best[:-1] + numpy.linspace(0.001, 0.002, len(best) - 1)
+        self.assertIn("/steps/loss has", self.carousel("verify", "whole", code=65))
+
     def test_training_starts_with_weights(self):
         self.train("first", "train.epochs=5")
         last = "first/checkpoints/last.h5"
