@@ -32,6 +32,7 @@ struct EvalArguments {
   std::string dataset;      // empty: the one that it was trained with
   std::string split;        // of arrays: train, validation or test; empty: all, or what is held out
   bool as_trained = false;  // mean and std are those of the checkpoint
+  bool confusion = false;   // print labels by predictions alone, as CSV
 };
 
 /// Becomes the engine that evaluates a checkpoint on the test set of a data set, or on arrays.

@@ -118,6 +118,8 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
       arguments.overwrite = true;
     else if (word == "--as-trained")
       arguments.as_trained = true;
+    else if (word == "--confusion")
+      arguments.confusion = true;
     else if (word.starts_with(split_word))
       arguments.split = word.substr(split_word.size());
     else if (word.starts_with(watchdog_word))
@@ -211,7 +213,7 @@ ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
   if (arguments.command == "eval")
     return evaluate(arguments.operands[0],
                     arguments.operands.size() > 1 ? arguments.operands[1] : std::string(),
-                    arguments.split, arguments.as_trained);
+                    arguments.split, arguments.as_trained, arguments.confusion);
   if (arguments.command == "predict")
     return predict(arguments.operands[0], arguments.operands[1], arguments.operands[2],
                    arguments.split, launcher, session);

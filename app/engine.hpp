@@ -25,6 +25,7 @@ struct EngineArguments {
   std::vector<std::string> overrides;  // table.key=value
   bool overwrite = false;
   bool as_trained = false;
+  bool confusion = false;
   std::string split = {};       // that eval looks at
   double watchdog_seconds = 0;  // that the start of MPI may take; 0: for ever
 };
@@ -38,9 +39,9 @@ struct EngineArguments {
 
 [[nodiscard]] ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
                              const MpiSession* session, const RunClock& clock);
-/// `dataset` is empty for the one of the training; `split` as in EvalArguments.
+/// `dataset` is empty for the one of the training; the others as in EvalArguments.
 [[nodiscard]] ExitCode evaluate(const std::string& checkpoint, const std::string& dataset,
-                                const std::string& split, bool as_trained);
+                                const std::string& split, bool as_trained, bool confusion);
 
 /// Collective. Writes the outputs for all samples of a data set, or for those of a split.
 [[nodiscard]] ExitCode predict(const std::string& checkpoint, const std::string& dataset,

@@ -3,7 +3,7 @@
 
 // `carousel eval`: the parameters of a checkpoint on the test set of any data set of its shape.
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <Kokkos_Core.hpp>
 #include <cmath>
@@ -69,10 +69,34 @@ void print_classes(const std::vector<std::string>& names, const std::vector<int>
   }
 }
 
+/// A field of a table with commas, in quotes where it needs them.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+/// A line for each label: how many of its samples were taken for each class.
+void print_confusion(const std::vector<std::string>& names, const std::vector<int>& labels,
+                     const std::vector<int>& chosen) {
+  std::vector<std::vector<std::int64_t>> counts(names.size(),
+                                                std::vector<std::int64_t>(names.size()));
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    if (labels[k] >= std::ssize(counts)) continue;  // a label that is ignored
+    ++counts[static_cast<std::size_t>(labels[k])][static_cast<std::size_t>(chosen[k])];
+  }
+  fmt::print("label");
+  for (const std::string& name : names) fmt::print(",{}", field(name));
+  for (std::size_t k = 0; k < names.size(); ++k)
+    fmt::print("\n{},{}", field(names[k]), fmt::join(counts[k], ","));
+  fmt::print("\n");
+}
+
 }  // namespace
 
 ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset_path,
-                  const std::string& split, bool as_trained) {
+                  const std::string& split, bool as_trained, bool confusion) {
   const Checkpoint checkpoint(checkpoint_path);
   RunConfig config = evaluated_run(checkpoint, dataset_path, split);
   const bool of_images = config.data.kind == DataKind::images;
@@ -93,6 +117,9 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
     fmt::print(stderr, "{}\n", warning);
   const PreparedRun run = prepare_run(config, *dataset, TransportKind::local);
   const bool classifies = run.model.target.has_labels() && run.model.target.pixels() == 1;
+  if (confusion && !classifies)
+    fail(ExitCode::usage, "--confusion is of samples with one label, and {} has {}",
+         dataset->name(), to_string(run.model.target));
 
   const Kokkos::ScopeGuard kokkos(kokkos_settings(config.engine, Launcher(), nullptr));
   const ExecutionSpace exec;
@@ -130,6 +157,10 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   if (!std::isfinite(result.loss))
     fail(ExitCode::diverged, "{}: its loss on {} is not a finite number; its training diverged",
          checkpoint_path, dataset->name());
+  if (confusion) {
+    print_confusion(dataset->class_names(), labels_of(*source), trainer.chosen());
+    return ExitCode::done;
+  }
   std::string results;
   const std::vector<std::string> metrics = names_of(run.model.metrics());
   for (std::size_t k = 0; k < metrics.size(); ++k)

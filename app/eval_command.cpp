@@ -9,7 +9,7 @@
 namespace carousel {
 
 void eval_command(const EvalArguments& arguments, const Launcher& launcher) {
-  const auto& [checkpoint, dataset, split, as_trained] = arguments;
+  const auto& [checkpoint, dataset, split, as_trained, confusion] = arguments;
   if (launcher.size > 1 || launcher.slurm_step)
     fail(ExitCode::usage, "eval runs in one process; start it without a launcher");
   // Of arrays, it may be a pattern.
@@ -20,6 +20,7 @@ void eval_command(const EvalArguments& arguments, const Launcher& launcher) {
   if (!dataset.empty()) words.push_back(dataset);
   if (!split.empty()) words.push_back("--split=" + split);
   if (as_trained) words.emplace_back("--as-trained");
+  if (confusion) words.emplace_back("--confusion");
   start_engine(engine_path(), words);
 }
 

@@ -240,6 +240,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_split(eval, line.eval.split);
   eval->add_flag("--as-trained", line.eval.as_trained,
                  "Take mean and std of CHECKPOINT, not of DATASET");
+  eval->add_flag("--confusion", line.eval.confusion,
+                 "Print how often each label was taken for which class, as CSV");
 
   CLI::App* predict =
       app.add_subcommand("predict", "Write what a trained network gives for inputs");

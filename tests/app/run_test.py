@@ -309,6 +309,12 @@ class Training(Run):
             loss, accuracy = (run[f"evaluations/{k}"][-1] for k in ("loss", "accuracy"))
         words = self.carousel("eval", "run/checkpoints/last.h5", PROJECT / "inputs/digits.h5").stdout
         self.assertIn(f"loss {loss:.6f}, accuracy {accuracy:.4f}", words)
+        table = self.carousel("eval", "run", PROJECT / "inputs/digits.h5", "--confusion").stdout
+        head, *rows = [line.split(",") for line in table.splitlines()]
+        self.assertEqual(head[1:], [row[0] for row in rows])
+        counts = numpy.array([row[1:] for row in rows], int)
+        self.assertEqual(counts.sum(), 360)
+        self.assertAlmostEqual(counts.trace() / 360, accuracy, delta=1e-6)
 
     def test_weights_come_back_as_they_went(self):
         self.train("run", "train.epochs=2")
