@@ -164,7 +164,7 @@ const KeySpec* table_around(const std::string& key) {
   return nullptr;
 }
 
-/// The deck with what the file has that it names for its layers.
+/// The deck with what the file has that it names for its layers, whose sizes it may replace.
 Deck with_layers_of_file(Deck deck) {
   const auto named = std::ranges::find(deck.entries, "model.file", &DeckEntry::key);
   if (named == deck.entries.end()) return deck;
@@ -184,7 +184,7 @@ Deck with_layers_of_file(Deck deck) {
     const auto before = std::ranges::find(deck.entries, entry.key, &DeckEntry::key);
     if (before == deck.entries.end())
       deck.entries.push_back(std::move(entry));
-    else if (before->location.file != command_line)
+    else if (before->location.file != command_line && !entry.key.starts_with("model.let."))
       fail(ExitCode::usage, "{}: {} is given here and in {}; remove one",
            to_string(before->location), entry.key, to_string(entry.location));
   }

@@ -45,24 +45,26 @@ Further keys are
   init, init_bias
              how weights and biases start, where PyTorch's way is not wanted:
              "zeros", "ones", "constant(x)", "uniform(bound)",
-             "normal(deviation)", "kaiming_uniform", "kaiming_normal",
-             "xavier_uniform", "xavier_normal"
+             "normal(deviation)", "kaiming_uniform", "kaiming_normal" (the same
+             with "_fan_out"), "xavier_uniform", "xavier_normal"
 
 Lines that hold others; of one without a name, they are counted with those
 around it:
   { repeat = 3, layers = [...] }           i is 0, 1, 2; index = "k" renames it
   { residual = [...], shortcut = [...] }   adds what it read, or the shortcut
-  { branches = [[...], [...]] }            side by side; join = "add" adds
+  { branches = [[...], [...]], join = "add" }   side by side; without: concat
   { block = "double", out = 8 }            a list of blocks, and its numbers
   { add = "skip" }, { concat = ["a", "b"] }   behind what the line before left
+  { multiply = "gate" }                    which may have one channel or pixel
 
 Sizes in quotes are expressions of let, of i and of a block's numbers, with
 + - * / // % ** and parentheses; in names and saved names they stand in braces:
 "skip{3 - i}". model.let.w=32 on the command line replaces one.
 
 An inline table of TOML ends on its line; lists inside it may be longer.
-model.file = "net.toml" names a file that has layers, let and blocks. `carousel
-plan DECK --layers --as-deck` lists any network so.
+model.file = "net.toml" names a file that has layers, let and blocks; the deck's
+own let replaces sizes of it. inputs/networks has some. `carousel plan DECK
+--layers --as-deck` lists any network so.
 )list";
 
 /// "kernel, stride = 1": what has no default must be given.

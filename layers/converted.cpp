@@ -105,6 +105,8 @@ class Conversion final : public Layer {
         spec_.saves_output
             ? copies.tensor(arguments.output, spec_.output_format, computed_.output_format, true)
             : Tensor{nullptr, arguments.output.n, arguments.output.shape};
+    if (spec_.saves_second)
+      as_wanted.second = copies.tensor(arguments.second, stored(1), wanted(1), true);
     as_wanted.d_output =
         copies.tensor(arguments.d_output, spec_.output_format, computed_.output_format, true);
     const bool in_place = spec_.in_place && arguments.d_input.data == arguments.d_output.data;

@@ -84,12 +84,12 @@ struct MeanScale {
   }
 };
 
-/// Where the weight of a loss lies that not all targets count for.
+/// Where the weight of a loss lies for which not all targets count alike.
 inline double* weight_in(std::byte* saved, const TargetSpec& target) {
-  return target.is_partial() ? reinterpret_cast<double*>(saved) : nullptr;
+  return target.is_weighted() ? reinterpret_cast<double*>(saved) : nullptr;
 }
 inline const double* weight_in(const std::byte* saved, const TargetSpec& target) {
-  return target.is_partial() ? reinterpret_cast<const double*>(saved) : nullptr;
+  return target.is_weighted() ? reinterpret_cast<const double*>(saved) : nullptr;
 }
 
 }  // namespace carousel

@@ -9,11 +9,11 @@
 namespace carousel::ops {
 
 inline void infer_upsample(LayerSpec& layer, const GivenArguments& arguments,
-                           double flops_per_number) {
+                           const Surroundings& around, double flops_per_number) {
   const int factor = arguments.whole("factor");
   layer.output = layer.input();
   layer.output.height *= factor;
-  if (layer.input().width > 1) layer.output.width *= factor;
+  if (!around.have_one_axis()) layer.output.width *= factor;
   layer.forward_flops = layer.backward_flops =
       flops_per_number * static_cast<double>(layer.output.size());
 }

@@ -4,12 +4,12 @@
 #
 # The full matrix of runs that must agree: matrix.sh [PRESET]
 # Every rule, every slack, N in {1, 2, 3, 4, 6, 8}, S in {1, 2, 4}, both kinds of momentum, 100
-# steps with a drop of the learning rate in the middle; for N up to 4 resnet8 with batch norm and a
-# vision transformer, 40 steps; all of it in bf16, too (double: a fourth of it). One device against
+# steps with a drop of the learning rate in the middle; for N up to 4 resnet8 with batch norm, a
+# vision transformer and a U-Net that a deck lists, 40 steps; all of it in bf16, too (double: a fourth of it). One device against
 # all devices in one process, against one rank per device over MPI (up to 16 ranks), and against the
 # serial oracle; with 4 ranks and in one process 1,000 runs in which messages and kernels are late
 # at random, with other ranks 100. Fast sums in single precision are compared after 12 steps, of
-# resnet8 after 2, since rounding parts them later. ctest runs a part of it with 12 and 4 steps.
+# resnet8 and the U-Net after 2, since rounding parts them later. ctest runs a part of it with 12 and 4 steps.
 # Needs a built PRESET (release); ends with the number of runs compared.
 set -euo pipefail
 cd "$(dirname "$0")/.."

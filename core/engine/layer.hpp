@@ -75,6 +75,7 @@ struct BackwardArguments {
   const std::byte* saved = nullptr;  // by forward
   real* statistics = nullptr;  // of the micro-batch itself, overwritten, in the order of `buffers`
   Draw draw = {};              // as in forward
+  ConstTensor second = {};     // as forward read it, when the spec says saves_second
 };
 
 /// Kernels of one layer. Both functions only enqueue work on `exec` and never allocate.

@@ -43,6 +43,10 @@ LayerSpec& ModelBuilder::add_loss(const TaskConfig& task) {
     fail(ExitCode::usage, "task.loss = \"{}\" compares with {}, and the data set has {}; use {}",
          task.loss, target.has_labels() ? "numbers" : "labels", to_string(target),
          losses_for(target.kind));
+  if (!task.weights.empty() && std::ssize(task.weights) != target.classes)
+    fail(ExitCode::usage, "task.weights are of {} classes, and the data set has {}",
+         task.weights.size(), to_string(target));
+  model_.target.weights = task.weights;
   LayerSpec& layer = append(loss, "", {from_}, task.arguments);
   layer.metrics = metrics_of(task, target);
   if (const int sums = sums_of(layer.metrics, target); sums > most_sums)

@@ -435,11 +435,13 @@ class Expansion {
     } else if (text == "ones") {
       start.initial = ones();
     } else if (text == "kaiming_uniform" || text == "kaiming_normal" || text == "xavier_uniform" ||
-               text == "xavier_normal") {
+               text == "xavier_normal" || text == "kaiming_uniform_fan_out" ||
+               text == "kaiming_normal_fan_out") {
       if (start.bias) wrong(field.value, "init_bias: {} is for weights", text);
-      start.scale =
-          text.starts_with("k") ? LineInitial::Scale::kaiming : LineInitial::Scale::xavier;
-      start.initial.kind = text.ends_with("uniform") ? Kind::uniform : Kind::normal;
+      start.scale = text.starts_with("x")       ? LineInitial::Scale::xavier
+                    : text.ends_with("fan_out") ? LineInitial::Scale::kaiming_fan_out
+                                                : LineInitial::Scale::kaiming;
+      start.initial.kind = text.find("uniform") != std::string::npos ? Kind::uniform : Kind::normal;
     } else {
       const std::map<std::string, Kind, std::less<>> kinds = {
           {"constant", Kind::constant}, {"uniform", Kind::uniform}, {"normal", Kind::normal}};
@@ -448,7 +450,8 @@ class Expansion {
       if (open == std::string::npos || !text.ends_with(')') || kind == kinds.end())
         wrong(field.value,
               "{} = '{}' is unknown; known: zeros, ones, constant(x), uniform(bound), "
-              "normal(deviation), kaiming_uniform, kaiming_normal, xavier_uniform, xavier_normal",
+              "normal(deviation), kaiming_uniform, kaiming_normal, the same with _fan_out, "
+              "xavier_uniform, xavier_normal",
               field.name, text);
       const std::string size = text.substr(open + 1, text.size() - open - 2);
       start.initial = {kind->second, as_real(number({size, field.value.line, field.value.column},

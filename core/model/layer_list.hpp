@@ -17,7 +17,7 @@ namespace carousel {
 
 /// How parameters of a line start.
 struct LineInitial {
-  enum class Scale : std::uint8_t { given, kaiming, xavier };
+  enum class Scale : std::uint8_t { given, kaiming, kaiming_fan_out, xavier };
   bool bias = false;  // those that shift, otherwise weights
   Initial initial;
   Scale scale = Scale::given;  // or what follows from the shape of the weights

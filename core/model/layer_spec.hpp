@@ -69,6 +69,7 @@ struct Window {
   int padding = 0;
   int dilation = 1;
   bool flat = false;
+  bool ceils = false;  // the last window may begin where less than a whole one is left
 
   [[nodiscard]] int columns() const { return flat ? 1 : kernel; }
   [[nodiscard]] int padding_columns() const { return flat ? 0 : padding; }
@@ -77,15 +78,18 @@ struct Window {
   [[nodiscard]] int places(int rows) const {
     const std::int64_t room =
         rows + std::int64_t{2} * padding - std::int64_t{dilation} * (kernel - 1) - 1;
-    return room < 0 ? 0 : static_cast<int>(room / stride + 1);
+    if (room < 0) return 0;
+    if (!ceils || room % stride == 0) return static_cast<int>(room / stride + 1);
+    // Unless it would begin behind the image and the padding before it, as PyTorch has it.
+    const std::int64_t last = room / stride + 1;
+    return static_cast<int>(last * stride < std::int64_t{rows} + padding ? last + 1 : last);
   }
   /// Whether it is square and has no gaps.
   [[nodiscard]] bool is_simple() const { return dilation == 1 && !flat; }
   bool operator==(const Window&) const = default;
 };
 
-/// torch.nn.BatchNorm2d's arguments of these names, always at their defaults.
-inline constexpr double batch_norm_epsilon = 1e-5;
+/// torch.nn.BatchNorm2d's argument of that name, always at its default.
 inline constexpr double batch_norm_momentum = 0.1;
 
 struct Op;
@@ -136,6 +140,7 @@ struct LayerSpec {
   bool in_place = false;      // the output takes the place of the first input, where that is safe
   bool scales = false;        // by factors that are not negative, gradients by the same
   bool saves_input = false;   // backward reads the layer's first input
+  bool saves_second = false;  // likewise its second one
   bool saves_output = false;  // backward reads the layer's output
   bool reads_signs = false;   // but only which numbers of it are positive
   bool output_recomputable =

@@ -30,8 +30,10 @@ Initial scaled(const LineInitial& start, const ParameterSpec& weights) {
   const std::int64_t in = weights.size() / weights.shape[0];
   const std::int64_t out = weights.size() / weights.shape[1];
   const bool uniform = start.initial.kind == Initial::Kind::uniform;
-  if (start.scale == LineInitial::Scale::kaiming)
-    return uniform ? kaiming_uniform(in) : kaiming_normal(in);
+  if (start.scale != LineInitial::Scale::xavier) {
+    const std::int64_t fan = start.scale == LineInitial::Scale::kaiming ? in : out;
+    return uniform ? kaiming_uniform(fan) : kaiming_normal(fan);
+  }
   if (uniform) return xavier_uniform(in, out);
   return normal(std::sqrt(2.0 / static_cast<double>(in + out)));
 }

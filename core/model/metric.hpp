@@ -66,6 +66,28 @@ template <int K, double (*of_channel)(std::span<const double> sums)>
   return ratio_of(sums[0], sums[1]);
 }
 
+/// How often a class is predicted and the label, predicted, and the label.
+struct ClassCounts {
+  double both = 0;
+  double predicted = 0;
+  double labelled = 0;
+};
+/// Of metrics that have such counts of each class: the mean of what `of_class` makes of them, over
+/// the classes that are something.
+template <double (*of_class)(const ClassCounts& counts)>
+[[nodiscard]] double mean_of_classes(std::span<const double> sums, double /*samples*/,
+                                     const TargetSpec& /*target*/) {
+  double sum = 0;
+  double classes = 0;
+  for (std::size_t first = 0; first < sums.size(); first += 3) {
+    const ClassCounts counts{sums[first], sums[first + 1], sums[first + 2]};
+    if (counts.predicted + counts.labelled == 0) continue;
+    sum += of_class(counts);
+    classes += 1;
+  }
+  return ratio_of(sum, classes);
+}
+
 /// All kinds.
 [[nodiscard]] std::span<const Metric> all_metrics();
 /// Error(usage) for a name that none has.

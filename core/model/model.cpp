@@ -63,6 +63,8 @@ std::vector<bool> tensors_read_again(const Model& model) {
     if (layer.saves_output && tensors[l] >= 0) kept[tensors[l]] = true;
     const int input = layer.inputs.front().layer;
     if (layer.saves_input && input >= 0 && tensors[input] >= 0) kept[tensors[input]] = true;
+    const int second = layer.inputs.back().layer;
+    if (layer.saves_second && second >= 0 && tensors[second] >= 0) kept[tensors[second]] = true;
   }
   return kept;
 }
@@ -79,9 +81,13 @@ std::vector<bool> tensors_made_again(const Model& model) {
     again[l] = read[l] && layer.output_recomputable && layer.saves_input && !layer.saves_output &&
                !layer.in_place && layer.inputs.size() == 1;
   }
-  // What others change in place is more than what the layer made.
+  // What others change in place is more than what the layer made; and only first inputs are made
+  // again.
   for (std::size_t l = 0; l < again.size(); ++l) {
-    if (model.layers[l].in_place && tensors[l] >= 0) again[tensors[l]] = false;
+    const LayerSpec& layer = model.layers[l];
+    if (layer.in_place && tensors[l] >= 0) again[tensors[l]] = false;
+    const int second = layer.inputs.back().layer;
+    if (layer.saves_second && second >= 0 && tensors[second] >= 0) again[tensors[second]] = false;
   }
   // Nor from what is made again itself, so that one layer runs, not a chain of them.
   for (std::size_t l = 0; l < again.size(); ++l) {

@@ -39,7 +39,9 @@ std::vector<Row<ModelConfig>> ModelConfig::rows() {
              "Layers that the list may use more than once, by the name of the block.",
              Missing::nothing),
       key("file", &ModelConfig::file, anything,
-          "A file that has layers, let and blocks in their place, relative to the deck.", in_file),
+          "A file that has layers, let and blocks in their place, relative to the deck. What the "
+          "deck's own let says replaces that of the file.",
+          in_file),
       key("widths", &ModelConfig::widths, within(1, most),
           "Features of the input, of each hidden layer and of the output.", with({"mlp"})),
       key("dropout", &ModelConfig::dropout, below_one,

@@ -93,7 +93,7 @@ std::string fit_in_plain_order(LayerSpec& layer, const KernelChoice& /*choice*/)
 
 std::string fit_loss(LayerSpec& layer, const KernelChoice& choice) {
   // What the sum is divided by, where that is not known before.
-  if (layer.target.is_partial())
+  if (layer.target.is_weighted())
     layer.saved.push_back({.name = "weight", .bytes = {.fixed = sizeof(double)}});
   return fit_in_plain_order(layer, choice);
 }
@@ -137,7 +137,7 @@ Window window_of(const GivenArguments& arguments, const Surroundings& around) {
   return {.kernel = kernel,
           .stride = stride > 0 ? stride : kernel,
           .padding = arguments.whole("padding"),
-          .flat = around.images.width == 1 && around.images.height > 1};
+          .flat = around.have_one_axis()};
 }
 
 void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flops) {
@@ -159,6 +159,10 @@ void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops,
   infer_by_number(layer, forward_flops, backward_flops);
   layer.saves_output = true;
   layer.in_place = true;
+}
+
+ArgumentSpec epsilon_argument(double otherwise) {
+  return {.name = "epsilon", .otherwise = otherwise, .least = 1e-12, .most = 1, .whole = false};
 }
 
 ArgumentSpec any_number(const char* name, double otherwise) {

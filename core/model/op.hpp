@@ -36,6 +36,9 @@ struct Surroundings {
   SampleShape images;
   TargetSpec target = {};  // of the loss
   bool learns = false;     // something before the layer does, so that its input needs a gradient
+
+  /// Whether samples have one axis. Images may become one column wide, and stay images.
+  [[nodiscard]] bool have_one_axis() const { return images.width == 1 && images.height > 1; }
 };
 
 /// What a kind of layer that is a loss is to decks. It reads the network's outputs and the targets,
@@ -46,6 +49,7 @@ struct LossFacts {
   std::vector<const char*> metrics = {};  // that are reported where a deck names none, of labels
   bool takes_labels = true;
   bool takes_numbers = false;
+  bool takes_weights = false;  // of classes
 
   [[nodiscard]] bool takes(TargetKind kind) const {
     return kind == TargetKind::labels ? takes_labels : takes_numbers;
@@ -135,6 +139,8 @@ void infer_from_input(LayerSpec& layer, double forward_flops, double backward_fl
 /// leave the gradient there.
 void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops,
                 const Surroundings& around);
+/// What norms add to a variance; zero would divide by it.
+[[nodiscard]] ArgumentSpec epsilon_argument(double otherwise);
 /// An argument that may be any number.
 [[nodiscard]] ArgumentSpec any_number(const char* name, double otherwise);
 /// The shape behind a window that moves over the image. Error(usage) where nothing would be left.

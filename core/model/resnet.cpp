@@ -98,12 +98,14 @@ class ResnetBuilder {
 
   void convolution(const std::string& name, const std::string& norm, int channels,
                    const Window& window) {
-    builder_.add("convolution", name,
-                 {{"channels", 1.0 * channels},
-                  {"kernel", 1.0 * window.kernel},
-                  {"stride", 1.0 * window.stride},
-                  {"padding", 1.0 * window.padding},
-                  {"bias", 0}});
+    LayerSpec& layer = builder_.add("convolution", name,
+                                    {{"channels", 1.0 * channels},
+                                     {"kernel", 1.0 * window.kernel},
+                                     {"stride", 1.0 * window.stride},
+                                     {"padding", 1.0 * window.padding},
+                                     {"bias", 0}});
+    // He et al. 2015: by the fan of the output, the variance of gradients stays.
+    layer.parameters.front().initial = kaiming_normal(std::int64_t{channels} * window.taps());
     if (groups_ == 0)
       builder_.add("batch_norm", norm);
     else

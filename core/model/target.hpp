@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/model/tensor_format.hpp"
 
@@ -17,10 +18,11 @@ enum class TargetKind : std::uint8_t { labels, numbers };
 /// The target of one sample.
 struct TargetSpec {
   TargetKind kind = TargetKind::labels;
-  SampleShape shape = {1, 1, 1};  // of labels [1, h, w], one for all or one for each pixel
-  int classes = 0;                // that labels tell apart
-  int ignored = -1;               // a label that stands for no class; none is below 0
-  bool has_gaps = false;          // some numbers are NaN, which stands for none
+  SampleShape shape = {1, 1, 1};     // of labels [1, h, w], one for all or one for each pixel
+  int classes = 0;                   // that labels tell apart
+  int ignored = -1;                  // a label that stands for no class; none is below 0
+  bool has_gaps = false;             // some numbers are NaN, which stands for none
+  std::vector<double> weights = {};  // [classes] what labels count for in a loss; none: all alike
 
   TargetSpec() = default;
   /// One label of so many classes.
@@ -41,6 +43,8 @@ struct TargetSpec {
   [[nodiscard]] bool has_labels() const { return kind == TargetKind::labels; }
   /// Whether some labels or numbers count for nothing.
   [[nodiscard]] bool is_partial() const { return has_labels() ? ignored >= 0 : has_gaps; }
+  /// Whether a loss adds up what its mean is divided by.
+  [[nodiscard]] bool is_weighted() const { return is_partial() || !weights.empty(); }
   [[nodiscard]] std::int64_t pixels() const { return std::int64_t{shape.height} * shape.width; }
   /// Classes, or channels of numbers.
   [[nodiscard]] int channels() const { return has_labels() ? classes : shape.channels; }

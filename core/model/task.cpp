@@ -112,11 +112,18 @@ std::string metric_docs() {
 std::vector<Row<TaskConfig>> TaskConfig::rows() {
   KeyTraits choosing = bound(Bond::fixed);
   choosing.chooses = true;
+  std::vector<std::string> weighted;
+  for (const LossFacts& loss : all_facts())
+    if (loss.takes_weights) weighted.emplace_back(loss.name);
   std::vector<Row<TaskConfig>> rows = {
       key("loss", &TaskConfig::loss, one_of(names_in(all_facts())),
           "What training makes small." + docs_of(all_facts()), choosing),
       key("metrics", &TaskConfig::metrics, one_of(names_in(all_metrics())), metric_docs(),
           bound(Bond::fixed, optional_key)),
+      key("weights", &TaskConfig::weights, at_least(0),
+          "What each class counts for in the loss, as PyTorch's CrossEntropyLoss(weight): the mean "
+          "is divided by the weights of the labels. Metrics count all labels alike.",
+          bound(Bond::numbers, only_with("task.loss", weighted, Missing::nothing))),
   };
   for (Row<TaskConfig>& row : argument_rows()) rows.push_back(std::move(row));
   return rows;
@@ -126,6 +133,11 @@ void TaskConfig::check() const {
   for (auto name = metrics.begin(); name != metrics.end(); ++name)
     if (std::find(metrics.begin(), name, *name) != name)
       fail(ExitCode::usage, "task.metrics has {} twice", *name);
+  if (!weights.empty() && *std::ranges::max_element(weights) <= 0)
+    fail(ExitCode::usage, "task.weights are all 0; nothing would be learned");
+  if (weights.size() > most_weights)
+    fail(ExitCode::usage, "task.weights are of {} classes, and may be of {} at most",
+         weights.size(), most_weights);
 }
 
 const Op& loss_named(std::string_view name) {

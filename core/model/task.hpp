@@ -22,12 +22,16 @@ struct Row;
 struct TaskConfig {
   std::string loss = "cross-entropy";     // as LossFacts name it
   std::vector<std::string> metrics = {};  // the first one says what is best; none: the loss's own
+  std::vector<double> weights = {};       // of the classes; none: all alike
   Arguments arguments = {};               // of the loss; what is not given has its default
 
   [[nodiscard]] static std::vector<Row<TaskConfig>> rows();
-  /// Error(usage) for metrics that are named twice.
+  /// Error(usage) for metrics that are named twice, and weights of nothing.
   void check() const;
 };
+
+/// Classes that weights may be given for: kernels are told them all at once.
+inline constexpr int most_weights = 256;
 
 /// The kind of layer that computes a loss. Error(usage) where none has the name.
 [[nodiscard]] const Op& loss_named(std::string_view name);

@@ -10,6 +10,8 @@
 namespace carousel {
 namespace {
 
+constexpr double layer_norm_epsilon = 1e-6;  // torchvision's, not torch.nn.LayerNorm's
+
 class VitBuilder {
  public:
   VitBuilder(ModelBuilder& builder, const ModelConfig& config)
@@ -42,7 +44,7 @@ class VitBuilder {
 
   void head(const TargetSpec& target, const TaskConfig& task) {
     builder_.add("first_token");  // before the last norm, which would do it to all for nothing
-    builder_.add("layer_norm", "encoder.ln");
+    builder_.add("layer_norm", "encoder.ln", {{"epsilon", layer_norm_epsilon}});
     linear("heads.head", static_cast<int>(target.outputs().size()), zeros(), zeros());
     builder_.add_loss(task);
   }
@@ -52,7 +54,7 @@ class VitBuilder {
   template <class Branch>
   void half(const std::string& block, const std::string& norm, const Branch& branch) {
     const int input = builder_.last();
-    builder_.add("layer_norm", block + "." + norm);
+    builder_.add("layer_norm", block + "." + norm, {{"epsilon", layer_norm_epsilon}});
     branch();
     builder_.add_joining("add", block + (norm == "ln_1" ? ".attention" : ".mlp"), input);
   }

@@ -32,6 +32,12 @@ int most_tiles(int channels_in, int channels_out, int block) {
                   static_cast<int>(far_cache / tile_bytes(channels_in, channels_out, block)));
 }
 
+/// Packed weights are as large as one chunk of their gradient.
+std::vector<SampleBytes> chunks_of(const ParameterSpec& weights, int blocks) {
+  const std::int64_t bytes = weights.size() * real_bytes;
+  return {{0, bytes, ((wanted_tasks + blocks - 1) / blocks) * bytes}};
+}
+
 std::int64_t sum_bytes(int channels_in, int channels_out) {
   return winograd_products * real_bytes * channels_in * channels_out;
 }
@@ -79,13 +85,18 @@ std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block) {
            most_tiles(in, out, block) * tile}};
 }
 
-/// Packed weights are as large as one chunk of their gradient.
 std::vector<SampleBytes> direct_workspace(const LayerSpec& spec, int block) {
-  const std::int64_t bytes = spec.weights().size() * real_bytes;
   // Pixel by pixel, as one block.
   const bool reads_images = !lies_in_blocks(spec.input(), spec.inputs.front().format, block);
-  const int blocks = reads_images ? 1 : spec.input().channels / block;
-  return {{0, bytes, ((wanted_tasks + blocks - 1) / blocks) * bytes}};
+  return chunks_of(spec.weights(), reads_images ? 1 : spec.input().channels / block);
+}
+
+std::vector<SampleBytes> transposed_workspace(const LayerSpec& spec, int block) {
+  return chunks_of(spec.weights(), spec.output.channels / block);
+}
+
+SampleBytes depthwise_sums(const LayerSpec& spec) {
+  return {0, spec.weights().size() * std::int64_t{sizeof(double)}};
 }
 
 /// Two sums in double per channel and image.

@@ -57,6 +57,12 @@ inline constexpr int winograd_tile = 4;
 /// Of a convolution or a linear layer in blocks, by direct sums or by Winograd's algorithm: packed
 /// or transformed weights, and their gradient.
 [[nodiscard]] std::vector<SampleBytes> direct_workspace(const LayerSpec& spec, int block);
+/// Likewise of a transposed convolution, whose gradient is that of the convolution back.
+[[nodiscard]] std::vector<SampleBytes> transposed_workspace(const LayerSpec& spec, int block);
+/// Taps that the window of a depthwise convolution in blocks has at most, and what its gradient
+/// takes: sums in double of each image.
+inline constexpr int most_depthwise_taps = 121;
+[[nodiscard]] SampleBytes depthwise_sums(const LayerSpec& spec);
 [[nodiscard]] std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block);
 /// Of a batch norm in blocks, or what is fused with one.
 [[nodiscard]] SampleBytes norm_sums(const LayerSpec& spec);

@@ -153,7 +153,8 @@ void Stage::backward(const Workers& workers, const StageArguments& arguments) {
                             .adds_second = places.adds[1],
                             .saved = bytes(places.saved),
                             .statistics = arguments.d_parameters + memory_.buffer_offset[k],
-                            .draw = arguments.draw});
+                            .draw = arguments.draw,
+                            .second = {at(places.inputs[1]), n, spec.inputs.back().shape}});
     }
   }
 }

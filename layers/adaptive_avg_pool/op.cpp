@@ -6,11 +6,11 @@
 namespace carousel::ops {
 namespace {
 
-void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
   const int size = arguments.whole("size");
   layer.output = layer.input();
   layer.output.height = size;
-  if (layer.input().width > 1) layer.output.width = size;
+  if (!around.have_one_axis()) layer.output.width = size;
   // Windows of neighbours may share a row and a column.
   const auto numbers = static_cast<double>(layer.input().size() + layer.output.size());
   layer.forward_flops = layer.backward_flops = numbers;

@@ -4,6 +4,7 @@
 
 #include "core/base/align.hpp"
 #include "core/base/check.hpp"
+#include "layers/batch_norm/op.hpp"
 #include "layers/channel_sums.hpp"
 
 namespace carousel {
@@ -21,6 +22,7 @@ struct Forward {
   const real* running;  // mean [c], then variance [c]
   real* saved;          // [3, c]
   bool training;
+  double epsilon;
 
   /// Two passes, so that a mean far from zero does no harm.
   KOKKOS_FUNCTION TwoSums mean_and_variance(const Team& team, const ChannelPixels& at) const {
@@ -45,7 +47,7 @@ struct Forward {
     TwoSums statistics = {running[c], running[channels + c]};
     if (training) statistics = mean_and_variance(team, at);
     const double variance = statistics.second;
-    const double inverse = 1 / Kokkos::sqrt(variance + batch_norm_epsilon);
+    const double inverse = 1 / Kokkos::sqrt(variance + epsilon);
     if (training) {
       Kokkos::single(Kokkos::PerTeam(team), [&] {
         const double count = static_cast<double>(at.n) * at.pixels;
@@ -104,7 +106,7 @@ struct Backward {
 
 }  // namespace
 
-BatchNorm::BatchNorm(const LayerSpec& spec) {
+BatchNorm::BatchNorm(const LayerSpec& spec) : epsilon_(spec.as<op::BatchNorm>().epsilon) {
   const std::int64_t channels = spec.input().channels;
   CAROUSEL_CHECK(spec.input() == spec.output && spec.parameter_size() == 2 * channels &&
                      spec.buffer_size() == 2 * channels &&
@@ -119,7 +121,7 @@ void BatchNorm::forward(const ExecutionSpace& exec, const ForwardArguments& argu
   Kokkos::parallel_for(
       label, detail::channel_teams(exec, x.shape.channels),
       Forward{x.n, x.shape, x.data, arguments.output.data, arguments.parameters, arguments.buffers,
-              reinterpret_cast<real*>(arguments.saved), arguments.training});
+              reinterpret_cast<real*>(arguments.saved), arguments.training, epsilon_});
 }
 
 void BatchNorm::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {

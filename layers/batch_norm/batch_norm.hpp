@@ -17,6 +17,9 @@ class BatchNorm final : public Layer {
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  double epsilon_;
 };
 
 }  // namespace carousel

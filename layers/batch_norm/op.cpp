@@ -15,9 +15,9 @@ SavedTensor norm_statistics(const LayerSpec& layer) {
 namespace ops {
 namespace {
 
-void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
   const std::int64_t channels = layer.input().channels;
-  layer.attributes = op::BatchNorm{};
+  layer.attributes = op::BatchNorm{.epsilon = arguments.number("epsilon")};
   layer.parameters = {{layer.name + ".weight", {channels}, ones()},
                       {layer.name + ".bias", {channels}, zeros()}};
   layer.buffers = {{layer.name + ".running_mean", {channels}, zeros(), false},
@@ -52,7 +52,10 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
 
 /// Batch norm with what follows it.
 void extend(std::span<const LayerSpec> run, LayerSpec& fused) {
-  fused.attributes = op::BatchNorm{.adds = run.size() == 3, .rectifies = true};
+  auto norm = run.front().as<op::BatchNorm>();
+  norm.adds = run.size() == 3;
+  norm.rectifies = true;
+  fused.attributes = norm;
 }
 
 std::string describe(const LayerSpec& layer) {
@@ -65,6 +68,7 @@ std::string describe(const LayerSpec& layer) {
 /// torch.nn.BatchNorm2d
 Op batch_norm() {
   return {.name = "batch_norm",
+          .arguments = {epsilon_argument(op::BatchNorm{}.epsilon)},
           .infer = infer,
           .fit = fit,
           .fusions = {{.ops = {"batch_norm", "add", "relu"}, .complete = extend},

@@ -10,6 +10,7 @@
 namespace carousel::op {
 
 struct BatchNorm {
+  double epsilon = 1e-5;   // beside the variance
   bool adds = false;       // the second input, to what is normalised
   bool rectifies = false;  // what comes out
 };
@@ -23,12 +24,13 @@ namespace carousel {
 [[nodiscard]] SavedTensor norm_statistics(const LayerSpec& layer);
 
 /// Batch norm and ReLU in front of a layer of that kind, which makes them on the way and never
-/// keeps them, where its attributes say `normalises`.
+/// keeps them, where its attributes say `normalises`, with that `epsilon`.
 template <class Attributes>
 [[nodiscard]] Fusion norm_in_front_of(std::string_view kind) {
   const auto complete = [](std::span<const LayerSpec> run, LayerSpec& fused) {
     auto attributes = run.back().as<Attributes>();
     attributes.normalises = true;
+    attributes.epsilon = run.front().as<op::BatchNorm>().epsilon;
     fused.attributes = attributes;
     fused.name = run.back().name;
   };

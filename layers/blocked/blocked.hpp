@@ -15,6 +15,8 @@ namespace carousel::blocked {
 /// write.
 [[nodiscard]] std::unique_ptr<Layer> convolution(const LayerSpec& spec, const Engine& engine,
                                                  int before = 0);
+[[nodiscard]] std::unique_ptr<Layer> depthwise(const LayerSpec& spec, const Engine& engine);
+[[nodiscard]] std::unique_ptr<Layer> conv_transpose(const LayerSpec& spec, const Engine& engine);
 [[nodiscard]] std::unique_ptr<Layer> attention(const LayerSpec& spec);
 [[nodiscard]] std::unique_ptr<Layer> batch_norm(const LayerSpec& spec, const Engine& engine);
 [[nodiscard]] std::unique_ptr<Layer> group_norm(const LayerSpec& spec, const Engine& engine);

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/blocked/convolution.hpp"
 
+#include <utility>
+
 #include "core/base/check.hpp"
 #include "core/model/op.hpp"
 #include "layers/blocked/blocked.hpp"
 #include "layers/blocked/direct_weights.hpp"
+#include "layers/blocked/grids.hpp"
 #include "layers/blocked/norm_kernels.hpp"
 #include "layers/blocked/winograd.hpp"
 #include "layers/blocked/winograd_weights.hpp"
@@ -29,62 +32,6 @@ Planes<Real> planes_of(const BasicTensor<Real>& tensor, bool flat) {
     planes.h = 1;
   }
   return planes;
-}
-
-Windows output_windows(const Window& window, const SampleShape& out, bool flat, bool reads_images,
-                       int channels) {
-  Windows windows;
-  windows.step = window.stride;
-  windows.h = flat ? 1 : out.height;
-  windows.w = flat ? out.height * out.width : out.width;
-  if (reads_images) {  // a row of the window is one tap
-    windows.pixel = channels;
-    windows.depth = window.kernel * channels;
-    for (int r = 0; r < window.kernel; ++r)
-      windows.taps.push_back({r - window.padding, -window.padding, r});
-    return windows;
-  }
-  for (int r = 0; r < window.kernel; ++r) {
-    for (int s = 0; s < window.kernel; ++s)
-      windows.taps.push_back({r - window.padding, s - window.padding, r * window.kernel + s});
-  }
-  return windows;
-}
-
-/// Along one axis, what inputs first, first + stride, ... get: output number o meets input
-/// o * stride + tap - padding.
-std::vector<Tap> taps_of(const Window& window, int first_y, int first_x) {
-  std::vector<Tap> taps;
-  for (int r = 0; r < window.kernel; ++r) {
-    for (int s = 0; s < window.kernel; ++s) {
-      const int y = first_y + window.padding - r;
-      const int x = first_x + window.padding - s;
-      if (y % window.stride == 0 && x % window.stride == 0)
-        taps.push_back({y / window.stride, x / window.stride, r * window.kernel + s});
-    }
-  }
-  return taps;
-}
-
-std::vector<Windows> input_grids(const Window& window, const SampleShape& in, bool flat) {
-  std::vector<Windows> grids;
-  for (int y = 0; y < std::min(window.stride, in.height); ++y) {
-    for (int x = 0; x < std::min(window.stride, in.width); ++x) {
-      Windows grid;
-      grid.taps = taps_of(window, y, x);
-      grid.h = (in.height - y + window.stride - 1) / window.stride;
-      grid.w = (in.width - x + window.stride - 1) / window.stride;
-      grid.out_step = window.stride;
-      grid.out_y = y;
-      grid.out_x = x;
-      if (flat) {
-        grid.w *= grid.h;
-        grid.h = 1;
-      }
-      grids.push_back(std::move(grid));
-    }
-  }
-  return grids;
 }
 
 }  // namespace
@@ -118,8 +65,11 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
     strides_.taps = strides_.tap = window.kernel;
     strides_.channels = in_.channels;
   }
-  windows_ = output_windows(window, out_, flat_, reads_images_, in_.channels);
-  if (!reads_images_) grids_ = input_grids(window, in_, flat_);
+  windows_ = output_windows(window, out_, reads_images_ ? in_.channels : 0);
+  if (!reads_images_) grids_ = input_grids(window, in_);
+  if (!flat_) return;
+  windows_ = flattened(std::move(windows_));
+  for (Windows& grid : grids_) grid = flattened(std::move(grid));
 }
 
 template <class Real>
@@ -159,7 +109,7 @@ void Convolution::convolve(const ExecutionSpace& exec, const ForwardArguments& a
 
 void Convolution::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   if (!kind_.normalises) return convolve(exec, arguments, Plain{});
-  const NormStatistics statistics = find_statistics(exec, arguments, workspace_);
+  const NormStatistics statistics = find_statistics(exec, arguments, kind_.epsilon, workspace_);
   convolve(exec, arguments, NormRelu{statistics.scale, statistics.shift});
 }
 

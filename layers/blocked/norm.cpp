@@ -62,7 +62,7 @@ void BatchNorm::forward(const ExecutionSpace& exec, const ForwardArguments& argu
   const Planes<const real> x(arguments.input);
   const Planes<const real> second(arguments.second);
   const Planes<real> y(arguments.output);
-  const NormStatistics statistics = find_statistics(exec, arguments, workspace_);
+  const NormStatistics statistics = find_statistics(exec, arguments, kind_.epsilon, workspace_);
   if (kind_.adds && kind_.rectifies)
     apply<true, true>(exec, x, second, statistics, y);
   else if (kind_.adds)

@@ -117,10 +117,10 @@ void run_gradient(const ExecutionSpace& exec, const NormGradient& tensors,
   if (tensors.d_x.data != nullptr) spread_gradients<By>(exec, tensors, saved, partial);
 }
 
-void put_scale(const Wide& mean, const Wide& variance, const real* weight, int channels, int c,
-               const NormStatistics& to) {
+void put_scale(const Wide& mean, const Wide& variance, double epsilon, const real* weight,
+               int channels, int c, const NormStatistics& to) {
   for (int l = 0; l < lanes; ++l) {
-    const double inverse = 1 / Kokkos::sqrt(variance[l] + batch_norm_epsilon);
+    const double inverse = 1 / Kokkos::sqrt(variance[l] + epsilon);
     const auto scale = static_cast<real>(inverse * weight[c + l]);
     to.inverse[c + l] = static_cast<real>(inverse);
     to.scale[c + l] = scale;
@@ -129,8 +129,8 @@ void put_scale(const Wide& mean, const Wide& variance, const real* weight, int c
 }
 
 /// `weight`: scale [c], then shift [c].
-void batch_statistics(const ExecutionSpace& exec, const Planes<const real>& x, const real* weight,
-                      double* partial, const NormStatistics& to) {
+void batch_statistics(const ExecutionSpace& exec, const Planes<const real>& x, double epsilon,
+                      const real* weight, double* partial, const NormStatistics& to) {
   static const std::string sum_label = "carousel::layers::norm_forward_sums";
   static const std::string label = "carousel::layers::norm_forward_statistics";
   // Sums of squares about some value of the channel lose nothing where its mean is large.
@@ -156,33 +156,35 @@ void batch_statistics(const ExecutionSpace& exec, const Planes<const real>& x, c
     const Wide variance = spread < 0 ? Wide{} : spread;  // by rounding, where all are equal
     store(to.mean + c, __builtin_convertvector(mean, Lanes));
     store(to.variance + c, __builtin_convertvector(variance * (count / (count - 1)), Lanes));
-    put_scale(mean, variance, weight, channels, c, to);
+    put_scale(mean, variance, epsilon, weight, channels, c, to);
   });
 }
 
 /// Scale and shift alone, from running mean [c] and variance [c].
-void running_statistics(const ExecutionSpace& exec, int channels, const real* weight,
-                        const real* running, const NormStatistics& to) {
+void running_statistics(const ExecutionSpace& exec, int channels, double epsilon,
+                        const real* weight, const real* running, const NormStatistics& to) {
   static const std::string label = "carousel::layers::norm_forward_running";
   for_each_task(exec, label, channels / lanes, [=](int block) {
     const int c = block * lanes;
     put_scale(__builtin_convertvector(load(running + c), Wide),
-              __builtin_convertvector(load(running + channels + c), Wide), weight, channels, c, to);
+              __builtin_convertvector(load(running + channels + c), Wide), epsilon, weight,
+              channels, c, to);
   });
 }
 
 }  // namespace
 
 NormStatistics find_statistics(const ExecutionSpace& exec, const ForwardArguments& arguments,
-                               std::span<std::byte> workspace) {
+                               double epsilon, std::span<std::byte> workspace) {
   const Planes<const real> x(arguments.input);
   const NormStatistics statistics(arguments.saved, x.blocks * lanes);
   if (arguments.again) return statistics;
   if (arguments.training)
-    batch_statistics(exec, x, arguments.parameters, reinterpret_cast<double*>(workspace.data()),
-                     statistics);
+    batch_statistics(exec, x, epsilon, arguments.parameters,
+                     reinterpret_cast<double*>(workspace.data()), statistics);
   else
-    running_statistics(exec, x.blocks * lanes, arguments.parameters, arguments.buffers, statistics);
+    running_statistics(exec, x.blocks * lanes, epsilon, arguments.parameters, arguments.buffers,
+                       statistics);
   return statistics;
 }
 

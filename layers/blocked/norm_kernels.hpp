@@ -18,7 +18,7 @@ namespace carousel::blocked {
 /// training, scale and shift from the running statistics in evaluation; those of an earlier forward
 /// if that is run again. Partial sums take [n][c][2] doubles of the workspace.
 [[nodiscard]] NormStatistics find_statistics(const ExecutionSpace& exec,
-                                             const ForwardArguments& arguments,
+                                             const ForwardArguments& arguments, double epsilon,
                                              std::span<std::byte> workspace);
 
 struct NormGradient {

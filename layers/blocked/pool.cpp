@@ -125,7 +125,7 @@ void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& argume
   const Planes<real> y(arguments.output);
   auto* indices = reinterpret_cast<std::int8_t*>(arguments.saved + indices_);
   if (!kind_.normalises) return find_largest(exec, pooling, x, Plain{}, y, indices);
-  const NormStatistics statistics = find_statistics(exec, arguments, workspace_);
+  const NormStatistics statistics = find_statistics(exec, arguments, kind_.epsilon, workspace_);
   find_largest(exec, pooling, x, NormRelu{statistics.scale, statistics.shift}, y, indices);
 }
 

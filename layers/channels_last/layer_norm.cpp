@@ -40,6 +40,7 @@ struct Forward {
   const real* weight;  // [c], then bias [c]
   Saved<real> saved;
   bool again;  // `saved` is there
+  double epsilon;
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t row = team.league_rank();
@@ -55,8 +56,7 @@ struct Forward {
         const real d = full(at[c]) - mean;
         return d * d;
       });
-      inverse =
-          static_cast<real>(1 / Kokkos::sqrt(double{squares} / channels + layer_norm_epsilon));
+      inverse = static_cast<real>(1 / Kokkos::sqrt(double{squares} / channels + epsilon));
       Kokkos::single(Kokkos::PerTeam(team), [&] {
         saved.mean(row) = mean;
         saved.inverse(row) = inverse;
@@ -149,7 +149,9 @@ TeamPolicy teams(const ExecutionSpace& exec, std::int64_t rows) {
 }  // namespace
 
 LayerNorm::LayerNorm(const LayerSpec& spec, const Engine& engine)
-    : type_(spec.output_format.type), workspace_(engine.workspace) {
+    : type_(spec.output_format.type),
+      epsilon_(spec.as<op::LayerNorm>().epsilon),
+      workspace_(engine.workspace) {
   CAROUSEL_CHECK(spec.input() == spec.output && spec.inputs.front().format.type == type_ &&
                      spec.parameter_size() == 2 * std::int64_t{spec.output.channels},
                  "layer norm {} has {} parameters", spec.name, spec.parameter_size());
@@ -162,7 +164,7 @@ void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& argu
     const Rows<const Stored> x(arguments.input);
     Kokkos::parallel_for(label, teams(exec, x.rows),
                          Forward<Stored>{x, Rows<Stored>(arguments.output), arguments.parameters,
-                                         saved, arguments.again});
+                                         saved, arguments.again, epsilon_});
   });
 }
 

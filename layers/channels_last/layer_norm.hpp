@@ -21,6 +21,7 @@ class LayerNorm final : public Layer {
 
  private:
   DataType type_;
+  double epsilon_;
   std::span<std::byte> workspace_;
 };
 

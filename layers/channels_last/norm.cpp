@@ -23,8 +23,9 @@ BatchNorm::BatchNorm(const LayerSpec& spec, const Engine& engine)
 }
 
 void BatchNorm::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
-  const NormStatistics statistics = find_statistics(exec, type_, arguments, arguments.parameters,
-                                                    reinterpret_cast<double*>(workspace_.data()));
+  const NormStatistics statistics =
+      find_statistics(exec, type_, arguments, kind_.epsilon, arguments.parameters,
+                      reinterpret_cast<double*>(workspace_.data()));
   normalise(exec, type_, arguments.input, kind_.adds ? arguments.second : ConstTensor{}, statistics,
             kind_.rectifies, arguments.output);
 }

@@ -7,9 +7,10 @@
 namespace carousel::channels_last {
 namespace {
 
-KOKKOS_INLINE_FUNCTION void put_scale(double mean, double variance, const real* weight,
-                                      int channels, int c, const NormStatistics& to) {
-  const double inverse = 1 / Kokkos::sqrt(variance + batch_norm_epsilon);
+KOKKOS_INLINE_FUNCTION void put_scale(double mean, double variance, double epsilon,
+                                      const real* weight, int channels, int c,
+                                      const NormStatistics& to) {
+  const double inverse = 1 / Kokkos::sqrt(variance + epsilon);
   const auto scale = static_cast<real>(inverse * weight[c]);
   to.inverse[c] = static_cast<real>(inverse);
   to.scale[c] = scale;
@@ -37,8 +38,8 @@ struct DeviationSums {
 };
 
 template <class Stored>
-void batch_statistics(const ExecutionSpace& exec, const Rows<const Stored>& x, const real* weight,
-                      double* partial, const NormStatistics& to) {
+void batch_statistics(const ExecutionSpace& exec, const Rows<const Stored>& x, double epsilon,
+                      const real* weight, double* partial, const NormStatistics& to) {
   static const std::string sum_label = "carousel::layers::norm_forward_sums";
   static const std::string label = "carousel::layers::norm_forward_statistics";
   const auto count = static_cast<double>(x.rows);
@@ -51,17 +52,17 @@ void batch_statistics(const ExecutionSpace& exec, const Rows<const Stored>& x, c
         const double variance = Kokkos::fmax(sums.second / count - from_pivot * from_pivot, 0.0);
         to.mean[c] = static_cast<real>(mean);
         to.variance[c] = static_cast<real>(variance * (count / (count - 1)));
-        put_scale(mean, variance, weight, x.channels, c, to);
+        put_scale(mean, variance, epsilon, weight, x.channels, c, to);
       });
 }
 
 /// Scale and shift alone, from running mean [c] and variance [c].
-void running_statistics(const ExecutionSpace& exec, int channels, const real* weight,
-                        const real* running, const NormStatistics& to) {
+void running_statistics(const ExecutionSpace& exec, int channels, double epsilon,
+                        const real* weight, const real* running, const NormStatistics& to) {
   static const std::string label = "carousel::layers::norm_forward_running";
   Kokkos::parallel_for(
       label, range(exec, channels), KOKKOS_LAMBDA(int c) {
-        put_scale(running[c], running[channels + c], weight, channels, c, to);
+        put_scale(running[c], running[channels + c], epsilon, weight, channels, c, to);
       });
 }
 
@@ -202,17 +203,17 @@ struct Normalise {
 }  // namespace
 
 NormStatistics find_statistics(const ExecutionSpace& exec, DataType type,
-                               const ForwardArguments& arguments, const real* weight,
-                               double* partial) {
+                               const ForwardArguments& arguments, double epsilon,
+                               const real* weight, double* partial) {
   const int channels = arguments.input.shape.channels;
   const NormStatistics statistics(arguments.saved, channels);
   if (arguments.again) return statistics;
   if (!arguments.training) {
-    running_statistics(exec, channels, weight, arguments.buffers, statistics);
+    running_statistics(exec, channels, epsilon, weight, arguments.buffers, statistics);
     return statistics;
   }
   with_stored(type, [&]<class Stored>() {
-    batch_statistics<Stored>(exec, Rows<const Stored>(arguments.input), weight, partial,
+    batch_statistics<Stored>(exec, Rows<const Stored>(arguments.input), epsilon, weight, partial,
                              statistics);
   });
   return statistics;

@@ -16,8 +16,8 @@ namespace carousel::channels_last {
 /// scale and shift from the running statistics in evaluation; those of an earlier forward if that
 /// is run again. `weight`: scale [c], then shift [c].
 [[nodiscard]] NormStatistics find_statistics(const ExecutionSpace& exec, DataType type,
-                                             const ForwardArguments& arguments, const real* weight,
-                                             double* partial);
+                                             const ForwardArguments& arguments, double epsilon,
+                                             const real* weight, double* partial);
 
 /// y = [max(0,] scale x + shift [+ second] [)], of tensors that are stored in `type`.
 void normalise(const ExecutionSpace& exec, DataType type, const ConstTensor& x,

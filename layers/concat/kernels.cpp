@@ -16,14 +16,34 @@ struct Columns {
   std::int64_t count;
 };
 
+/// Neighbours that one index stands for: hosts copy many at once.
+constexpr int chunk = runs_on_host ? 1024 : 1;
+
+[[nodiscard]] RangePolicy chunks_of(const ExecutionSpace& exec, const Columns& at) {
+  return range(exec, at.rows * ((at.count + chunk - 1) / chunk));
+}
+
+/// Calls visit(number of the narrow tensor, of the wide one) for those of an index.
+template <class Visit>
+KOKKOS_FUNCTION void visit_columns(const Columns& at, std::int64_t index, const Visit& visit) {
+  const std::int64_t chunks = (at.count + chunk - 1) / chunk;
+  const std::int64_t row = index / chunks;
+  const std::int64_t first = index % chunks * chunk;
+  const std::int64_t end = Kokkos::min(first + chunk, at.count);
+  const std::int64_t narrow = row * at.count;
+  const std::int64_t wide = row * at.width + at.begin;
+  for (std::int64_t k = first; k < end; ++k) visit(narrow + k, wide + k);
+}
+
 template <class Stored>
 void put_columns(const ExecutionSpace& exec, const std::string& label, const Columns& at,
                  const real* from, real* to) {
   const auto* x = reinterpret_cast<const Stored*>(from);
   auto* y = reinterpret_cast<Stored*>(to);
   Kokkos::parallel_for(
-      label, range(exec, at.rows * at.count), KOKKOS_LAMBDA(std::int64_t i) {
-        y[i / at.count * at.width + at.begin + i % at.count] = x[i];
+      label, chunks_of(exec, at), KOKKOS_LAMBDA(std::int64_t index) {
+        visit_columns(at, index,
+                      [&](std::int64_t narrow, std::int64_t wide) { y[wide] = x[narrow]; });
       });
 }
 
@@ -33,12 +53,14 @@ void take_columns(const ExecutionSpace& exec, const std::string& label, const Co
   const auto* d_y = reinterpret_cast<const Stored*>(from);
   auto* d_x = reinterpret_cast<Stored*>(to);
   Kokkos::parallel_for(
-      label, range(exec, at.rows * at.count), KOKKOS_LAMBDA(std::int64_t i) {
-        const Stored d = d_y[i / at.count * at.width + at.begin + i % at.count];
-        if (adds)
-          put(d_x[i], full(d_x[i]) + full(d));
-        else
-          d_x[i] = d;
+      label, chunks_of(exec, at), KOKKOS_LAMBDA(std::int64_t index) {
+        const bool adds_here = adds;
+        visit_columns(at, index, [&](std::int64_t narrow, std::int64_t wide) {
+          if (adds_here)
+            put(d_x[narrow], full(d_x[narrow]) + full(d_y[wide]));
+          else
+            d_x[narrow] = d_y[wide];
+        });
       });
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/base/check.hpp"
+#include "layers/blocked/blocked.hpp"
 #include "layers/conv_transpose/op.hpp"
 #include "layers/convolution/products.hpp"
 
@@ -47,7 +48,10 @@ class TransposedConvolution final : public Layer {
 }  // namespace
 
 std::unique_ptr<Layer> conv_transpose(const LayerSpec& spec, int /*samples*/,
-                                      const Engine& /*engine*/) {
+                                      const Engine& engine) {
+  if constexpr (runs_on_host) {
+    if (spec.kernels == Kernels::blocked) return blocked::conv_transpose(spec, engine);
+  }
   return std::make_unique<TransposedConvolution>(spec);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/check.hpp"
 #include "core/model/op.hpp"
+#include "core/model/workspace.hpp"
 
 namespace carousel::ops {
 namespace {
@@ -49,7 +50,23 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   layer.saves_input = true;
 }
 
-std::string fit(LayerSpec& layer, const KernelChoice& /*choice*/) {
+/// Fast where each pixel of the output meets a tap.
+std::string fit(LayerSpec& layer, const KernelChoice& choice) {
+  const auto& convolution = layer.as<op::TransposedConvolution>();
+  const Window& window = convolution.window;
+  const bool is_common =
+      window.is_simple() && convolution.groups == 1 && window.kernel >= window.stride;
+  if (is_common && is_blocked(layer, choice)) {
+    layer.kernels = Kernels::blocked;
+    layer.workspace = transposed_workspace(layer, choice.block);
+    return "";
+  }
+  if (choice.blocks()) {
+    std::string odd = odd_channels(layer.output.channels, choice);
+    if (odd.empty()) odd = odd_channels(layer.input().channels, choice);
+    layer.slow_because =
+        is_common ? odd : "groups, dilation, one axis or a kernel below its stride";
+  }
   return fit_portable(layer);
 }
 

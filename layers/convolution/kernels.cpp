@@ -4,6 +4,7 @@
 #include "core/engine/layer.hpp"
 #include "layers/blocked/blocked.hpp"
 #include "layers/convolution/convolution.hpp"
+#include "layers/convolution/op.hpp"
 #include "layers/vendor/vendor.hpp"
 
 namespace carousel::kernels {
@@ -11,7 +12,10 @@ namespace carousel::kernels {
 std::unique_ptr<Layer> convolution(const LayerSpec& spec, int samples, const Engine& engine) {
   if (spec.kernels == Kernels::vendor) return vendor::convolution(spec, samples, engine);
   if constexpr (runs_on_host) {
-    if (spec.kernels == Kernels::blocked) return blocked::convolution(spec, engine);
+    if (spec.kernels == Kernels::blocked) {
+      return spec.as<op::Convolution>().groups > 1 ? blocked::depthwise(spec, engine)
+                                                   : blocked::convolution(spec, engine);
+    }
   }
   return std::make_unique<Convolution>(spec);
 }

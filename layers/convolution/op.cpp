@@ -38,8 +38,6 @@ ConvolutionMemory convolution_memory(const LayerSpec& layer, int n) {
 namespace ops {
 namespace {
 
-/// He et al. 2015: the variance of the weights keeps that of the gradients, hence the fan of the
-/// output.
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
   Window window = window_of(arguments, around);
   window.dilation = arguments.whole("dilation");
@@ -52,7 +50,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   layer.output = behind_window(layer, channels, window, around);
   std::vector<std::int64_t> shape = {channels, in, window.kernel};
   if (!window.flat) shape.push_back(window.kernel);
-  layer.parameters = {{layer.name + ".weight", shape, kaiming_normal(channels / groups * area)}};
+  layer.parameters = {{layer.name + ".weight", shape, lecun_uniform(in * area)}};
   const double product = 2.0 * static_cast<double>(in * area * layer.output.size());
   layer.forward_flops = product;
   layer.backward_flops = (around.learns ? 2 : 1) * product;
@@ -80,6 +78,14 @@ std::string odd_tensors(const LayerSpec& layer, const KernelChoice& choice) {
 /// What all kernels but the portable ones ask for.
 bool is_common(const op::Convolution& convolution) {
   return convolution.window.is_simple() && convolution.groups == 1;
+}
+
+/// A window of its own for each channel.
+bool is_depthwise(const LayerSpec& layer) {
+  const auto& convolution = layer.as<op::Convolution>();
+  return convolution.groups > 1 && convolution.groups == layer.input().channels &&
+         convolution.groups == layer.output.channels && !convolution.normalises &&
+         convolution.window.taps() <= most_depthwise_taps;
 }
 
 /// Of images whose channels lie side by side, but for those of files.
@@ -121,9 +127,15 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     if (convolution.normalises) layer.workspace.push_back(norm_sums(layer));
     return "";
   }
+  if (is_depthwise(layer) && is_blocked(layer, choice)) {
+    layer.kernels = Kernels::blocked;
+    layer.workspace = {depthwise_sums(layer)};
+    return "";
+  }
   if (choice.block != 1)
-    layer.slow_because =
-        is_common(convolution) ? odd_tensors(layer, choice) : "groups, dilation or one axis";
+    layer.slow_because = is_common(convolution) || is_depthwise(layer)
+                             ? odd_tensors(layer, choice)
+                             : "groups, dilation or one axis";
   if (convolution.normalises) return "it is fused with others";
   return fit_portable(layer);
 }

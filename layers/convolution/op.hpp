@@ -12,6 +12,7 @@ namespace carousel::op {
 struct Convolution {
   Window window;
   bool normalises = false;  // batch norm and ReLU of its input, which are never kept
+  double epsilon = 1e-5;    // of that batch norm
   bool winograd = false;    // sums by Winograd's F(4x4, 3x3)
   int groups = 1;
 };

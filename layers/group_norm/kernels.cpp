@@ -57,7 +57,7 @@ struct Forward {
   double epsilon;
   const Stored* x;
   Stored* y;
-  const real* weight;  // [c], then bias [c]
+  const real* weight;  // [c], then bias [c]; or null
   real* saved;         // [n][groups][2]
   bool again;          // `saved` is there
 
@@ -85,8 +85,9 @@ struct Forward {
     const real mean = saved[group.saved];
     const real inverse = saved[group.saved + 1];
     for (int k = 0; k < group.channels; ++k) {
-      const real scale = inverse * weight[group.first + k];
-      const real shift = weight[shape.channels + group.first + k];
+      const bool is_affine = weight != nullptr;
+      const real scale = is_affine ? inverse * weight[group.first + k] : inverse;
+      const real shift = is_affine ? weight[shape.channels + group.first + k] : real(0);
       group.for_each_pixel(team, k,
                            [&](std::int64_t i) { put(y[i], (full(x[i]) - mean) * scale + shift); });
     }
@@ -102,9 +103,13 @@ struct Backward {
   const Stored* d_y;
   Stored* d_x;  // may be null
   bool adds;
-  const real* weight;
+  const real* weight;  // or null
   const real* saved;
-  double* partial;  // [n][2][c]
+  double* partial;  // [n][2][c]; or null
+
+  [[nodiscard]] KOKKOS_FUNCTION real weight_of(int c) const {
+    return weight != nullptr ? weight[c] : real(1);
+  }
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const Group group(shape, groups, team.league_rank());
@@ -119,18 +124,20 @@ struct Backward {
         return TwoSums{d * double{full(x[i]) - mean}, d};
       });
       const double of_scale = sums.first * inverse;
-      Kokkos::single(Kokkos::PerTeam(team), [&] {
-        of_weight[k] = of_scale;
-        of_weight[shape.channels + k] = sums.second;
-      });
-      const double w = weight[group.first + k];
+      if (partial != nullptr) {
+        Kokkos::single(Kokkos::PerTeam(team), [&] {
+          of_weight[k] = of_scale;
+          of_weight[shape.channels + k] = sums.second;
+        });
+      }
+      const double w = weight_of(group.first + k);
       all += {w * of_scale, w * sums.second};
     }
     if (d_x == nullptr) return;
     const auto of_variance = static_cast<real>(all.first * inverse / group.size());
     const auto of_mean = static_cast<real>(all.second / group.size());
     for (int k = 0; k < group.channels; ++k) {
-      const real w = weight[group.first + k];
+      const real w = weight_of(group.first + k);
       group.for_each_pixel(team, k, [&](std::int64_t i) {
         const real d = (full(d_y[i]) * w - of_mean - (full(x[i]) - mean) * of_variance) * inverse;
         put(d_x[i], adds ? full(d_x[i]) + d : d);
@@ -146,9 +153,10 @@ class GroupNorm final : public Layer {
       : norm_(spec.as<op::GroupNorm>()),
         type_(spec.output_format.type),
         workspace_(engine.workspace) {
-    CAROUSEL_CHECK(spec.input() == spec.output &&
-                       spec.parameter_size() == 2 * std::int64_t{spec.output.channels},
-                   "{} has {} parameters", spec.label(), spec.parameter_size());
+    CAROUSEL_CHECK(
+        spec.input() == spec.output &&
+            spec.parameter_size() == (norm_.is_affine ? 2 * std::int64_t{spec.output.channels} : 0),
+        "{} has {} parameters", spec.label(), spec.parameter_size());
   }
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
@@ -156,13 +164,17 @@ class GroupNorm final : public Layer {
   }
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
     const SampleShape& shape = arguments.input.shape;
-    auto* const partial = reinterpret_cast<double*>(workspace_.data());
+    auto* const partial = norm_.is_affine ? reinterpret_cast<double*>(workspace_.data()) : nullptr;
     with_stored(type_, [&]<class Stored>() { find_gradient<Stored>(exec, arguments, partial); });
+    if (!norm_.is_affine) return;
     carousel::detail::add_images(exec, arguments.input.n, shape.channels, partial,
                                  arguments.d_parameters);
   }
 
  private:
+  [[nodiscard]] const real* weights(const real* parameters) const {
+    return norm_.is_affine ? parameters : nullptr;
+  }
   [[nodiscard]] TeamPolicy teams(const ExecutionSpace& exec, int n) const {
     return carousel::detail::channel_teams(exec, n * norm_.groups);
   }
@@ -173,8 +185,9 @@ class GroupNorm final : public Layer {
         label, teams(exec, arguments.input.n),
         Forward<Stored>{arguments.input.shape, norm_.groups, norm_.epsilon,
                         reinterpret_cast<const Stored*>(arguments.input.data),
-                        reinterpret_cast<Stored*>(arguments.output.data), arguments.parameters,
-                        reinterpret_cast<real*>(arguments.saved), arguments.again});
+                        reinterpret_cast<Stored*>(arguments.output.data),
+                        weights(arguments.parameters), reinterpret_cast<real*>(arguments.saved),
+                        arguments.again});
   }
   template <class Stored>
   void find_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments,
@@ -185,7 +198,7 @@ class GroupNorm final : public Layer {
                                           reinterpret_cast<const Stored*>(arguments.input.data),
                                           reinterpret_cast<const Stored*>(arguments.d_output.data),
                                           reinterpret_cast<Stored*>(arguments.d_input.data),
-                                          arguments.adds_input, arguments.parameters,
+                                          arguments.adds_input, weights(arguments.parameters),
                                           reinterpret_cast<const real*>(arguments.saved), partial});
   }
 

@@ -48,8 +48,10 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   layer.aliases_second_gradient = norm.adds;
   const std::int64_t group = 2 * std::int64_t{sizeof(real)};
   layer.saved = {{"statistics", {0, norm.groups * group}, true}};
-  layer.workspace = {norm_sums(layer)};
   const bool one_format = fit_in_any_order(layer, choice).empty();
+  if (!norm.is_affine)
+    return one_format && is_plain(layer) ? "" : "without parameters it computes in plain order";
+  layer.workspace = {norm_sums(layer)};
   if (one_format && is_channels_last(layer, choice)) {
     const SampleShape& shape = layer.input();
     layer.kernels = Kernels::channels_last;
@@ -84,11 +86,7 @@ std::string describe(const LayerSpec& layer) {
 /// are none to keep for evaluation.
 Op group_norm() {
   return {.name = "group_norm",
-          .arguments = {{.name = "groups", .least = 1},
-                        {.name = "epsilon",
-                         .otherwise = op::GroupNorm{}.epsilon,
-                         .most = 1,
-                         .whole = false}},
+          .arguments = {{.name = "groups", .least = 1}, epsilon_argument(op::GroupNorm{}.epsilon)},
           .infer = infer,
           .fit = fit,
           .fusions = {{.ops = {"group_norm", "add", "relu"}, .complete = extend},

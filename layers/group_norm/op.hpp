@@ -12,6 +12,7 @@ namespace carousel::op {
 struct GroupNorm {
   int groups = 1;
   double epsilon = 1e-5;
+  bool is_affine = true;   // it has a weight and a bias for each channel
   bool adds = false;       // the second input, to what is normalised
   bool rectifies = false;  // what comes out
 };

@@ -63,6 +63,7 @@ struct Forward {
   const real* weight;  // [c], then bias [c]
   real* saved;         // [n, 2, tokens]
   bool again;          // `saved` is there
+  double epsilon;
 
   KOKKOS_FUNCTION void find(const Group<Block>& group, real* means, real* inverses) const {
     constexpr int most = group_size<Block>;
@@ -76,7 +77,7 @@ struct Forward {
     group.sum(sums,
               [&](std::int64_t i, int t, int) { return (x[i] - mean[t]) * (x[i] - mean[t]); });
     for (int t = 0; t < group.count; ++t)
-      inverses[t] = static_cast<real>(1 / Kokkos::sqrt(sums[t] / channels + layer_norm_epsilon));
+      inverses[t] = static_cast<real>(1 / Kokkos::sqrt(sums[t] / channels + epsilon));
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t number) const {
@@ -179,7 +180,8 @@ void run(const ExecutionSpace& exec, const WeightGradient<Block>& kernel) {
 
 }  // namespace
 
-LayerNorm::LayerNorm(const LayerSpec& spec) : format_(spec.output_format) {
+LayerNorm::LayerNorm(const LayerSpec& spec)
+    : format_(spec.output_format), epsilon_(spec.as<op::LayerNorm>().epsilon) {
   CAROUSEL_CHECK(spec.input() == spec.output && spec.inputs.front().format == format_ &&
                      spec.parameter_size() == 2 * std::int64_t{spec.output.channels},
                  "layer norm {} has {} parameters", spec.name, spec.parameter_size());
@@ -194,7 +196,8 @@ void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& argu
                                 arguments.output.data,
                                 arguments.parameters,
                                 reinterpret_cast<real*>(arguments.saved),
-                                arguments.again};
+                                arguments.again,
+                                epsilon_};
     Kokkos::parallel_for(
         label, pieces(exec, std::int64_t{arguments.input.n} * Group<Block>::groups_of(tokens)),
         kernel);

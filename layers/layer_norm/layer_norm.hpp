@@ -9,7 +9,7 @@
 
 namespace carousel {
 
-/// y = (x - mean) / sqrt(variance + layer_norm_epsilon) weight + bias, of each token. Parameters:
+/// y = (x - mean) / sqrt(variance + epsilon) weight + bias, of each token. Parameters:
 /// weight [c], then bias [c]. Saves mean and inverse deviation, [n, 2, tokens].
 class LayerNorm final : public Layer {
  public:
@@ -20,6 +20,7 @@ class LayerNorm final : public Layer {
 
  private:
   TensorFormat format_;
+  double epsilon_;
 };
 
 }  // namespace carousel

@@ -8,8 +8,9 @@
 namespace carousel::ops {
 namespace {
 
-void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
+void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
   const SampleShape& shape = layer.input();
+  layer.attributes = op::LayerNorm{arguments.number("epsilon")};
   layer.parameters = {{layer.name + ".weight", {shape.channels}, ones()},
                       {layer.name + ".bias", {shape.channels}, zeros()}};
   // Per number; forward: mean 1, variance 3, result 4; backward: four sums 6, result 6.
@@ -30,9 +31,12 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
 
 }  // namespace
 
-/// torch.nn.LayerNorm of each token, with the epsilon of torchvision's vision transformers
+/// torch.nn.LayerNorm of each token
 Op layer_norm() {
-  return {.name = "layer_norm", .infer = infer, .fit = fit};
+  return {.name = "layer_norm",
+          .arguments = {epsilon_argument(op::LayerNorm{}.epsilon)},
+          .infer = infer,
+          .fit = fit};
 }
 
 }  // namespace carousel::ops

@@ -4,9 +4,11 @@
 
 // What layer norms have in common.
 
-namespace carousel {
+namespace carousel::op {
 
 /// That of torchvision's vision transformers, not the default of torch.nn.LayerNorm.
-inline constexpr double layer_norm_epsilon = 1e-6;
+struct LayerNorm {
+  double epsilon = 1e-5;
+};
 
-}  // namespace carousel
+}  // namespace carousel::op

@@ -13,7 +13,8 @@ namespace {
 constexpr int largest_index = 11;  // of a window, whose places fill a byte
 
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
-  const Window window = pool_window_of(arguments, around);
+  Window window = pool_window_of(arguments, around);
+  window.ceils = arguments.whole("ceil_mode") > 0;
   layer.attributes = op::MaxPool{window};
   layer.output = behind_window(layer, layer.input().channels, window, around);
   const double comparisons = window.taps();
@@ -52,9 +53,12 @@ std::string describe(const LayerSpec& layer) {
 }  // namespace
 
 /// torch.nn.MaxPool2d
+/// torch.nn.MaxPool2d
 Op max_pool() {
+  std::vector<ArgumentSpec> arguments = pool_arguments();
+  arguments.push_back({.name = "ceil_mode", .otherwise = 0, .most = 1});
   return {.name = "max_pool",
-          .arguments = pool_arguments(),
+          .arguments = std::move(arguments),
           .infer = infer,
           .fit = fit,
           .fusions = {norm_in_front_of<op::MaxPool>("max_pool")},

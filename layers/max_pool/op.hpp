@@ -11,6 +11,7 @@ namespace carousel::op {
 struct MaxPool {
   Window window;
   bool normalises = false;  // batch norm and ReLU of its input, which are never kept
+  double epsilon = 1e-5;    // of that batch norm
 };
 
 }  // namespace carousel::op

@@ -29,8 +29,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
 
 Op rms_norm() {
   return {.name = "rms_norm",
-          .arguments =
-              {{.name = "epsilon", .otherwise = op::RmsNorm{}.epsilon, .most = 1, .whole = false}},
+          .arguments = {epsilon_argument(op::RmsNorm{}.epsilon)},
           .infer = infer,
           .fit = fit};
 }

@@ -3,11 +3,15 @@
 
 // The loss of a classifier, of samples or of their pixels, torch.nn.CrossEntropyLoss (mean): reads
 // logits in the type that they are stored in, computes in full numbers and reports the loss of the
-// micro-batch. It knows class indices, not class weights.
+// micro-batch.
 
+#include <algorithm>
+#include <numeric>
 #include <type_traits>
 
+#include "core/base/check.hpp"
 #include "core/engine/layer.hpp"
+#include "core/model/task.hpp"
 #include "layers/mean_loss.hpp"
 #include "layers/softmax_cross_entropy/op.hpp"
 #include "layers/stored.hpp"
@@ -58,20 +62,37 @@ struct LogitRow {
   }
 };
 
+/// What classes count for, where they do not count alike.
+struct ClassWeights {
+  double of[most_weights] = {};  // NOLINT(modernize-avoid-c-arrays): kernels are given all of it
+  bool differ = false;
+  double sum = 0;
+
+  explicit ClassWeights(const std::vector<double>& weights) : differ(!weights.empty()) {
+    CAROUSEL_CHECK(weights.size() <= most_weights, "{} weights", weights.size());
+    std::ranges::copy(weights, of);
+    sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION double operator[](int c) const { return differ ? of[c] : 1.0; }
+};
+
 /// The loss of one pixel.
 template <class Stored>
 struct CrossEntropy {
   Targets targets;
   const Stored* logits;  // [n, classes, pixels]
   double smoothing;
+  ClassWeights weights;
 
-  /// How far the logits of a pixel are below the largest one in the mean.
+  /// How far the logits of a pixel are below the largest one, each by its weight, in the mean.
   KOKKOS_FUNCTION double mean_below(const Team& team, const LogitRow<Stored>& row, real top) const {
     double sum = 0;
     if (smoothing == 0) return sum;
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, row.classes),
-        [&](int c, double& partial) { partial += static_cast<double>(top) - full(row.logits[c]); },
+        [&](int c, double& partial) {
+          partial += weights[c] * (static_cast<double>(top) - full(row.logits[c]));
+        },
         sum);
     return sum / row.classes;
   }
@@ -79,10 +100,15 @@ struct CrossEntropy {
   KOKKOS_FUNCTION double of_pixel(const Team& team, int i, std::int64_t p) const {
     const LogitRow<Stored> row(logits, targets, i, p);
     const Largest top = row.largest(team);
-    const double at_label = full(row.logits[targets.label(i, p)]);
+    const int label = targets.label(i, p);
+    const double at_label = full(row.logits[label]);
+    const double of_all = Kokkos::log(row.total(team, top.value));
     // -sum of target_c log p_c, with log p_c = x_c - top - log(total)
-    return Kokkos::log(row.total(team, top.value)) - (1 - smoothing) * (at_label - top.value) +
-           smoothing * mean_below(team, row, top.value);
+    if (!weights.differ)
+      return of_all - (1 - smoothing) * (at_label - top.value) +
+             smoothing * mean_below(team, row, top.value);
+    return (1 - smoothing) * weights[label] * (of_all - (at_label - top.value)) +
+           smoothing * (weights.sum / row.classes * of_all + mean_below(team, row, top.value));
   }
   /// The mean over the pixels of one sample.
   KOKKOS_FUNCTION double operator()(const Team& team, int i) const {
@@ -90,27 +116,28 @@ struct CrossEntropy {
     for (std::int64_t p = 0; p < targets.pixels; ++p) sum += of_pixel(team, i, p);
     return sum / static_cast<double>(targets.pixels);
   }
-  /// Of those whose label counts, the sum and their number.
+  /// Of those whose label counts, the sum and what they count for.
   KOKKOS_FUNCTION void operator()(const Team& team, int i, Sums<2>& sums) const {
     for (std::int64_t p = 0; p < targets.pixels; ++p) {
       if (targets.label(i, p) == targets.ignored) continue;
       sums.of[0] += of_pixel(team, i, p);
-      sums.of[1] += 1;
+      sums.of[1] += weights[targets.label(i, p)];
     }
   }
 };
 
 /// d_logits = (probabilities - target) / count of one pixel, which may take the place of the
-/// logits.
+/// logits; with weights, the target adds up to more or less than 1, and so do the probabilities.
 template <class Stored>
 struct CrossEntropyBackward {
   Targets targets;
-  const double* weight;  // labels that count; null where all do
+  const double* weight;  // of all labels; null where all count alike
   real count;            // labels, where all count
   const Stored* logits;  // [n, classes, pixels]
   Stored* d_logits;      // [n, classes, pixels]
   real everywhere;       // part of the target that all classes have
   real at_label;         // the target of the label
+  ClassWeights weights;
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t i = team.league_rank() / targets.pixels;
@@ -120,12 +147,20 @@ struct CrossEntropyBackward {
     const std::int64_t stride = targets.pixels;
     const int classes = targets.channels;
     const int label = targets.label(i, p);
-    if (label == targets.ignored) {
+    if (label == targets.ignored || (weight != nullptr && *weight == 0)) {
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes),
                            [&](int c) { put(d[c * stride], real(0)); });
       return;
     }
     const real n = weight == nullptr ? count : static_cast<real>(*weight);
+    // Of a target that adds up to `scale`: with weights, that of class c is one times its weight.
+    const double of_label = weights[label] * (double{at_label} - double{everywhere});
+    const real scale =
+        weights.differ ? static_cast<real>(of_label + double{everywhere} * weights.sum) : real(1);
+    const auto target_of = [&](int c) {
+      if (!weights.differ) return c == label ? at_label : everywhere;
+      return static_cast<real>(double{everywhere} * weights[c] + (c == label ? of_label : 0.0));
+    };
     const real top = row.largest(team).value;
     const real inverse = static_cast<real>(1 / row.total(team, top));
     if constexpr (std::is_same_v<Stored, real>) {
@@ -133,8 +168,8 @@ struct CrossEntropyBackward {
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes),
                            [&](int c) { d[c * stride] = row.power(c, top) * inverse; });
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes), [&](int c) {
-        const real target = c == label ? at_label : everywhere;
-        d[c * stride] = (d[c * stride] - target) / n;
+        if (weights.differ) d[c * stride] *= scale;
+        d[c * stride] = (d[c * stride] - target_of(c)) / n;
       });
     } else {
       // Rows sum to 0. The difference of two numbers near 1 would have few digits left, and a
@@ -144,7 +179,7 @@ struct CrossEntropyBackward {
           Kokkos::ThreadVectorRange(team, classes),
           [&](int c, double& partial) {
             if (c == label) return;
-            const real gradient = row.power(c, top) * inverse - everywhere;
+            const real gradient = row.power(c, top) * inverse * scale - target_of(c);
             partial += gradient;
             put(d[c * stride], gradient / n);
           },
@@ -160,6 +195,7 @@ class SoftmaxCrossEntropy final : public Layer {
   explicit SoftmaxCrossEntropy(const LayerSpec& spec)
       : target_(spec.target),
         smoothing_(spec.as<op::SoftmaxCrossEntropy>().smoothing),
+        weights_(spec.target.weights),
         type_(spec.inputs.front().format.type) {}
 
   /// Leaves the logits as they are; the loss goes to `arguments.report`. In training, all
@@ -173,6 +209,7 @@ class SoftmaxCrossEntropy final : public Layer {
  private:
   TargetSpec target_;
   double smoothing_;
+  ClassWeights weights_;
   DataType type_;
 };
 
@@ -182,7 +219,8 @@ void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArgum
   const int n = arguments.input.n;
   with_stored(type_, [&]<class Stored>() {
     const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
-    const CrossEntropy<Stored> loss{Targets(arguments.targets, target_), logits, smoothing};
+    const CrossEntropy<Stored> loss{Targets(arguments.targets, target_), logits, smoothing,
+                                    weights_};
     if (double* const weight = weight_in(arguments.saved, target_); weight != nullptr)
       report_weighted(label, exec, n, loss, arguments.report, weight);
     else
@@ -203,7 +241,7 @@ void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArg
         CrossEntropyBackward<Stored>{Targets(arguments.targets, target_),
                                      weight_in(arguments.saved, target_), static_cast<real>(labels),
                                      logits, d_logits, static_cast<real>(everywhere),
-                                     static_cast<real>(1 - smoothing_ + everywhere)});
+                                     static_cast<real>(1 - smoothing_ + everywhere), weights_});
   });
 }
 

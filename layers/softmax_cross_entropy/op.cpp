@@ -30,7 +30,8 @@ Op softmax_cross_entropy() {
           .loss = LossFacts{.name = "cross-entropy",
                             .doc = "minus the logarithm of the label's share in the softmax of the "
                                    "outputs.",
-                            .metrics = {"accuracy"}}};
+                            .metrics = {"accuracy"},
+                            .takes_weights = true}};
 }
 
 }  // namespace carousel::ops

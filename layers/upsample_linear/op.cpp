@@ -8,9 +8,8 @@ namespace carousel::ops {
 /// torch.nn.Upsample(mode="bilinear" or "linear"), without align_corners.
 Op upsample_linear() {
   return upsample("upsample_linear",
-                  [](LayerSpec& layer, const GivenArguments& arguments, const Surroundings&) {
-                    infer_upsample(layer, arguments, 8);
-                  });
+                  [](LayerSpec& layer, const GivenArguments& arguments,
+                     const Surroundings& around) { infer_upsample(layer, arguments, around, 8); });
 }
 
 }  // namespace carousel::ops

@@ -8,9 +8,8 @@ namespace carousel::ops {
 /// torch.nn.Upsample(mode="nearest"): every pixel becomes a square of pixels.
 Op upsample_nearest() {
   return upsample("upsample_nearest",
-                  [](LayerSpec& layer, const GivenArguments& arguments, const Surroundings&) {
-                    infer_upsample(layer, arguments, 1);
-                  });
+                  [](LayerSpec& layer, const GivenArguments& arguments,
+                     const Surroundings& around) { infer_upsample(layer, arguments, around, 1); });
 }
 
 }  // namespace carousel::ops

@@ -106,8 +106,8 @@ void Convolution::forward(const ExecutionSpace& exec, const ForwardArguments& ar
              arguments.output.data);
     return;
   }
-  const NormStatistics norm =
-      channels_last::find_statistics(exec, type_, arguments, arguments.parameters, sums());
+  const NormStatistics norm = channels_last::find_statistics(exec, type_, arguments, kind_.epsilon,
+                                                             arguments.parameters, sums());
   const ConvolutionShape fused = shape(x.n, true);
   const bool is_fused =
       graphs_.find_convolution(fused, Pass::forward, type_, memory_.library) != nullptr;

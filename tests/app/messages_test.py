@@ -130,11 +130,14 @@ WRONG_TEXT += [(WIDTHS, text) for text in (
     'layers = [{relu = true, name = ""}]', "layers = [{branches = 3}]",
     'let = {"a b" = 3}\nlayers = ["relu"]', 'layers = [{block = "a", "b c" = 3}]\nblocks.a = '
     '["relu"]', 'layers = [{batch_norm = true, init = "kaiming_normal"}]',
-    'layers = ["flatten", {linear = 10, bias = false, init_bias = "ones"}]')]
+    'layers = ["flatten", {linear = 10, bias = false, init_bias = "ones"}]',
+    'layers = [{conv = 1, kernel = 3, save = "a"}, {conv = 2, kernel = 5}, {multiply = "a"}]',
+    'layers = ["flatten", "instance_norm"]')]
 
 # Overrides of DECK that are refused by the deck's own rules, or by the plan that it makes.
 WRONG_OVERRIDES = [
-    ["frob"], ["=3"], ["run.seed=1", "run.seed=2"], ["run.seed=[1, 2"], ["train.momentum=0.5"],
+    ["frob"], ["=3"], ["task.weights=[0, 0]"], ["task.weights=[1, 2]"], ["train.patience=-1"],
+    ["run.seed=1", "run.seed=2"], ["run.seed=[1, 2"], ["train.momentum=0.5"],
     ["run.sed="], ["model=3"], ["run.name="], ["parallel.rule=dp", "parallel.slack=1"],
     ["train.schedule.final_factor=0.1"], ["parallel.order=accumulate"], ["model.depth=18"],
     ["parallel.rule=dp", "parallel.reduction=local"], ["parallel.reduction=local"],

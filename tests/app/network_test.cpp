@@ -121,7 +121,7 @@ TEST(Network, TakesNumbersFromTheCommandLine) {
 TEST(Network, OfResnet18IsTorchvisions) {
   const std::string text = R"toml(let = { w = 64 }
 layers = [
-  { conv = "w", bias = false, kernel = 7, stride = 2, padding = 3, name = "conv1" },
+  { conv = "w", bias = false, init = "kaiming_normal_fan_out", kernel = 7, stride = 2, padding = 3, name = "conv1" },
   { batch_norm = true, name = "bn1" }, { relu = true, name = "relu" },
   { max_pool = 3, stride = 2, padding = 1, name = "maxpool" },
   { repeat = 2, layers = [ { block = "basic", out = "w", name = "layer1.{i}" } ] },
@@ -132,13 +132,13 @@ layers = [
 [model.blocks]
 basic = [
   { residual = [
-      { conv = "out", bias = false, kernel = 3, padding = 1, name = "conv1" }, { batch_norm = true, name = "bn1" }, "relu",
-      { conv = "out", bias = false, kernel = 3, padding = 1, name = "conv2" }, { batch_norm = true, name = "bn2" } ] },
+      { conv = "out", bias = false, init = "kaiming_normal_fan_out", kernel = 3, padding = 1, name = "conv1" }, { batch_norm = true, name = "bn1" }, "relu",
+      { conv = "out", bias = false, init = "kaiming_normal_fan_out", kernel = 3, padding = 1, name = "conv2" }, { batch_norm = true, name = "bn2" } ] },
   "relu" ]
 first = [
   { residual = [
-      { conv = "out", bias = false, kernel = 3, stride = 2, padding = 1, name = "conv1" }, { batch_norm = true, name = "bn1" }, "relu",
-      { conv = "out", bias = false, kernel = 3, padding = 1, name = "conv2" }, { batch_norm = true, name = "bn2" } ], shortcut = [ { conv = "out", bias = false, kernel = 1, stride = 2, name = "downsample.0" }, { batch_norm = true, name = "downsample.1" } ] },
+      { conv = "out", bias = false, init = "kaiming_normal_fan_out", kernel = 3, stride = 2, padding = 1, name = "conv1" }, { batch_norm = true, name = "bn1" }, "relu",
+      { conv = "out", bias = false, init = "kaiming_normal_fan_out", kernel = 3, padding = 1, name = "conv2" }, { batch_norm = true, name = "bn2" } ], shortcut = [ { conv = "out", bias = false, init = "kaiming_normal_fan_out", kernel = 1, stride = 2, name = "downsample.0" }, { batch_norm = true, name = "downsample.1" } ] },
   "relu" ])toml";
   expect_same(model_of(text, {3, 64, 64}, 10), build_resnet(18, Stem::imagenet, {3, 64, 64}, 10),
               false);
@@ -239,6 +239,11 @@ TEST(Network, MayLieInAFileOfItsOwn) {
   write_text(folder / "deck.toml", std::string("[model]\nfile = \"net.toml\"\n") + rest);
   const RunConfig config = load_run_config(folder / "deck.toml", {"model.let.w=16"});
   EXPECT_EQ(build_model(config.model, {4}, 10).layers[1].output.channels, 16);
+  // As the deck may say itself.
+  write_text(folder / "sized.toml",
+             std::string("[model]\nfile = \"net.toml\"\nlet = { w = 12 }\n") + rest);
+  const RunConfig sized = load_run_config(folder / "sized.toml", {});
+  EXPECT_EQ(build_model(sized.model, {4}, 10).layers[1].output.channels, 12);
   // What a run keeps needs no other file.
   const RunConfig again = parse_run_config(resolved_deck(config), "resolved", {});
   EXPECT_EQ(again.model.layers, config.model.layers);

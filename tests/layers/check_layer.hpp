@@ -27,6 +27,7 @@ struct Example {
   Arguments arguments = {};
   bool joins = false;         // it has a second input of that shape
   bool reads_images = false;  // whose gradient nobody wants
+  SampleShape second = {};    // or of this one
 };
 // NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 inline void PrintTo(const Example& example, std::ostream* out) {
@@ -63,6 +64,7 @@ struct Layout {
   layer.kind = &op;
   layer.name = "layer";
   layer.inputs.assign(example.joins ? 2 : 1, {example.reads_images ? -1 : 0, example.input});
+  if (example.second != SampleShape()) layer.inputs[1].shape = example.second;
   op.infer(layer, GivenArguments(example.op, op.arguments, example.arguments),
            {.network = "example", .images = example.input, .learns = !example.reads_images});
   const std::string reason = fit_kernels(layer, {});
@@ -80,7 +82,7 @@ struct Checked {
 
 /// What a layer is given. Numbers that bf16 has where the layer does not store others.
 struct Given {
-  Numbers x, second, d_y, parameters, buffers, others;
+  Numbers x, second, d_y, parameters, buffers, others, second_others;
 };
 
 struct Written {
@@ -118,9 +120,12 @@ namespace detail {
       .d_y = of(layer.output, layer.output_format, "d_y"),
       .parameters = {},
       .buffers = random_numbers(static_cast<std::size_t>(layer.buffer_size()), "buffer"),
-      .others = of(layer.input(), layer.inputs[0].format, "others")};
-  if (layer.inputs.size() > 1)
+      .others = of(layer.input(), layer.inputs[0].format, "others"),
+      .second_others = {}};
+  if (layer.inputs.size() > 1) {
     numbers.second = of(layer.inputs[1].shape, layer.inputs[1].format, "second");
+    numbers.second_others = of(layer.inputs[1].shape, layer.inputs[1].format, "others");
+  }
   for (const ParameterSpec& parameter : layer.parameters)
     numbers.parameters =
         joined(numbers.parameters, some(parameter.size(), parameter.name.c_str(), parameter.type));
@@ -193,9 +198,9 @@ inline void check_gradients(const Checked& checked, const Given& given, const Wr
   layer.hand_over_what_is_saved();
   (void)layer.forward(given.x, given.second);
   if (spec.inputs.size() > 1) {
-    layer.add_second(given.others);
+    layer.add_second(given.second_others);
     (void)layer.backward(given.d_y);
-    EXPECT_LE(relative_difference(layer.d_second(), sum(expected.d_second, given.others)),
+    EXPECT_LE(relative_difference(layer.d_second(), sum(expected.d_second, given.second_others)),
               tolerance(spec))
         << "added to the gradient of the second input";
     layer.leave_out_second();

@@ -24,6 +24,7 @@ namespace {
 struct Example {
   std::string loss;
   Arguments arguments = {};
+  bool weighted = false;  // its classes count for 0.25, 0.75 and so on
 };
 // NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 void PrintTo(const Example& example, std::ostream* out) {
@@ -31,9 +32,14 @@ void PrintTo(const Example& example, std::ostream* out) {
 }
 
 const std::vector<Example> examples = {
-    {"cross-entropy"}, {"cross-entropy", {{"label_smoothing", 0.3}}},
-    {"huber"},         {"huber", {{"delta", 0.3}}},
-    {"mse"},           {"mae"},
+    {"cross-entropy"},
+    {"cross-entropy", {{"label_smoothing", 0.3}}},
+    {"cross-entropy", {}, true},
+    {"cross-entropy", {{"label_smoothing", 0.3}}, true},
+    {"huber"},
+    {"huber", {{"delta", 0.3}}},
+    {"mse"},
+    {"mae"},
     {"bce"},
 };
 
@@ -61,13 +67,21 @@ bool takes(const Example& example, Compared compared) {
   return loss_named(example.loss).loss->takes(target_of(compared, 1).kind);
 }
 
+std::vector<double> weights_of(const Example& example, int classes) {
+  std::vector<double> weights;
+  for (int c = 0; example.weighted && c < classes; ++c) weights.push_back(0.25 + 0.5 * (c % 5));
+  return weights;
+}
+
 /// The loss of a network for such targets, behind a layer that learns, with all metrics that tell
 /// something of it.
 LayerSpec spec_of(const Example& example, const TargetSpec& target, DataType type) {
   const SampleShape shape = target.outputs();
   ModelBuilder builder("example", {4, shape.height, shape.width}, target);
   builder.add("convolution", "head", {{"channels", 1.0 * shape.channels}, {"kernel", 1}});
-  TaskConfig task{.loss = example.loss, .arguments = example.arguments};
+  TaskConfig task{.loss = example.loss,
+                  .weights = weights_of(example, target.channels()),
+                  .arguments = example.arguments};
   for (const Metric& metric : all_metrics()) {
     if (metric.takes(target.kind) && shape.channels >= metric.least_outputs &&
         (!metric.needs_pixels || target.pixels() > 1))
@@ -201,6 +215,13 @@ class LossRun {
   std::unique_ptr<Layer> layer_;
 };
 
+/// The batch as that loss weighs it.
+Batch weighed(const Example& example, Batch batch) {
+  batch.target.weights = weights_of(example, batch.target.channels());
+  for (reference::Scored& sample : batch.samples) sample.weights = batch.target.weights;
+  return batch;
+}
+
 double mean_loss(const Example& example, const Batch& batch, bool training = true) {
   reference::LossSum all;
   for (const reference::Scored& sample : batch.samples) {
@@ -253,7 +274,7 @@ TEST_P(EveryLoss, IsWhatItsFormulaSays) {
          {std::pair(1, 1), {1, 10}, {16, 10}, {17, 3}, {128, 100}, {67, 7}}) {
       SCOPED_TRACE(fmt::format("{} samples with {}", n, to_string(target_of(compared, channels))));
       if (n * channels > 1000 && target_of(compared, 1).pixels() > 1) continue;
-      const Batch batch = batch_of(n, channels, type(), compared);
+      const Batch batch = weighed(example(), batch_of(n, channels, type(), compared));
       LossRun run = run_of(batch);
       run.forward();
       EXPECT_EQ(run.outputs(), batch.outputs()) << "forward leaves the outputs as they are";
@@ -261,7 +282,7 @@ TEST_P(EveryLoss, IsWhatItsFormulaSays) {
       EXPECT_NEAR(run.report()[0], expected, rounding * (1 + expected));
       EXPECT_EQ(run.report()[1], 0) << "it is finite";
       double counted = n;  // samples, or all that counts
-      if (batch.target.is_partial()) {
+      if (batch.target.is_weighted()) {
         counted = 0;
         for (const reference::Scored& sample : batch.samples)
           counted += reference::loss(example().loss, example().arguments, sample).count;

@@ -27,7 +27,7 @@ class Network {
         stage_(model, {&memory_, 1}, 0, n, {}, layers,
                {{}, {workspace_.data(), workspace_.size()}, vendor_.get()}),
         images_("carousel::test::images", n * model.input.size()),
-        labels_("carousel::test::labels", n),
+        labels_("carousel::test::labels", n * model.target.pixels()),
         samples_("carousel::test::samples", n),
         frame_("carousel::test::frame", memory_.frame_bytes),
         scratch_("carousel::test::scratch", memory_.scratch_bytes),

@@ -193,6 +193,7 @@ class SingleLayer {
   }
   [[nodiscard]] BackwardArguments backward_arguments(bool adds) const {
     const bool has_input = hands_over_all_ || spec_.saves_input;
+    const bool has_second = hands_over_all_ || spec_.saves_second;
     const bool has_output = hands_over_all_ || spec_.saves_output;
     const bool has_d_second = spec_.inputs.size() > 1 && !leaves_out_second_;
     return {.input = {has_input ? at(x_) : nullptr, n_, spec_.input()},
@@ -206,7 +207,8 @@ class SingleLayer {
             .adds_second = !second_others_.empty(),
             .saved = reinterpret_cast<std::byte*>(saved_.data()),
             .statistics = statistics_.data(),
-            .draw = draw()};
+            .draw = draw(),
+            .second = {has_second ? at(second_) : nullptr, n_, second_shape()}};
   }
   [[nodiscard]] Draw draw() const { return {.seed = 9, .epoch = 1, .samples = samples_.data()}; }
   [[nodiscard]] SampleShape second_shape() const {

@@ -54,8 +54,10 @@ TEST_P(Tokens, AreNormalised) {
   const Numbers w = random(width_, "w");
   const Numbers b = random(width_, "b");
   const Numbers d_y = random(n * shape_.size(), "d_y");
-  SingleLayer layer(spec_of(shape_, [](ModelBuilder& builder) { builder.add("layer_norm", "ln"); }),
-                    n, test::joined(w, b));
+  const LayerSpec spec = spec_of(shape_, [](ModelBuilder& builder) {
+    builder.add("layer_norm", "ln", {{"epsilon", reference::layer_norm_epsilon}});
+  });
+  SingleLayer layer(spec, n, test::joined(w, b));
   const auto gradients = reference::layer_norm_gradients(n, shape_, x, w, d_y);
   expect_near(layer.forward(x), reference::layer_norm(n, shape_, x, w, b));
   expect_near(layer.backward(d_y), gradients.d_x);

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "layers/batch_norm/op.hpp"
+
 namespace carousel::reference {
 namespace {
 
@@ -158,7 +160,7 @@ Numbers batch_norm(int n, const SampleShape& shape, const Numbers& x, const Stat
   Numbers y(x.size());
   for_each(n, shape, [&](int i, int c, int row, int column) {
     const std::size_t at = index(shape, i, c, row, column);
-    const double deviation = std::sqrt(statistics.variance[c] + batch_norm_epsilon);
+    const double deviation = std::sqrt(statistics.variance[c] + op::BatchNorm{}.epsilon);
     y[at] = static_cast<real>((x[at] - statistics.mean[c]) / deviation * w[c] + b[c]);
   });
   return y;
@@ -169,7 +171,7 @@ BatchNormGradients batch_norm_gradients(int n, const SampleShape& shape, const N
   const double count = static_cast<double>(n) * shape.height * shape.width;
   const Statistics of_x = statistics(n, shape, x);
   const auto normalised = [&](std::size_t at, int c) {
-    return (x[at] - of_x.mean[c]) / std::sqrt(of_x.variance[c] + batch_norm_epsilon);
+    return (x[at] - of_x.mean[c]) / std::sqrt(of_x.variance[c] + op::BatchNorm{}.epsilon);
   };
   std::vector<double> d_w(shape.channels), d_b(shape.channels);
   for_each(n, shape, [&](int i, int c, int row, int column) {
@@ -181,7 +183,7 @@ BatchNormGradients batch_norm_gradients(int n, const SampleShape& shape, const N
   for_each(n, shape, [&](int i, int c, int row, int column) {
     const std::size_t at = index(shape, i, c, row, column);
     const double d = d_y[at] - d_b[c] / count - normalised(at, c) * d_w[c] / count;
-    d_x[at] = static_cast<real>(d * w[c] / std::sqrt(of_x.variance[c] + batch_norm_epsilon));
+    d_x[at] = static_cast<real>(d * w[c] / std::sqrt(of_x.variance[c] + op::BatchNorm{}.epsilon));
   });
   return {d_x, rounded(d_w), rounded(d_b)};
 }

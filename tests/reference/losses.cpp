@@ -27,6 +27,10 @@ int place_of_label(const Scored& sample, int p) {
   return before;
 }
 
+double weight_of(const Scored& sample, int c) {
+  return sample.weights.empty() ? 1 : sample.weights[c];
+}
+
 double cross_entropy(const Scored& sample, int p, double smoothing) {
   double largest = sample.output(0, p);
   for (int c = 1; c < sample.channels; ++c) largest = std::max(largest, sample.output(c, p));
@@ -35,7 +39,7 @@ double cross_entropy(const Scored& sample, int p, double smoothing) {
   double loss = 0;
   for (int c = 0; c < sample.channels; ++c) {
     const double target = sample.target(c, p) * (1 - smoothing) + smoothing / sample.channels;
-    loss -= target * (sample.output(c, p) - largest - std::log(sum));
+    loss -= weight_of(sample, c) * target * (sample.output(c, p) - largest - std::log(sum));
   }
   return loss;
 }
@@ -52,6 +56,37 @@ double compared(std::string_view name, const Arguments& arguments, double x, dou
     return error < delta ? error * error / 2 : delta * (error - delta / 2);
   }
   fail(ExitCode::internal, "tests/reference/losses.cpp does not know the loss {}", name);
+}
+
+/// Of one class: true positives, and false ones and negatives.
+double metric_of_class(std::string_view name, std::span<const Scored> samples, int c) {
+  double hits = 0;
+  double misses = 0;
+  for (const Scored& sample : samples) {
+    for (int p = 0; p < sample.pixels; ++p) {
+      if (!sample.counts(0, p)) continue;
+      Scored as_class = sample;
+      as_class.labels[p] = c;
+      const bool is_predicted = place_of_label(as_class, p) == 0;
+      const bool is_label = sample.labels[p] == c;
+      hits += is_predicted && is_label ? 1 : 0;
+      misses += is_predicted != is_label ? 1 : 0;
+    }
+  }
+  if (hits + misses == 0) return -1;  // it is nowhere
+  return name == "f1" ? 2 * hits / (2 * hits + misses) : hits / (hits + misses);
+}
+
+double mean_of_classes(std::string_view name, std::span<const Scored> samples) {
+  double sum = 0;
+  double classes = 0;
+  for (int c = 0; c < samples.front().channels; ++c) {
+    const double value = metric_of_class(name, samples, c);
+    if (value < 0) continue;
+    sum += value;
+    classes += 1;
+  }
+  return sum / classes;
 }
 
 /// What the metrics of numbers are made of.
@@ -115,7 +150,7 @@ LossSum loss(std::string_view name, const Arguments& arguments, const Scored& sa
       if (!sample.counts(0, p)) continue;
       result.sum +=
           cross_entropy(sample, p, training ? argument(arguments, "label_smoothing", 0) : 0);
-      result.count += 1;
+      result.count += weight_of(sample, sample.labels[p]);
       continue;
     }
     for (int c = 0; c < sample.channels; ++c) {
@@ -133,6 +168,7 @@ double metric(std::string_view name, std::span<const Scored> samples) {
     for (int c = 0; c < samples.front().channels; ++c) sum += metric_of_channel(name, samples, c);
     return sum / samples.front().channels;
   }
+  if (name == "f1" || name == "iou") return mean_of_classes(name, samples);
   double counted = 0;
   double all = 0;
   for (const Scored& sample : samples) {

@@ -21,6 +21,7 @@ struct Scored {
   std::vector<int> labels = {};
   std::vector<double> numbers = {};
   int ignored = -1;
+  std::vector<double> weights = {};  // of the classes; none: all alike
 
   [[nodiscard]] bool has_labels() const { return numbers.empty(); }
   [[nodiscard]] double output(int c, int p) const { return outputs[c * pixels + p]; }
@@ -31,7 +32,7 @@ struct Scored {
   [[nodiscard]] bool counts(int c, int p) const;
 };
 
-/// Losses added up, and how many they are.
+/// Losses added up, and how many they are, or what they count for.
 struct LossSum {
   double sum = 0;
   double count = 0;

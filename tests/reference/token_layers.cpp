@@ -24,7 +24,7 @@ struct Normalised {
     for (int c = 0; c < shape.channels; ++c) mean += x[at(shape, i, c, t)] / double(shape.channels);
     for (int c = 0; c < shape.channels; ++c)
       variance += std::pow(x[at(shape, i, c, t)] - mean, 2) / shape.channels;
-    inverse = 1 / std::sqrt(variance + 1e-6);
+    inverse = 1 / std::sqrt(variance + layer_norm_epsilon);
     for (int c = 0; c < shape.channels; ++c) z[c] = (x[at(shape, i, c, t)] - mean) * inverse;
   }
 };

@@ -10,7 +10,9 @@
 
 namespace carousel::reference {
 
-/// (x - mean) / sqrt(variance + epsilon) w + b over the features of each token.
+/// Of a vision transformer's norms.
+inline constexpr double layer_norm_epsilon = 1e-6;
+/// (x - mean) / sqrt(variance + that epsilon) w + b over the features of each token.
 [[nodiscard]] Numbers layer_norm(int n, const SampleShape& shape, const Numbers& x,
                                  const Numbers& w, const Numbers& b);
 

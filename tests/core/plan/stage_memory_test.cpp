@@ -259,6 +259,13 @@ class Walk {
       EXPECT_EQ(memory(j, input).read(input.offset), std::set{inputs[0].layer});
       made_again_ += again ? 1 : 0;
     }
+    if (layer.saves_second && inputs[1].layer >= 0) {
+      const Place& second = places.inputs[1];
+      if (!stages_[j].recomputes) {
+        EXPECT_EQ(second.region, Region::frame);
+      }
+      EXPECT_EQ(memory(j, second).read(second.offset), std::set{inputs[1].layer});
+    }
     std::set<int> users;
     for (int user = l + 1; user < static_cast<int>(model_.layers.size()); ++user) {
       for (const LayerInput& input : model_.layers[user].inputs) {
@@ -339,6 +346,7 @@ Model random_network(std::mt19937& random) {
       layer = layer_of(overwriting, 8, inputs);
       layer.aliases_second_gradient = inputs.size() > 1 && chance(2);
     }
+    layer.saves_second = layer.inputs.size() > 1 && chance(2);
     may_overwrite = !layer.saves_output;
     before = l;
     model.layers.push_back(std::move(layer));

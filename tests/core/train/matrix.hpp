@@ -148,12 +148,71 @@ namespace carousel::test {
   return decks;
 }
 
+/// A U-Net that decks list, with what only lists have: a skip that crosses cuts, a gate of squeeze
+/// and excitation, transposed and depthwise convolutions.
+[[nodiscard]] inline ModelConfig listed_unet() {
+  using List = DeckValue::List;
+  using Table = DeckValue::Table;
+  const auto layer = [](const char* word, int size, const Table& more = {}) {
+    Table table = {{word, {std::int64_t{size}}}};
+    table.insert(table.end(), more.begin(), more.end());
+    return DeckValue{table};
+  };
+  const auto convolution = [&](int channels, int kernel, int groups = 1) {
+    return layer("conv", channels,
+                 {{"kernel", {std::int64_t{kernel}}},
+                  {"padding", {std::int64_t{kernel / 2}}},
+                  {"groups", {std::int64_t{groups}}},
+                  {"bias", {kernel == 1}}});
+  };
+  const auto word = [](const char* name) { return DeckValue{std::string(name)}; };
+  const List gate = {word("global_avg_pool"), convolution(8, 1), word("silu"), convolution(32, 1),
+                     word("sigmoid")};
+  const List layers = {
+      convolution(16, 3),
+      word("batch_norm"),
+      word("relu"),
+      DeckValue{Table{{"save", {std::string("skip")}}}},
+      layer("max_pool", 2),
+      convolution(32, 3),
+      word("batch_norm"),
+      word("silu"),
+      DeckValue{Table{{"branches", {List{DeckValue{List{}}, DeckValue{gate}}}},
+                      {"join", {std::string("multiply")}}}},
+      layer("conv_transpose", 16, {{"kernel", {std::int64_t{2}}}, {"stride", {std::int64_t{2}}}}),
+      DeckValue{Table{{"concat", {std::string("skip")}}}},
+      convolution(32, 3, 32),
+      word("batch_norm"),
+      word("relu"),
+      word("global_avg_pool"),
+      word("flatten"),
+      layer("linear", 10)};
+  return {.name = "layers", .layers = {layers}};
+}
+
+/// For one N on one device, cut between what the skip joins.
+[[nodiscard]] inline std::vector<SmallDeck> listed_decks_for(int micro_batches) {
+  std::vector<SmallDeck> decks;
+  bool nesterov = false;
+  for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
+    for (const int stages : {2, 3, 4}) {
+      nesterov = !nesterov;
+      if (!full_matrix() && stages != (rule == RuleKind::dp ? 3 : 4)) continue;
+      const ParallelConfig parallel{.rule = rule, .micro_batches = micro_batches, .stages = stages};
+      decks.push_back(deck_of(parallel, nesterov, true));
+      decks.back().model = listed_unet();
+      decks.back().kernels.recompute = static_cast<Recompute>(decks.size() % 3);
+    }
+  }
+  return decks;
+}
+
 [[nodiscard]] inline SmallDeck in_bf16(SmallDeck deck) {
   deck.kernels.type = DataType::bfloat16;
   return deck;
 }
 
-/// All; residual networks and vision transformers only as far as N = 4. In bf16, too: outside of
+/// All; what is no perceptron only as far as N = 4. In bf16, too: outside of
 /// the full matrix, and in double precision, in which nobody trains with it, every fourth.
 [[nodiscard]] inline std::vector<SmallDeck> all_decks_for(int micro_batches) {
   std::vector<SmallDeck> decks = decks_for(micro_batches);
@@ -164,6 +223,8 @@ namespace carousel::test {
     decks.insert(decks.end(), resnets.begin(), resnets.end());
     const std::vector<SmallDeck> vits = vit_decks_for(micro_batches);
     decks.insert(decks.end(), vits.begin(), vits.end());
+    const std::vector<SmallDeck> listed = listed_decks_for(micro_batches);
+    decks.insert(decks.end(), listed.begin(), listed.end());
   }
   const std::size_t count = decks.size();
   for (std::size_t k = 0; k < count; k += full_matrix() && sizeof(real) == 4 ? 1 : 4)
@@ -238,7 +299,8 @@ namespace carousel::test {
 /// after two steps, 6e-3 after four and strangers after fifty; of 700 perceptrons one jumped from
 /// 3e-7 to 3e-3 between its steps 30 and 40. Double precision stays together for all of them.
 [[nodiscard]] inline SmallDeck comparable(SmallDeck deck) {
-  const std::int64_t together = deck.model.name == "resnet" ? 2 : 12;
+  const bool rectifies = deck.model.name == "resnet" || deck.model.name == "layers";
+  const std::int64_t together = rectifies ? 2 : 12;
   if (sizeof(real) == 4) deck.train.steps = std::min(deck.train.steps, together);
   return deck;
 }

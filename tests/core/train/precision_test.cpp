@@ -14,8 +14,9 @@ class Precision : public ::testing::TestWithParam<int> {
  protected:
   [[nodiscard]] static std::vector<SmallDeck> decks() {
     std::vector<SmallDeck> all;
-    for (const auto& some : {decks_for(GetParam()), resnet_decks_for(std::min(GetParam(), 4)),
-                             vit_decks_for(std::min(GetParam(), 4))})
+    for (const auto& some :
+         {decks_for(GetParam()), resnet_decks_for(std::min(GetParam(), 4)),
+          vit_decks_for(std::min(GetParam(), 4)), listed_decks_for(std::min(GetParam(), 4))})
       for (const SmallDeck& deck : some) all.push_back(in_bf16(deck));
     return all;
   }

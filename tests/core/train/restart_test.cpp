@@ -28,8 +28,10 @@ class Restart : public ::testing::TestWithParam<int> {
       all.back().train.steps = 7;
     }
     const std::vector<SmallDeck> resnets = resnet_decks_for(n);
-    all.push_back(resnets.back());
-    all.back().train.steps = 7;
+    for (const SmallDeck& deck : {resnets.back(), listed_decks_for(n).back()}) {
+      all.push_back(deck);
+      all.back().train.steps = 7;
+    }
     return all;
   }
 

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Depthwise convolution of blocked activations on the host: each channel with a window of its own,
+// so that a register of channels meets a register of weights at each tap.
+
+#include <span>
+
+#include "core/engine/layer.hpp"
+
+namespace carousel::blocked {
+
+/// Parameters: weights [c, 1, taps], then a bias [c] where there is one. Gradients of weights are
+/// summed over each plane, in double, and then over the images in order: the workspace has
+/// [n, c, taps] doubles.
+class DepthwiseConvolution final : public Layer {
+ public:
+  DepthwiseConvolution(const LayerSpec& spec, const Engine& engine);
+
+  void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
+  void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  SampleShape in_;
+  SampleShape out_;
+  Window window_;
+  bool has_bias_;
+  std::span<std::byte> workspace_;
+};
+
+}  // namespace carousel::blocked

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "layers/metrics/class_counts.hpp"
+
+namespace carousel::metric_kernels {
+
+void iou(const ExecutionSpace& exec, const MetricArguments& arguments) {
+  static const std::string label = "carousel::layers::iou";
+  count_classes(label, exec, arguments);
+}
+
+}  // namespace carousel::metric_kernels

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Carousel authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes tests/reference/listed.json: what PyTorch computes with networks that decks list.
+
+    make_listed_fixtures.py [--only NAME]
+
+Those of inputs/networks beside torchvision's own, a U-Net and a perceptron beside torch.nn, and 200
+that random_networks.py draws. Needs torch and torchvision (CPU). Parameters, images and labels are
+not stored: both sides draw them from the generator of core/base/random.hpp, by name. Of each tensor
+there are its size, its norm, a sum in which every element has a random weight, and how far PyTorch's
+own single precision is from its double precision, at most, in several ways of computing: with one
+and two threads, with and without oneDNN; of gradients that are nothing but rounding, as those of
+biases in front of a batch norm, the size alone. The images of random networks are drawn until nothing is
+near a kink of a rectifier or a tie in a window, where rounding decides what a gradient is.
+"""
+import argparse
+import json
+import math
+import pathlib
+
+import numpy as np
+import torch
+import torchvision
+from torch import nn
+from torchvision.models import densenet, efficientnet, googlenet, mobilenet_v2, resnet18
+
+from random_networks import Drawn, Run, toml
+from random_numbers import SEED, hash_name, uniform, uniform01
+
+FILE = pathlib.Path(__file__).with_name("listed.json")
+RANDOM = 200
+SAMPLES = 3
+MARGIN = 1e-4
+
+
+class UNet(nn.Module):
+    """inputs/networks/unet.toml"""
+
+    def __init__(self, channels, classes, w, levels):
+        super().__init__()
+
+        def double(before, out):
+            return nn.Sequential(
+                nn.Conv2d(before, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(),
+                nn.Conv2d(out, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU())
+
+        widths = [w * 2**i for i in range(levels)]
+        self.down = nn.ModuleList(double(before, out)
+                                  for before, out in zip([channels] + widths, widths))
+        self.middle = double(widths[-1], 2 * widths[-1])
+        self.up = nn.ModuleList(nn.ConvTranspose2d(2 * out, out, 2, 2) for out in widths[::-1])
+        self.join = nn.ModuleList(double(2 * out, out) for out in widths[::-1])
+        self.head = nn.Conv2d(w, classes, 1)
+
+    def forward(self, x):
+        skips = []
+        for down in self.down:
+            x = down(x)
+            skips.append(x)
+            x = nn.functional.max_pool2d(x, 2)
+        x = self.middle(x)
+        for up, join in zip(self.up, self.join):
+            x = join(torch.cat([up(x), skips.pop()], 1))
+        return self.head(x)
+
+
+def without_dropout(network):
+    """Dropouts draw other numbers than ours."""
+    for module in network.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(module, torchvision.ops.StochasticDepth):
+            module.p = 0.0
+    return network
+
+
+class Known:
+    """A network of torch or torchvision, and the deck that lists the same."""
+
+    def __init__(self, network, model, image, classes):
+        self.network = without_dropout(network).double()
+        self.model, self.image, self.classes = model, image, classes
+
+    def run(self, parameters, images, dtype):
+        self.network.to(dtype).train()
+        return torch.func.functional_call(self.network, parameters, images), float("inf")
+
+    def shapes(self):
+        return {name: tuple(p.shape) for name, p in self.network.named_parameters()}
+
+
+class Listed:
+    """A list of layers."""
+
+    def __init__(self, layers, image):
+        self.layers = layers
+        self.image = image
+        self.model = f"layers = {toml(layers)}"
+        self.found = {}
+
+        def draw(name, shape):
+            self.found[name] = shape
+            return values(name, shape).float()
+
+        self.classes = Run(draw).all(layers, torch.zeros(2, *image)).shape[1]
+
+    def run(self, parameters, images, _dtype):
+        run = Run(lambda name, _shape: parameters[name])
+        return run.all(self.layers, images), run.margin
+
+    def shapes(self):
+        return self.found
+
+
+def known():
+    photograph = (3, 64, 64)
+
+    def of_file(name, classes, let=""):
+        return f'file = "inputs/networks/{name}.toml"\nlet = {{ classes = {classes}{let} }}'
+
+    return {
+        "mlp": Known(nn.Sequential(nn.Linear(5, 128), nn.Tanh(), nn.Linear(128, 128), nn.Tanh(),
+                                   nn.Linear(128, 3)),
+                     'layers = [ { linear = 128 }, "tanh", { linear = 128 }, "tanh", { linear = 3 } ]',
+                     (5, 1, 1), 3),
+        "unet": Known(UNet(2, 3, 8, 4), of_file("unet", 3, ", w = 8"), (2, 32, 48), 3),
+        "resnet18": Known(resnet18(num_classes=10), of_file("resnet18", 10), photograph, 10),
+        "mobilenet_v2": Known(mobilenet_v2(num_classes=10),
+                              of_file("mobilenet_v2", 10, ", dropout = 0"), photograph, 10),
+        "densenet121": Known(densenet.densenet121(num_classes=10), of_file("densenet121", 10),
+                             photograph, 10),
+        "efficientnet_b0": Known(
+            efficientnet.efficientnet_b0(num_classes=10),
+            of_file("efficientnet_b0", 10, ", dropout = 0, depth = 0"), photograph, 10),
+        "googlenet": Known(googlenet(num_classes=10, aux_logits=False, init_weights=False),
+                           of_file("googlenet", 10, ", dropout = 0"), photograph, 10)}
+
+
+def drawn():
+    networks = {}
+    seed = 0
+    while len(networks) < RANDOM:
+        seed += 1
+        network = Drawn(seed)
+        networks[f"random{seed}"] = Listed(network.layers, network.image)
+    return networks
+
+
+def values(name, shape):
+    """As tests/app/listed_networks_test.cpp has them."""
+    numbers = uniform(name, 0, shape) - 0.5
+    if len(shape) > 1:
+        numbers *= math.sqrt(20 / math.prod(shape[1:]))
+    elif name.endswith(".weight"):
+        numbers += 1
+    return torch.from_numpy(numbers)
+
+
+def train(network, stream, dtype):
+    """Outputs and gradients of the mean cross entropy, by name, and the margin."""
+    parameters = {name: values(name, shape).to(dtype).requires_grad_()
+                  for name, shape in network.shapes().items()}
+    images = uniform("images", stream, (SAMPLES, *network.image)) - 0.5
+    x = torch.from_numpy(images).to(dtype)
+    if isinstance(network, Known) and network.image[1:] == (1, 1):
+        x = x.flatten(1)
+    y, margin = network.run(parameters, x, dtype)
+    pixels = y.shape[2:]
+    labels = uniform("labels", stream, (SAMPLES, *pixels)) * network.classes
+    loss = nn.functional.cross_entropy(y, torch.from_numpy(labels.astype(int)))
+    loss.backward()
+    tensors = {"": y} | {name: p.grad for name, p in parameters.items()}
+    return {name: t.detach().double().numpy().ravel() for name, t in tensors.items()}, \
+        loss.item(), tuple(y.shape[1:]), margin
+
+
+def single_precision(network, stream):
+    for threads in (1, 2):
+        for onednn in (True, False):
+            torch.set_num_threads(threads)
+            with torch.backends.mkldnn.flags(enabled=onednn):
+                yield train(network, stream, torch.float32)[0]
+    torch.set_num_threads(1)
+
+
+def describe(name, exact, singles, largest):
+    if np.linalg.norm(exact) < 1e-12 * largest:
+        return [exact.size]
+    weights = uniform01("weights", hash_name(name), exact.size) - 0.5
+    norm = float(np.linalg.norm(exact))
+    off = max(float(np.linalg.norm(single[name] - exact)) for single in singles) / norm
+    return [exact.size, float(f"{norm:.14g}"), float(f"{exact @ weights:.14g}"), float(f"{off:.3g}")]
+
+
+def fixture(name, network):
+    torch.set_num_threads(1)
+    for stream in range(1000):
+        exact, loss, shape, margin = train(network, stream, torch.float64)
+        if margin > MARGIN:
+            break
+    singles = list(single_precision(network, stream))
+    shape = (list(shape) + [1, 1])[:3]
+    largest = max(np.linalg.norm(numbers) for numbers in exact.values())
+    tensors = {tensor: describe(tensor, numbers, singles, largest)
+               for tensor, numbers in exact.items()}
+    off = max(tensor[-1] for tensor in tensors.values() if len(tensor) > 1)
+    print(f"{name:16} {len(exact) - 1:4} parameters, images {stream}, float32 off by {off:.1e}",
+          flush=True)
+    return {"model": network.model, "image": list(network.image), "outputs": shape,
+            "stream": stream, "loss": loss, "tensors": tensors}
+
+
+def text(fixtures):
+    """JSON with one tensor in a line."""
+    def lines(value, depth):
+        if isinstance(value, dict):
+            body = ",\n".join(f"{' ' * depth}{json.dumps(key)}: {lines(part, depth + 1)}"
+                              for key, part in value.items())
+            return f"{{\n{body}\n{' ' * (depth - 1)}}}"
+        return json.dumps(value, separators=(",", ":"))
+    return lines(fixtures, 1) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", metavar="NAME", help="writes one network anew and keeps the others")
+    arguments = parser.parse_args()
+    fixtures = {"torch": torch.__version__.split("+")[0],
+                "torchvision": torchvision.__version__.split("+")[0], "seed": SEED,
+                "samples": SAMPLES,
+                "networks": json.loads(FILE.read_text())["networks"] if arguments.only else {}}
+    for name, network in (known() | drawn()).items():
+        if arguments.only in (None, name):
+            fixtures["networks"][name] = fixture(name, network)
+    FILE.write_text(text(fixtures))
+
+
+if __name__ == "__main__":
+    main()
