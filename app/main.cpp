@@ -241,7 +241,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   eval->add_flag("--as-trained", line.eval.as_trained,
                  "Take mean and std of CHECKPOINT, not of DATASET");
   eval->add_flag("--confusion", line.eval.confusion,
-                 "Print how often each label was taken for which class, as CSV");
+                 "Print counts of labels by predictions, as CSV");
 
   CLI::App* predict =
       app.add_subcommand("predict", "Write what a trained network gives for inputs");
