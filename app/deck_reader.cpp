@@ -13,6 +13,7 @@
 #include "app/nearest.hpp"
 #include "app/schema.hpp"
 #include "core/base/check.hpp"
+#include "core/model/op.hpp"
 
 namespace carousel {
 namespace {
@@ -276,6 +277,7 @@ class Reader {
     for (const KeySpec* spec : rows_) drop_without_effect(*spec);
     for (const KeySpec* spec : rows_) require(*spec);
     if (keys().given("model.layers")) config_.model.layers_file = keys().file_of("model.layers");
+    config_.data.target.are_shares = loss_named(config_.task.loss).loss->takes_shares;
     place("data.file", config_.data.file);
     for (std::string& path : config_.data.files) place("data.files", path);
     for (std::string& path : config_.data.validation_files) place("data.validation_files", path);

@@ -295,8 +295,9 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
     start = shared_start(start, config, ranks);
     if (start.done) {
       if (ranks.first())
-        note(fmt::format("{}: nothing is left to train, {} steps are done", config.run.output,
-                         start.step));
+        note(fmt::format("{}: nothing is left to train, {} steps are done{}", config.run.output,
+                         start.step,
+                         start.out_of_patience ? "; a larger train.patience goes on" : ""));
       watchdog.reset();
       return ExitCode::done;
     }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "app/complaint.hpp"
 #include "core/base/category.hpp"
 #include "core/base/vectors.hpp"
 #include "core/base/version.hpp"
@@ -42,8 +43,14 @@ std::string import_of(const std::string& path) {
 
 std::string checkpoint_behind(const std::string& path) {
   if (!std::filesystem::exists(path)) fail(ExitCode::input_output, "{}: no such file", path);
-  std::string file =
-      std::filesystem::is_directory(path) ? path + "/checkpoints/" + last_checkpoint : path;
+  const std::string folder = path + "/checkpoints/";
+  std::string file = std::filesystem::is_directory(path) ? folder + last_checkpoint : path;
+  std::error_code unknown;  // what is not there is no other one
+  const bool has_other_best = file != path && std::filesystem::exists(folder + best_checkpoint) &&
+                              !std::filesystem::equivalent(folder + best_checkpoint, file, unknown);
+  if (has_other_best && !unknown)
+    note(fmt::format("{} is the last checkpoint; the best evaluation's is {}", file,
+                     folder + best_checkpoint));
   if (!std::filesystem::exists(file)) fail(ExitCode::input_output, "{}: no such file", file);
   return file;
 }

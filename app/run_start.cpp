@@ -181,9 +181,10 @@ void go_on(RunStart& start, const RunConfig& config, const TrainedData& data,
   const std::int64_t first = start.history.parts.front().first_step;
   start.evaluates = start.step > first && agenda.evaluates_after(start.step) && !evaluated;
   start.done = was_done ? start.step >= agenda.total_steps : start.step > agenda.total_steps;
-  if (was_done &&
-      is_out_of_patience(start.history.evaluations, start.history.metrics, config.train.patience))
-    start.done = true;
+  start.out_of_patience =
+      was_done && !start.done &&
+      is_out_of_patience(start.history.evaluations, start.history.metrics, config.train.patience);
+  start.done = start.done || start.out_of_patience;
 }
 
 /// Goes on with what is in the run folder, and begins a run where nothing is.

@@ -20,14 +20,15 @@
 namespace carousel {
 
 struct RunStart {
-  std::string checkpoint = {};  // to go on from; empty: from first values
-  int part = 0;                 // of the run in the folder, which is gone on with if that is not 0
-  bool replaces = false;        // a run in the folder makes room
-  bool done = false;            // nothing is left to be trained
-  bool evaluates = false;       // what the last part did not come to
-  std::int64_t step = 0;        // of the checkpoint
-  double seconds = 0;           // that the run took until then
-  RunHistory history = {};      // on rank 0
+  std::string checkpoint = {};   // to go on from; empty: from first values
+  int part = 0;                  // of the run in the folder, which is gone on with if that is not 0
+  bool replaces = false;         // a run in the folder makes room
+  bool done = false;             // nothing is left to be trained
+  bool evaluates = false;        // what the last part did not come to
+  bool out_of_patience = false;  // why it is done; on rank 0
+  std::int64_t step = 0;         // of the checkpoint
+  double seconds = 0;            // that the run took until then
+  RunHistory history = {};       // on rank 0
   // Of the evaluations whose checkpoints are there, the best one; on rank 0.
   std::int64_t best_step = -1;
   double best_score = -std::numeric_limits<double>::infinity();

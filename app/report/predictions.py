@@ -11,9 +11,8 @@ import numpy
 from matplotlib.figure import Figure
 
 import palette
-from run_file import Refusal, attributes
+from run_file import BAD_DATA, INPUT_OUTPUT, Refusal, attributes
 
-BAD_DATA = 65
 SAMPLES = 4  # of fields that are shown
 PANELS = 16  # of numbers
 
@@ -52,6 +51,9 @@ class Predictions:
         self.outputs = outputs.reshape(*outputs.shape[:2], *outputs.shape[2:2 + self.space])
         kept, targets = [], []
         for index, name in enumerate(files):
+            if not pathlib.Path(name).exists():
+                raise Refusal(INPUT_OUTPUT, f"{name}: no such file; draw {path} in the folder in "
+                                            "which `carousel predict` ran")
             with h5py.File(name) as file:
                 for k in numpy.flatnonzero(places[:, 0] == index):
                     frame = self.frame(file, places[k])
@@ -62,6 +64,8 @@ class Predictions:
             raise Refusal(BAD_DATA, f"{path}: the files of its inputs have no target for any of them")
         self.outputs = self.outputs[kept].astype(float)
         self.targets = numpy.array(targets, float)
+        if self.has_labels and self.target.get("ignore", -1) >= 0:
+            self.targets[self.targets == self.target["ignore"]] = numpy.nan
 
     def frame(self, file, place):
         """Of all arrays, cut out as the network saw it; None where there is none."""
@@ -71,7 +75,9 @@ class Predictions:
                 return None
             array = file[name]
             time = int(place[2]) + self.later
-            axes = self.axes[-array.ndim:] if array.ndim < len(self.axes) else self.axes
+            axes = self.axes
+            if array.ndim < len(axes):  # one channel
+                axes = [axis for axis in axes if axis != "c"]
             if "t" in axes and time >= array.shape[axes.index("t")]:
                 return None
             part = array[tuple(int(place[1]) if axis == "n" else time if axis == "t"
@@ -131,9 +137,11 @@ def draw_numbers(found):
 
 def draw_classes(found):
     """How many samples of each class were taken for which."""
-    classes = int(max(found.outputs.max(), found.targets.max())) + 1
+    counted = ~numpy.isnan(found.targets)  # others have a label that is ignored
+    targets, outputs = found.targets[counted].astype(int), found.outputs[counted].astype(int)
+    classes = max(outputs.max(initial=0), targets.max(initial=0)) + 1
     counts = numpy.zeros((classes, classes), int)
-    numpy.add.at(counts, (found.targets.astype(int), found.outputs.astype(int)), 1)
+    numpy.add.at(counts, (targets, outputs), 1)
     figure = Figure(figsize=(5.5, 5))
     panel = figure.subplots()
     panel.imshow(counts / numpy.maximum(1, counts.sum(1, keepdims=True)), cmap="Blues", vmin=0,

@@ -155,6 +155,7 @@ std::vector<Segment> verify_segments(const JudgedFile& file, const JudgedPart& p
 /// Whether evaluations that got no better ended the run, as the last deck has it, and not before.
 bool ended_early(const JudgedFile& file, const RunSummary& run, const JudgedPart& part) {
   const int patience = part.expected.agenda.patience;
+  if (patience == 0) return false;
   const auto is_over = [&](std::size_t count) {
     return is_out_of_patience(std::span(run.evaluations).first(count), run.metrics, patience);
   };

@@ -71,9 +71,12 @@ class ArrayReader final : public SourceReader {
       frame.time += config_.input.history - 1 + config_.target.ahead;
     else
       frame.time = 0;
-    if (config_.target.classes == 0)
-      return normalise(place, targets_->read(*place.file, frame, part), statistics_.target_mean,
-                       statistics_.target_std, target);
+    if (config_.target.classes == 0) {
+      normalise(place, targets_->read(*place.file, frame, part), statistics_.target_mean,
+                statistics_.target_std, target);
+      if (config_.target.are_shares) check_shares(place, target);
+      return;
+    }
     const std::span<const std::int64_t> labels = targets_->read_labels(
         *place.file, frame, part, config_.target.classes, config_.target.ignore);
     CAROUSEL_CHECK(labels.size() * sizeof(std::int32_t) == target.size(), "{} labels for {} bytes",
@@ -111,6 +114,18 @@ class ArrayReader final : public SourceReader {
       fail(ExitCode::bad_data,
            "{}: sample {} has numbers that {} cannot hold; normalise them, or leave them out",
            place.file->path, place.frame.sample, to_string(full_numbers()));
+  }
+
+  /// What no number is is a gap; a bound may be missed by rounding.
+  static void check_shares(const SamplePlace& place, std::span<const std::byte> target) {
+    constexpr real rounding = 1e-6;
+    const std::span numbers(reinterpret_cast<const real*>(target.data()),
+                            target.size() / sizeof(real));
+    if (std::ranges::any_of(numbers, [](real x) { return x < -rounding || x > 1 + rounding; }))
+      fail(ExitCode::bad_data,
+           "{}: sample {} has targets that do not lie between 0 and 1, as task.loss wants them; "
+           "data.target.normalise = \"minmax\" brings them there",
+           place.file->path, place.frame.sample);
   }
 
   const ArraySet& set_;

@@ -65,10 +65,11 @@ struct InputConfig {
 /// `[data.target]`.
 struct TargetConfig {
   ArrayConfig arrays;
-  int classes = 0;   // that labels tell apart; 0: targets are numbers
-  int ignore = -1;   // a label that counts for nothing; -1: none
-  int ahead = -1;    // frames behind the last one of the input; -1: not said
-  std::string mask;  // an array that is 0 where targets count for nothing; empty: all count
+  int classes = 0;          // that labels tell apart; 0: targets are numbers
+  int ignore = -1;          // a label that counts for nothing; -1: none
+  int ahead = -1;           // frames behind the last one of the input; -1: not said
+  std::string mask;         // an array that is 0 where targets count for nothing; empty: all count
+  bool are_shares = false;  // from 0 to 1, since the loss wants them so; no key
 
   [[nodiscard]] static std::vector<Row<TargetConfig>> rows();
 };

@@ -50,6 +50,7 @@ struct LossFacts {
   bool takes_labels = true;
   bool takes_numbers = false;
   bool takes_weights = false;  // of classes
+  bool takes_shares = false;   // numbers from 0 to 1 alone
 
   [[nodiscard]] bool takes(TargetKind kind) const {
     return kind == TargetKind::labels ? takes_labels : takes_numbers;

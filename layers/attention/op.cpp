@@ -23,8 +23,12 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   const int heads = arguments.whole("heads");
   layer.attributes = op::Attention{heads};
   const SampleShape& shape = layer.input();
-  CAROUSEL_CHECK(shape.channels % (3 * heads) == 0, "{}: {} heads of {}", layer.name, heads,
-                 to_string(shape));
+  if (shape.channels % (3 * heads) != 0)
+    fail(
+        ExitCode::usage,
+        "{} heads of {}: channels are queries, keys and values, a multiple of 3 x {}; put a linear "
+        "layer with so many before it",
+        heads, to_string(shape), heads);
   layer.output = shape;
   layer.output.channels = shape.channels / 3;
   const double product = 2.0 * shape.height * static_cast<double>(layer.output.size());

@@ -21,7 +21,8 @@ Op binary_cross_entropy() {
                             .doc = "the mean over the outputs x of log(1 + e^x) - x target, the "
                                    "cross entropy of a sigmoid; targets lie between 0 and 1.",
                             .metrics = {"accuracy"},
-                            .takes_numbers = true}};
+                            .takes_numbers = true,
+                            .takes_shares = true}};
 }
 
 }  // namespace carousel::ops

@@ -525,7 +525,7 @@ class PredictionFiles(Pictures):
         (path.parent / "rows.h5").unlink()
         result = subprocess.run([sys.executable, "-B", REPORT, path], text=True, cwd=path.parent,
                                 capture_output=True, timeout=100)
-        self.assertEqual(result.returncode, 65, result.stderr)
+        self.assertEqual(result.returncode, 74, result.stderr)
         self.assertIn("cannot compare it with its data", result.stderr)
 
 

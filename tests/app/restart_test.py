@@ -526,7 +526,7 @@ class Restart(unittest.TestCase):
             steps = len(file["steps/step"])
         self.assertEqual(self.tensors("run")[1], steps)
         self.assertIn("All checks passed", self.carousel("verify", "run"))
-        self.assertIn("nothing is left to train", self.carousel("train", "run"))
+        self.assertIn("a larger train.patience goes on", self.carousel("train", "run"))
         # With more of it the run goes on, on other ranks as on one.
         self.train("whole", *words, "train.patience=5")
         self.carousel("train", "run", "train.patience=5", *PLACES[1][1], ranks=4)

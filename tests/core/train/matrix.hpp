@@ -229,6 +229,8 @@ namespace carousel::test {
   const std::size_t count = decks.size();
   for (std::size_t k = 0; k < count; k += full_matrix() && sizeof(real) == 4 ? 1 : 4)
     decks.push_back(in_bf16(decks[k]));
+  if (const char* only = std::getenv("CAROUSEL_MATRIX_MODEL"))
+    std::erase_if(decks, [&](const SmallDeck& deck) { return deck.model.name != only; });
   return decks;
 }
 
