@@ -48,17 +48,17 @@ struct Metric {
 }
 
 /// Of metrics that have K sums of each channel, one behind the other: how many there are, and the
-/// mean over the channels of what `of_channel` makes of them.
+/// mean over the channels of what `OfChannel` makes of them.
 template <int K>
 [[nodiscard]] int sums_of_channels(const TargetSpec& target) {
   return K * target.channels();
 }
-template <int K, double (*of_channel)(std::span<const double> sums)>
+template <int K, double (*OfChannel)(std::span<const double> sums)>
 [[nodiscard]] double mean_of_channels(std::span<const double> sums, double /*samples*/,
                                       const TargetSpec& target) {
   double sum = 0;
   for (std::size_t first = 0; first < sums.size(); first += K)
-    sum += of_channel(sums.subspan(first, K));
+    sum += OfChannel(sums.subspan(first, K));
   return sum / target.channels();
 }
 /// A sum and the count behind it.
@@ -72,9 +72,9 @@ struct ClassCounts {
   double predicted = 0;
   double labelled = 0;
 };
-/// Of metrics that have such counts of each class: the mean of what `of_class` makes of them, over
+/// Of metrics that have such counts of each class: the mean of what `OfClass` makes of them, over
 /// the classes that are something.
-template <double (*of_class)(const ClassCounts& counts)>
+template <double (*OfClass)(const ClassCounts& counts)>
 [[nodiscard]] double mean_of_classes(std::span<const double> sums, double /*samples*/,
                                      const TargetSpec& /*target*/) {
   double sum = 0;
@@ -82,7 +82,7 @@ template <double (*of_class)(const ClassCounts& counts)>
   for (std::size_t first = 0; first < sums.size(); first += 3) {
     const ClassCounts counts{sums[first], sums[first + 1], sums[first + 2]};
     if (counts.predicted + counts.labelled == 0) continue;
-    sum += of_class(counts);
+    sum += OfClass(counts);
     classes += 1;
   }
   return ratio_of(sum, classes);
