@@ -26,7 +26,7 @@ TEST_P(Queues, GiveTheSameBitsWhateverIsLate) {
   for (const SmallDeck& deck : all_decks_for(GetParam())) {
     for (SmallDeck& other : exact_placements(deck)) decks.push_back(std::move(other));
   }
-  for (std::size_t k = 0; k < runs; ++k) {
+  for (std::size_t k = 0; k < runs && !decks.empty(); ++k) {
     SmallDeck deck = decks[k * std::max<std::size_t>(1, decks.size() / runs) % decks.size()];
     deck.train.steps = std::min<std::int64_t>(deck.train.steps, 8);
     SmallRun single(exec_, dataset_, placed(deck, Placement::single));
@@ -43,7 +43,7 @@ TEST_P(Queues, GiveTheSameBitsWhateverIsLate) {
     expect_same(snapshot(run.trainer()), snapshot(single.trainer()));
     expect_same_receipts(run, single);
   }
-  fmt::print("matrix: {} late runs in one process, N = {}\n", runs, GetParam());
+  fmt::print("matrix: {} late runs in one process, N = {}\n", decks.empty() ? 0 : runs, GetParam());
 }
 
 /// Of a device that has several: whichever of those that may runs its next task, the numbers are
