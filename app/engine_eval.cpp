@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <cmath>
+#include <numeric>
 
 #include "app/complaint.hpp"
 #include "app/engine.hpp"
@@ -44,27 +45,28 @@ std::vector<int> labels_of(const Source& source) {
   return labels;
 }
 
-/// A line for each class: its samples, and the share of them that was recognised.
-void print_classes(const std::vector<std::string>& names, const std::vector<int>& labels,
-                   const std::vector<int>& chosen) {
-  struct Count {
-    std::int64_t samples = 0;
-    std::int64_t correct = 0;
-  };
-  std::vector<Count> counts(names.size());
+/// [label][class] how many samples were taken for which.
+using Confusion = std::vector<std::vector<std::int64_t>>;
+
+Confusion confusion_of(std::size_t classes, const std::vector<int>& labels,
+                       const std::vector<int>& chosen) {
+  Confusion counts(classes, std::vector<std::int64_t>(classes));
   for (std::size_t k = 0; k < chosen.size(); ++k) {
     if (labels[k] >= std::ssize(counts)) continue;  // a label that is ignored
-    Count& count = counts[static_cast<std::size_t>(labels[k])];
-    ++count.samples;
-    if (chosen[k] == labels[k]) ++count.correct;
+    ++counts[static_cast<std::size_t>(labels[k])][static_cast<std::size_t>(chosen[k])];
   }
+  return counts;
+}
+
+/// A line for each class: its samples, and the share of them that was recognised.
+void print_classes(const std::vector<std::string>& names, const Confusion& counts) {
   fmt::print("  {:<40}{:>9}{:>10}\n", "class", "samples", "accuracy");
   for (std::size_t k = 0; k < counts.size(); ++k) {
-    const auto [samples, correct] = counts[k];
-    const std::string accuracy =
-        samples == 0
-            ? "-"
-            : fmt::format("{:.4f}", static_cast<double>(correct) / static_cast<double>(samples));
+    const auto samples = std::accumulate(counts[k].begin(), counts[k].end(), std::int64_t{0});
+    const std::string accuracy = samples == 0
+                                     ? "-"
+                                     : fmt::format("{:.4f}", static_cast<double>(counts[k][k]) /
+                                                                 static_cast<double>(samples));
     fmt::print("  {:<40}{:>9}{:>10}\n", printable(names[k]), samples, accuracy);
   }
 }
@@ -77,15 +79,8 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
-/// A line for each label: how many of its samples were taken for each class.
-void print_confusion(const std::vector<std::string>& names, const std::vector<int>& labels,
-                     const std::vector<int>& chosen) {
-  std::vector<std::vector<std::int64_t>> counts(names.size(),
-                                                std::vector<std::int64_t>(names.size()));
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    if (labels[k] >= std::ssize(counts)) continue;  // a label that is ignored
-    ++counts[static_cast<std::size_t>(labels[k])][static_cast<std::size_t>(chosen[k])];
-  }
+/// The same as CSV, a line for each label.
+void print_confusion(const std::vector<std::string>& names, const Confusion& counts) {
   fmt::print("label");
   for (const std::string& name : names) fmt::print(",{}", field(name));
   for (std::size_t k = 0; k < names.size(); ++k)
@@ -157,8 +152,12 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   if (!std::isfinite(result.loss))
     fail(ExitCode::diverged, "{}: its loss on {} is not a finite number; its training diverged",
          checkpoint_path, dataset->name());
+  const std::vector<std::string> classes =
+      classifies ? dataset->class_names() : std::vector<std::string>();
+  Confusion counts;
+  if (classifies) counts = confusion_of(classes.size(), labels_of(*source), trainer.chosen());
   if (confusion) {
-    print_confusion(dataset->class_names(), labels_of(*source), trainer.chosen());
+    print_confusion(classes, counts);
     return ExitCode::done;
   }
   std::string results;
@@ -167,7 +166,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
     results += fmt::format(", {} {:.4f}", metrics[k], result.metrics[k]);
   fmt::print("{}: step {}, {} samples, loss {:.6f}{}\n", checkpoint_path, step,
              run.basis.test_samples, result.loss, results);
-  if (classifies) print_classes(dataset->class_names(), labels_of(*source), trainer.chosen());
+  if (classifies) print_classes(classes, counts);
   return ExitCode::done;
 }
 

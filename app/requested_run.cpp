@@ -43,16 +43,13 @@ std::string import_of(const std::string& path) {
 
 std::string checkpoint_behind(const std::string& path) {
   if (!std::filesystem::exists(path)) fail(ExitCode::input_output, "{}: no such file", path);
-  const std::string folder = path + "/checkpoints/";
-  std::string file = std::filesystem::is_directory(path) ? folder + last_checkpoint : path;
-  std::error_code unknown;  // what is not there is no other one
-  const bool has_other_best = file != path && std::filesystem::exists(folder + best_checkpoint) &&
-                              !std::filesystem::equivalent(folder + best_checkpoint, file, unknown);
-  if (has_other_best && !unknown)
-    note(fmt::format("{} is the last checkpoint; the best evaluation's is {}", file,
-                     folder + best_checkpoint));
-  if (!std::filesystem::exists(file)) fail(ExitCode::input_output, "{}: no such file", file);
-  return file;
+  if (!std::filesystem::is_directory(path)) return path;
+  std::string last = path + "/checkpoints/" + last_checkpoint;
+  if (!std::filesystem::exists(last)) fail(ExitCode::input_output, "{}: no such file", last);
+  const std::string best = path + "/checkpoints/" + best_checkpoint;
+  if (std::filesystem::exists(best) && !std::filesystem::equivalent(best, last))
+    note(fmt::format("{} is the last checkpoint; the best evaluation's is {}", last, best));
+  return last;
 }
 
 VendorKernels vendor_for(const EngineConfig& engine) {

@@ -42,12 +42,20 @@ void check_tensors(const Model& model) {
   }
 }
 
+namespace {
+
+/// The tensor that an input is; -1: the images.
+int tensor_of(const std::vector<int>& tensors, const LayerInput& input) {
+  return input.layer < 0 ? -1 : tensors[input.layer];
+}
+
+}  // namespace
+
 std::vector<int> tensors_of_layers(const Model& model) {
   std::vector<int> tensors;
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
-    const int input = model.layers[l].inputs[0].layer;
-    const int overwritten = input < 0 ? -1 : tensors[input];
-    tensors.push_back(model.layers[l].in_place ? overwritten : l);
+    const LayerSpec& layer = model.layers[l];
+    tensors.push_back(layer.in_place ? tensor_of(tensors, layer.inputs.front()) : l);
   }
   return tensors;
 }
@@ -58,13 +66,14 @@ namespace {
 std::vector<bool> tensors_read_again(const Model& model) {
   const std::vector<int> tensors = tensors_of_layers(model);
   std::vector<bool> kept(tensors.size(), false);
+  const auto keep = [&](int tensor) {
+    if (tensor >= 0) kept[tensor] = true;
+  };
   for (int l = 0; l < static_cast<int>(tensors.size()); ++l) {
     const LayerSpec& layer = model.layers[l];
-    if (layer.saves_output && tensors[l] >= 0) kept[tensors[l]] = true;
-    const int input = layer.inputs.front().layer;
-    if (layer.saves_input && input >= 0 && tensors[input] >= 0) kept[tensors[input]] = true;
-    const int second = layer.inputs.back().layer;
-    if (layer.saves_second && second >= 0 && tensors[second] >= 0) kept[tensors[second]] = true;
+    if (layer.saves_output) keep(tensors[l]);
+    if (layer.saves_input) keep(tensor_of(tensors, layer.inputs.front()));
+    if (layer.saves_second) keep(tensor_of(tensors, layer.inputs.back()));
   }
   return kept;
 }
@@ -83,16 +92,17 @@ std::vector<bool> tensors_made_again(const Model& model) {
   }
   // What others change in place is more than what the layer made; and only first inputs are made
   // again.
+  const auto keep = [&](int tensor) {
+    if (tensor >= 0) again[tensor] = false;
+  };
   for (std::size_t l = 0; l < again.size(); ++l) {
     const LayerSpec& layer = model.layers[l];
-    if (layer.in_place && tensors[l] >= 0) again[tensors[l]] = false;
-    const int second = layer.inputs.back().layer;
-    if (layer.saves_second && second >= 0 && tensors[second] >= 0) again[tensors[second]] = false;
+    if (layer.in_place) keep(tensors[l]);
+    if (layer.saves_second) keep(tensor_of(tensors, layer.inputs.back()));
   }
   // Nor from what is made again itself, so that one layer runs, not a chain of them.
   for (std::size_t l = 0; l < again.size(); ++l) {
-    const int input = model.layers[l].inputs.front().layer;
-    const int tensor = input < 0 ? -1 : tensors[input];
+    const int tensor = tensor_of(tensors, model.layers[l].inputs.front());
     if (again[l] && tensor >= 0 && again[tensor]) again[l] = false;
   }
   return again;

@@ -161,6 +161,12 @@ void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops,
   layer.in_place = true;
 }
 
+std::vector<ParameterSpec> channel_parameters(const LayerSpec& layer) {
+  const std::int64_t channels = layer.input().channels;
+  return {{layer.name + ".weight", {channels}, ones()},
+          {layer.name + ".bias", {channels}, zeros()}};
+}
+
 ArgumentSpec epsilon_argument(double otherwise) {
   return {.name = "epsilon", .otherwise = otherwise, .least = 1e-12, .most = 1, .whole = false};
 }

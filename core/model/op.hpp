@@ -140,6 +140,8 @@ void infer_from_input(LayerSpec& layer, double forward_flops, double backward_fl
 /// leave the gradient there.
 void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops,
                 const Surroundings& around);
+/// The weight and the bias of each channel that norms have, from 1 and 0 on.
+[[nodiscard]] std::vector<ParameterSpec> channel_parameters(const LayerSpec& layer);
 /// What norms add to a variance; zero would divide by it.
 [[nodiscard]] ArgumentSpec epsilon_argument(double otherwise);
 /// An argument that may be any number.

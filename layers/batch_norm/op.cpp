@@ -18,8 +18,7 @@ namespace {
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
   const std::int64_t channels = layer.input().channels;
   layer.attributes = op::BatchNorm{.epsilon = arguments.number("epsilon")};
-  layer.parameters = {{layer.name + ".weight", {channels}, ones()},
-                      {layer.name + ".bias", {channels}, zeros()}};
+  layer.parameters = channel_parameters(layer);
   layer.buffers = {{layer.name + ".running_mean", {channels}, zeros(), false},
                    {layer.name + ".running_var", {channels}, ones(), false}};
   // Per pixel; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.

@@ -145,8 +145,7 @@ void Convolution::input_gradient(const ExecutionSpace& exec, const BackwardArgum
                               {winograd::Direction::d_input, in_.channels, out_.channels, weights},
                               d_y, Plain{}, d_x, adds, workspace());
   }
-  const WeightStrides strides = {
-      .result = strides_.sum, .sum = strides_.result, .taps = strides_.taps};
+  const WeightStrides strides = strides_.turned();
   pack_weights(exec, pack_label, strides, weights, d_x.blocks, d_y.blocks, lanes, workspace());
   for (const Windows& grid : grids_) {
     if (!grid.taps.empty())

@@ -20,6 +20,11 @@ struct WeightStrides {
   int taps;              // of a block
   int tap = 1;           // taps
   int channels = lanes;  // of a pixel; a longer depth goes on with the next column
+
+  /// Of the sums the other way round, where blocks are read.
+  [[nodiscard]] WeightStrides turned() const {
+    return {.result = sum, .sum = result, .taps = taps};
+  }
 };
 
 /// Of a weight, from the first one of its channel of the result and block on.

@@ -30,8 +30,7 @@ void TransposedConvolution::forward(const ExecutionSpace& exec, const ForwardArg
   static const std::string pack_label = "carousel::layers::conv_transpose_pack";
   const Planes<const real> x(arguments.input);
   const Planes<real> y(arguments.output);
-  const WeightStrides back = {
-      .result = strides_.sum, .sum = strides_.result, .taps = strides_.taps};
+  const WeightStrides back = strides_.turned();
   const real* bias = has_bias_ ? arguments.parameters + weights_ : nullptr;
   pack_weights(exec, pack_label, back, arguments.parameters, y.blocks, x.blocks, lanes,
                workspace());

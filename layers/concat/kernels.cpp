@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/base/range.hpp"
 #include "core/engine/layer.hpp"
+#include "layers/row_chunks.hpp"
 #include "layers/stored.hpp"
 
 namespace carousel::kernels {
@@ -14,25 +14,17 @@ struct Columns {
   std::int64_t width;  // of the wider tensor
   std::int64_t begin;
   std::int64_t count;
+
+  [[nodiscard]] KOKKOS_FUNCTION RowChunks chunks() const { return {rows, count}; }
 };
-
-/// Neighbours that one index stands for: hosts copy many at once.
-constexpr int chunk = runs_on_host ? 1024 : 1;
-
-[[nodiscard]] RangePolicy chunks_of(const ExecutionSpace& exec, const Columns& at) {
-  return range(exec, at.rows * ((at.count + chunk - 1) / chunk));
-}
 
 /// Calls visit(number of the narrow tensor, of the wide one) for those of an index.
 template <class Visit>
 KOKKOS_FUNCTION void visit_columns(const Columns& at, std::int64_t index, const Visit& visit) {
-  const std::int64_t chunks = (at.count + chunk - 1) / chunk;
-  const std::int64_t row = index / chunks;
-  const std::int64_t first = index % chunks * chunk;
-  const std::int64_t end = Kokkos::min(first + chunk, at.count);
-  const std::int64_t narrow = row * at.count;
-  const std::int64_t wide = row * at.width + at.begin;
-  for (std::int64_t k = first; k < end; ++k) visit(narrow + k, wide + k);
+  const RowChunk chunk = at.chunks().at(index);
+  const std::int64_t narrow = chunk.row * at.count;
+  const std::int64_t wide = chunk.row * at.width + at.begin;
+  for (std::int64_t k = chunk.first; k < chunk.end; ++k) visit(narrow + k, wide + k);
 }
 
 template <class Stored>
@@ -41,7 +33,7 @@ void put_columns(const ExecutionSpace& exec, const std::string& label, const Col
   const auto* x = reinterpret_cast<const Stored*>(from);
   auto* y = reinterpret_cast<Stored*>(to);
   Kokkos::parallel_for(
-      label, chunks_of(exec, at), KOKKOS_LAMBDA(std::int64_t index) {
+      label, at.chunks().indices(exec), KOKKOS_LAMBDA(std::int64_t index) {
         visit_columns(at, index,
                       [&](std::int64_t narrow, std::int64_t wide) { y[wide] = x[narrow]; });
       });
@@ -53,7 +45,7 @@ void take_columns(const ExecutionSpace& exec, const std::string& label, const Co
   const auto* d_y = reinterpret_cast<const Stored*>(from);
   auto* d_x = reinterpret_cast<Stored*>(to);
   Kokkos::parallel_for(
-      label, chunks_of(exec, at), KOKKOS_LAMBDA(std::int64_t index) {
+      label, at.chunks().indices(exec), KOKKOS_LAMBDA(std::int64_t index) {
         const bool adds_here = adds;
         visit_columns(at, index, [&](std::int64_t narrow, std::int64_t wide) {
           if (adds_here)

@@ -2,26 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/dropout/op.hpp"
 
-#include "core/model/op.hpp"
+#include "layers/dropout_op.hpp"
 
 namespace carousel::ops {
-namespace {
-
-void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
-  layer.attributes = op::Dropout{arguments.number("probability")};
-  infer_by_number(layer, 1, 1);
-  layer.output_recomputable = true;
-  layer.in_place = layer.scales = true;
-}
-
-}  // namespace
 
 /// torch.nn.Dropout
 Op dropout() {
-  return {.name = "dropout",
-          .arguments = {{.name = "probability", .least = 0, .most = 0.999, .whole = false}},
-          .infer = infer,
-          .fit = fit_in_any_order};
+  return dropping<false>("dropout");
 }
 
 }  // namespace carousel::ops

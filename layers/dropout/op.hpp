@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What dropout was told.
+// What dropout, or stochastic depth, was told.
 
 namespace carousel::op {
 
 struct Dropout {
-  double probability = 0;  // of a zero
+  double probability = 0;   // of a zero
+  bool of_samples = false;  // which are dropped whole
 };
 
 }  // namespace carousel::op

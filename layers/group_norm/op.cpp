@@ -35,8 +35,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
         "{}: each of {} groups of {} is one number, of which nothing is left; give fewer groups or "
         "larger images",
         layer.label(), groups, to_string(shape));
-  layer.parameters = {{layer.name + ".weight", {shape.channels}, ones()},
-                      {layer.name + ".bias", {shape.channels}, zeros()}};
+  layer.parameters = channel_parameters(layer);
   // Per number; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.
   infer_from_input(layer, 7, 9);
 }

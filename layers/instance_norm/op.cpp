@@ -19,9 +19,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   if (layer.input().size() == channels)
     fail(ExitCode::usage, "{}: each channel of {} is one number, of which nothing is left",
          layer.label(), to_string(layer.input()));
-  if (is_affine)
-    layer.parameters = {{layer.name + ".weight", {channels}, ones()},
-                        {layer.name + ".bias", {channels}, zeros()}};
+  if (is_affine) layer.parameters = channel_parameters(layer);
   infer_from_input(layer, 7, 9);  // as of a group norm
 }
 

@@ -9,10 +9,8 @@ namespace carousel::ops {
 namespace {
 
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
-  const SampleShape& shape = layer.input();
   layer.attributes = op::LayerNorm{arguments.number("epsilon")};
-  layer.parameters = {{layer.name + ".weight", {shape.channels}, ones()},
-                      {layer.name + ".bias", {shape.channels}, zeros()}};
+  layer.parameters = channel_parameters(layer);
   // Per number; forward: mean 1, variance 3, result 4; backward: four sums 6, result 6.
   infer_from_input(layer, 8, 12);
 }

@@ -16,17 +16,12 @@ struct ClassCounting {
   MetricArguments arguments;
 
   KOKKOS_FUNCTION void operator()(std::int64_t at) const {
-    const Targets& targets = arguments.targets;
-    const std::int64_t i = at / targets.pixels;
-    const std::int64_t p = at % targets.pixels;
-    const int label = targets.label(i, p);
-    if (label == targets.ignored) return;
-    const auto* values = reinterpret_cast<const Stored*>(arguments.values);
-    const Strided<Stored> outputs = {values + i * targets.outputs() + p, targets.pixels};
-    const int predicted = index_of_largest(outputs, targets.channels);
-    if (predicted == label) Kokkos::atomic_add(arguments.sums + 3 * label, 1.0);
-    Kokkos::atomic_add(arguments.sums + 3 * predicted + 1, 1.0);
-    Kokkos::atomic_add(arguments.sums + 3 * label + 2, 1.0);
+    visit_label<Stored>(arguments, at, [&](const Strided<Stored>& outputs, int label) {
+      const int predicted = index_of_largest(outputs, arguments.targets.channels);
+      if (predicted == label) Kokkos::atomic_add(arguments.sums + 3 * label, 1.0);
+      Kokkos::atomic_add(arguments.sums + 3 * predicted + 1, 1.0);
+      Kokkos::atomic_add(arguments.sums + 3 * label + 2, 1.0);
+    });
   }
 };
 

@@ -31,6 +31,20 @@ struct MetricKernels {
 };
 [[nodiscard]] std::span<const MetricKernels> all_metric_kernels();
 
+/// Calls visit(outputs of the pixel, label) for label number `at` of a micro-batch, unless it
+/// counts for nothing.
+template <class Stored, class Visit>
+KOKKOS_FUNCTION void visit_label(const MetricArguments& arguments, std::int64_t at,
+                                 const Visit& visit) {
+  const Targets& targets = arguments.targets;
+  const std::int64_t i = at / targets.pixels;
+  const std::int64_t p = at % targets.pixels;
+  const int label = targets.label(i, p);
+  if (label == targets.ignored) return;
+  const auto* values = reinterpret_cast<const Stored*>(arguments.values);
+  visit(Strided<Stored>{values + i * targets.outputs() + p, targets.pixels}, label);
+}
+
 /// Counts labels for which `holds(outputs of the pixel, classes, label)`. Counts are whole numbers,
 /// which add up to the same in any order.
 template <class Stored, class Holds>
@@ -39,14 +53,9 @@ struct LabelCount {
   Holds holds;
 
   KOKKOS_FUNCTION void operator()(std::int64_t at, double& count) const {
-    const Targets& targets = arguments.targets;
-    const std::int64_t i = at / targets.pixels;
-    const std::int64_t p = at % targets.pixels;
-    const int label = targets.label(i, p);
-    if (label == targets.ignored) return;
-    const auto* values = reinterpret_cast<const Stored*>(arguments.values);
-    const Strided<Stored> outputs = {values + i * targets.outputs() + p, targets.pixels};
-    if (holds(outputs, targets.channels, label)) count += 1;
+    visit_label<Stored>(arguments, at, [&](const Strided<Stored>& outputs, int label) {
+      if (holds(outputs, arguments.targets.channels, label)) count += 1;
+    });
   }
   KOKKOS_FUNCTION void final(double& count) const { *arguments.sums = count; }
 };

@@ -13,6 +13,7 @@
 #include "core/model/builder.hpp"
 #include "core/model/model.hpp"
 #include "core/model/op.hpp"
+#include "tests/app/network_deck.hpp"
 #include "tests/core/support.hpp"
 
 namespace carousel {
@@ -23,16 +24,8 @@ using testing::failure;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-/// What every deck needs beside its network.
-constexpr const char* rest =
-    "[run]\nname = \"n\"\noutput = \"o\"\n"
-    "[data]\nfile = \"d.h5\"\n"
-    "[parallel]\nmicro_batches = 1\nstages = 1\n"
-    "[train]\nmicro_batch_size = 4\nsteps = 1\n"
-    "[train.optimizer]\nlearning_rate = 0.1\n";
-
 RunConfig config_of(const std::string& model, const std::vector<std::string>& overrides = {}) {
-  return parse_run_config("[model]\n" + model + "\n" + rest, "net.toml", overrides);
+  return parse_run_config(test::network_deck(model), "net.toml", overrides);
 }
 
 Model model_of(const std::string& text, const SampleShape& input, int classes,
@@ -236,12 +229,11 @@ TEST(Network, MayLieInAFileOfItsOwn) {
   write_text(folder / "net.toml",
              "let = { w = 8 }\nlayers = [ \"flatten\", { block = \"two\" }, { linear = 10 } ]\n"
              "blocks.two = [ { linear = \"w\" }, \"relu\" ]\n");
-  write_text(folder / "deck.toml", std::string("[model]\nfile = \"net.toml\"\n") + rest);
+  write_text(folder / "deck.toml", test::network_deck("file = \"net.toml\""));
   const RunConfig config = load_run_config(folder / "deck.toml", {"model.let.w=16"});
   EXPECT_EQ(build_model(config.model, {4}, 10).layers[1].output.channels, 16);
   // As the deck may say itself.
-  write_text(folder / "sized.toml",
-             std::string("[model]\nfile = \"net.toml\"\nlet = { w = 12 }\n") + rest);
+  write_text(folder / "sized.toml", test::network_deck("file = \"net.toml\"\nlet = { w = 12 }"));
   const RunConfig sized = load_run_config(folder / "sized.toml", {});
   EXPECT_EQ(build_model(sized.model, {4}, 10).layers[1].output.channels, 12);
   // What a run keeps needs no other file.

@@ -27,6 +27,7 @@ import torch
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "tests/reference"))
 from random_numbers import hash_name, uniform01  # noqa: E402
+from unet import UNet  # noqa: E402
 
 SEEDS = (1, 2, 3)
 MICRO_BATCHES = 4
@@ -80,33 +81,6 @@ def perceptron():
     return torch.nn.Sequential(*layers, torch.nn.Linear(width, 16))
 
 
-class UNet(torch.nn.Module):
-    def __init__(self, w=16):
-        super().__init__()
-
-        def double(before, out):
-            return torch.nn.Sequential(
-                torch.nn.Conv2d(before, out, 3, padding=1, bias=False), torch.nn.BatchNorm2d(out),
-                torch.nn.ReLU(), torch.nn.Conv2d(out, out, 3, padding=1, bias=False),
-                torch.nn.BatchNorm2d(out), torch.nn.ReLU())
-
-        self.down0, self.down1 = double(4, w), double(w, 2 * w)
-        self.middle = double(2 * w, 4 * w)
-        self.up1 = torch.nn.ConvTranspose2d(4 * w, 2 * w, 2, 2)
-        self.join1 = double(4 * w, 2 * w)
-        self.up0 = torch.nn.ConvTranspose2d(2 * w, w, 2, 2)
-        self.join0 = double(2 * w, w)
-        self.head = torch.nn.Conv2d(w, 2, 1)
-
-    def forward(self, x):
-        pool = torch.nn.functional.max_pool2d
-        skip0 = self.down0(x)
-        skip1 = self.down1(pool(skip0, 2))
-        x = self.middle(pool(skip1, 2))
-        x = self.join1(torch.cat([self.up1(x), skip1], 1))
-        return self.head(self.join0(torch.cat([self.up0(x), skip0], 1)))
-
-
 def r2(outputs, targets):
     errors = ((outputs - targets) ** 2).sum(0)
     spread = ((targets - targets.mean(0)) ** 2).sum(0)
@@ -118,7 +92,8 @@ def vrmse(outputs, targets):
     return (errors / (targets.var((2, 3), unbiased=False) + 1e-7)).sqrt().mean().item()
 
 
-TASKS = {"heat": (heat_samples, perceptron, r2, 16, 100), "flow": (flow_samples, UNet, vrmse, 4, 10)}
+TASKS = {"heat": (heat_samples, perceptron, r2, 16, 100),
+         "flow": (flow_samples, lambda: UNet(4, 2, 16, 2), vrmse, 4, 10)}
 
 
 def train_torch(task, samples, seed, epochs, layout, compiled):

@@ -12,19 +12,12 @@
 #include "app/run_config.hpp"
 #include "core/base/vectors.hpp"
 #include "core/model/kernels.hpp"
+#include "tests/app/network_deck.hpp"
 #include "tests/layers/network.hpp"
 #include "tests/reference/fixtures.hpp"
 
 namespace carousel::test {
 namespace {
-
-/// What every deck needs beside its network.
-constexpr const char* rest =
-    "\n[run]\nname = \"n\"\noutput = \"o\"\n"
-    "[data]\nfile = \"d.h5\"\n"
-    "[parallel]\nmicro_batches = 1\nstages = 1\n"
-    "[train]\nmicro_batch_size = 1\nsteps = 1\n"
-    "[train.optimizer]\nlearning_rate = 0.1\n";
 
 const nlohmann::json& fixtures() {
   static const nlohmann::json all = reference::fixture("networks", "listed.json");
@@ -37,9 +30,8 @@ Model model_of(const nlohmann::json& fixture) {
     return SampleShape{sizes[0], sizes[1], sizes[2]};
   };
   const SampleShape outputs = shape("outputs");
-  const RunConfig config =
-      parse_run_config("[model]\n" + fixture.at("model").get<std::string>() + rest,
-                       std::string(CAROUSEL_SOURCE) + "/deck.toml", {});
+  const RunConfig config = parse_run_config(network_deck(fixture.at("model").get<std::string>()),
+                                            std::string(CAROUSEL_SOURCE) + "/deck.toml", {});
   return build_model(config.model, shape("image"),
                      TargetSpec::of_pixels(outputs.channels, outputs.height, outputs.width));
 }

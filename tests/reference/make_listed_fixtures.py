@@ -25,44 +25,15 @@ import torchvision
 from torch import nn
 from torchvision.models import densenet, efficientnet, googlenet, mobilenet_v2, resnet18
 
+from fixture_files import text, ways_of_single_precision
 from random_networks import Drawn, Run, toml
 from random_numbers import SEED, hash_name, uniform, uniform01
+from unet import UNet
 
 FILE = pathlib.Path(__file__).with_name("listed.json")
 RANDOM = 200
 SAMPLES = 3
 MARGIN = 1e-4
-
-
-class UNet(nn.Module):
-    """inputs/networks/unet.toml"""
-
-    def __init__(self, channels, classes, w, levels):
-        super().__init__()
-
-        def double(before, out):
-            return nn.Sequential(
-                nn.Conv2d(before, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(),
-                nn.Conv2d(out, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU())
-
-        widths = [w * 2**i for i in range(levels)]
-        self.down = nn.ModuleList(double(before, out)
-                                  for before, out in zip([channels] + widths, widths))
-        self.middle = double(widths[-1], 2 * widths[-1])
-        self.up = nn.ModuleList(nn.ConvTranspose2d(2 * out, out, 2, 2) for out in widths[::-1])
-        self.join = nn.ModuleList(double(2 * out, out) for out in widths[::-1])
-        self.head = nn.Conv2d(w, classes, 1)
-
-    def forward(self, x):
-        skips = []
-        for down in self.down:
-            x = down(x)
-            skips.append(x)
-            x = nn.functional.max_pool2d(x, 2)
-        x = self.middle(x)
-        for up, join in zip(self.up, self.join):
-            x = join(torch.cat([up(x), skips.pop()], 1))
-        return self.head(x)
 
 
 def without_dropout(network):
@@ -175,15 +146,6 @@ def train(network, stream, dtype):
         loss.item(), tuple(y.shape[1:]), margin
 
 
-def single_precision(network, stream):
-    for threads in (1, 2):
-        for onednn in (True, False):
-            torch.set_num_threads(threads)
-            with torch.backends.mkldnn.flags(enabled=onednn):
-                yield train(network, stream, torch.float32)[0]
-    torch.set_num_threads(1)
-
-
 def describe(name, exact, singles, largest):
     if np.linalg.norm(exact) < 1e-12 * largest:
         return [exact.size]
@@ -199,7 +161,7 @@ def fixture(name, network):
         exact, loss, shape, margin = train(network, stream, torch.float64)
         if margin > MARGIN:
             break
-    singles = list(single_precision(network, stream))
+    singles = [train(network, stream, torch.float32)[0] for _ in ways_of_single_precision()]
     shape = (list(shape) + [1, 1])[:3]
     largest = max(np.linalg.norm(numbers) for numbers in exact.values())
     tensors = {tensor: describe(tensor, numbers, singles, largest)
@@ -209,17 +171,6 @@ def fixture(name, network):
           flush=True)
     return {"model": network.model, "image": list(network.image), "outputs": shape,
             "stream": stream, "loss": loss, "tensors": tensors}
-
-
-def text(fixtures):
-    """JSON with one tensor in a line."""
-    def lines(value, depth):
-        if isinstance(value, dict):
-            body = ",\n".join(f"{' ' * depth}{json.dumps(key)}: {lines(part, depth + 1)}"
-                              for key, part in value.items())
-            return f"{{\n{body}\n{' ' * (depth - 1)}}}"
-        return json.dumps(value, separators=(",", ":"))
-    return lines(fixtures, 1) + "\n"
 
 
 def main():

@@ -29,6 +29,7 @@ import torch
 import torchvision
 from torchvision.models.resnet import BasicBlock
 
+from fixture_files import text, ways_of_single_precision
 from random_numbers import SEED, hash_name, normal, uniform, uniform01
 
 # Rates are small: in ten steps on random images, single precision should not lose its way.
@@ -219,14 +220,8 @@ def train(case, dtype, stream, steps):
 
 
 def single_precision(case, stream):
-    """The first step with one and two threads, with and without oneDNN."""
-    results = []
-    for threads in (1, 2):
-        for onednn in (True, False):
-            torch.set_num_threads(threads)
-            with torch.backends.mkldnn.flags(enabled=onednn):
-                results.append(train(case, torch.float32, stream, 1))
-    return results
+    """The first step in each way of computing."""
+    return [train(case, torch.float32, stream, 1) for _ in ways_of_single_precision()]
 
 
 def short(number):
@@ -276,17 +271,6 @@ def fixture(case):
             off = max((tensor["distance"] for tensor in result[quantity].values()), default=0)
             print(f"{case['name']:16} {quantity:20} float32 is off by up to {off:.1e}")
     return result
-
-
-def text(fixtures):
-    """JSON with one tensor per line."""
-    def lines(value, depth):
-        if isinstance(value, dict) and "sample" not in value:
-            body = ",\n".join(f"{' ' * depth}{json.dumps(key)}: {lines(part, depth + 1)}"
-                              for key, part in value.items())
-            return f"{{\n{body}\n{' ' * (depth - 1)}}}"
-        return json.dumps(value, separators=(",", ":"))
-    return lines(fixtures, 1) + "\n"
 
 
 def compare(path):
