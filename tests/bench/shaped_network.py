@@ -53,6 +53,7 @@ transport = "mpi"
 [train]
 micro_batch_size = 1024
 steps = 4
+evaluate_every = 0
 [train.optimizer]
 name = "sgd"
 learning_rate = 0.001
@@ -84,8 +85,8 @@ CASES = {
     "v2, R = 2": ["parallel.rule=cdp-v2", "parallel.slack=1", "parallel.stages=2", SHARDS],
 }
 BASELINES = ("DDP", "eager ZeRO-1")
-# Runs whose kernels are the simulator's, by the number of stages.
-REFERENCES = {4: ["parallel.rule=cdp-v1"], 2: ["parallel.rule=cdp-v1", "parallel.stages=2"]}
+# Runs of v1 whose kernels are the simulator's, by the number of stages.
+REFERENCES = {4: [], 2: ["parallel.stages=2"]}
 
 # What disturbs the ranks: settings of the kernels' tool, and the same for the simulator.
 UNDISTURBED = ({}, [])
@@ -108,9 +109,9 @@ def shape(bandwidth):
                                check=True)
 
 
-def environment_of(settings):
+def environment_of(settings, overrides=()):
     return environment(
-        BUILD, WORK / "times", CAROUSEL_STRETCH=str(STRETCH),
+        BUILD, times(overrides), CAROUSEL_STRETCH=str(STRETCH),
         # Over TCP through the veth, as between hosts; for MPICH with UCX or libfabric.
         MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self", UCX_NET_DEVICES="eth0", FI_PROVIDER="tcp",
         FI_TCP_IFACE="eth0",
@@ -123,22 +124,34 @@ def carousel(*words):
     return [str(BUILD / "carousel"), *words]
 
 
-def calibrate():
-    """One rank alone: how long all others make their kernels take."""
-    subprocess.run(carousel("train", "deck.toml", "run.output=alone", "parallel.rule=dp",
-                            "parallel.placement=single", "parallel.order=accumulate",
-                            "parallel.transport=local"),
-                   cwd=WORK, env=environment_of({}), check=True, capture_output=True)
+def stages_of(overrides):
+    return 2 if "parallel.stages=2" in overrides else 4
 
 
-def run_on(hosts, words, settings):
+def times(overrides):
+    """The file of the kernels' times, which are named by their stages."""
+    return WORK / f"times-{stages_of(overrides)}"
+
+
+def calibrate(overrides):
+    """One rank alone: how long all others make their kernels take. Nothing is evaluated, where
+    kernels of fewer samples would count as those of a micro-batch."""
+    if times(overrides).exists():
+        return
+    subprocess.run(carousel("train", "deck.toml", "--overwrite", "run.output=alone", *overrides,
+                            "parallel.rule=dp", "parallel.placement=single",
+                            "parallel.order=accumulate", "parallel.transport=local"),
+                   cwd=WORK, env=environment_of({}, overrides), check=True, capture_output=True)
+
+
+def run_on(hosts, words, environment_of_ranks):
     """What ranks print, one on every host, behind "done: "."""
     ranks = []
     for host in hosts:
         ranks += [":"] if ranks else []
         ranks += ["-n", "1", "nsenter", f"--net=/run/netns/{host}", *words]
     with open(WORK / "log", "w+") as log:
-        process = subprocess.Popen(["mpiexec", *ranks], cwd=WORK, env=environment_of(settings),
+        process = subprocess.Popen(["mpiexec", *ranks], cwd=WORK, env=environment_of_ranks,
                                    stdout=log, stderr=log)
         begin = done = time.monotonic()
         while process.poll() is None and time.monotonic() - begin < SECONDS:
@@ -163,7 +176,7 @@ def train(name, overrides, settings):
     """Seconds per step of the slowest of four ranks, one on every host; and those in which the rank
     that computes longest does so."""
     run_on(HOSTS, carousel("train", "deck.toml", "--overwrite", f"run.output={name}",
-                           f"train.steps={STEPS}", *overrides), settings)
+                           f"train.steps={STEPS}", *overrides), environment_of(settings, overrides))
     with h5py.File(WORK / name / "run.h5") as run:
         ranks = [seconds_of_rank(run[f"ranks/{d:04}/actions"]) for d in range(len(HOSTS))]
     return [max(each) for each in zip(*ranks)]
@@ -196,7 +209,7 @@ def seconds_of_rank(actions):
 
 def seconds_of_message(size):
     words = [str(BUILD / "bench_message"), str(size)]
-    return float(run_on(HOSTS[:2], words, {}).split()[0])
+    return float(run_on(HOSTS[:2], words, environment_of({})).split()[0])
 
 
 def rate_for(size, seconds):
@@ -215,10 +228,6 @@ def plan(overrides, *words):
                                      text=True).stdout)
 
 
-def stages_of(overrides):
-    return 2 if "parallel.stages=2" in overrides else 4
-
-
 @functools.cache
 def reference(stages):
     """A run without a limit, of whole stages."""
@@ -231,8 +240,8 @@ def reference(stages):
 
 def measure(rows, title, fraction, size, time_step, disturbance, cases):
     """Of messages of `size` bytes that take a fraction of a time step. What is exposed is what a
-    step takes beyond the computing of the rank that computes longest; `no limit`, the same without
-    a limit of the network."""
+    step takes beyond the computing of the rank that computes longest; `no limit`, the same of ranks
+    that nothing disturbs, without a limit of the network."""
     settings, machine = disturbance
     limit = rows.get(f"limit {fraction}", lambda: rate_for(size, fraction * time_step))
     bandwidth = size / (fraction * time_step)  # of what a message carries
@@ -253,20 +262,20 @@ def measure(rows, title, fraction, size, time_step, disturbance, cases):
         for number in range(JITTER_SEEDS if jitters else 1):
             row = f"{title}, {name}, {number}"
             limited.append(rows.get(f"{row}, {fraction}", lambda: run(name, number, limit)))
-            # What a step takes without a limit does not depend on it.
-            free.append(rows.get(row, lambda: run(name, number, None)))
+            if not settings:  # it does not depend on the limit
+                free.append(rows.get(row, lambda: run(name, number, None)))
             told = [*CASES[name], *machine, f"machine.network_bandwidth={bandwidth}",
                     f"run.seed={number + 1}"]
             simulated.append(plan(told, "--measured", reference(stages_of(told)))["simulation"]
                              ["seconds_per_step"])
         computing = statistics.median(seconds for _, seconds in limited)
         exposed = statistics.median(step - seconds for step, seconds in limited)
-        unlimited = statistics.median(step - seconds for step, seconds in free)
+        unlimited = f"{free[0][0] - free[0][1]:.3f}" if free else ""
         steps[name] = statistics.median(step for step, _ in limited)
         told = statistics.median(simulated)
         ratios = "".join(f"{steps[name] / steps[other]:{width}.2f}" if other in steps else
                          f"{'':{width}}" for other, width in zip(BASELINES, (8, 10)))
-        print(f"{name:14} {computing:9.3f} {exposed:7.3f} {unlimited:9.3f} {steps[name]:6.3f}"
+        print(f"{name:14} {computing:9.3f} {exposed:7.3f} {unlimited:>9} {steps[name]:6.3f}"
               f"{ratios} {told:9.3f} {told / steps[name] - 1:6.1%}", flush=True)
 
 
@@ -275,8 +284,8 @@ def main():
         sys.exit(f"shaped_network.py: STEPS is {STEPS}; it takes more than {WARM + TAIL + 1}")
     (WORK / "deck.toml").write_text(DECK)
     write_dataset(WORK / "data.h5", (1, 8, 8), samples=4 * 1024 * STEPS, test_samples=128)
-    if not (WORK / "times").exists():
-        calibrate()
+    for overrides in REFERENCES.values():
+        calibrate(overrides)
     with h5py.File(WORK / reference(4) / "run.h5") as run:
         step = max(seconds_of_rank(run[f"ranks/{d:04}/actions"])[0] for d in range(len(HOSTS)))
     schedule = plan(REFERENCES[4])

@@ -11,7 +11,7 @@
 # as measured between two ranks: what a step computes, what of it is exposed communication, and what
 # the simulator says of the same plan. With jitter the median of three seeds is shown. The first 40
 # steps and the last 3 of STEPS (80) are left out. Rows that FOLDER has are not measured again. Needs a
-# built PRESET (release), iproute2 and h5py for $PYTHON (python3); takes about 40 minutes.
+# built PRESET (release), iproute2 and h5py for $PYTHON (python3); takes about 50 minutes.
 set -euo pipefail
 case ${1:-} in
   -*)
