@@ -4,12 +4,14 @@
 """Images per second of a training step beside PyTorch's, on this machine.
 
     against_pytorch.py [--build build/release] [--threads 2] [--rounds 3] [--steps STEPS]
+                       [--only NETWORK]
 
-Needs torch, torchvision and h5py. Both train the same network on random images with one
-micro-batch per step, in turn within one run; what is printed are medians over the steps of all
-rounds, of which small networks make more, so that a round lasts for seconds. PyTorch runs with either order of its images in memory, and AdamW as one loop over all
-tensors (foreach) and as one kernel (fused). Where other programs keep the processor busy it ends
-with exit code 3 and judges nothing.
+Needs torch, torchvision and h5py. All train the same network on random images with one micro-batch
+per step, in turn within one run; what is printed are medians over the steps of all rounds, of which
+small networks make more, so that a round lasts for seconds. Carousel runs in fp32 and in bf16;
+PyTorch eager and compiled, in fp32 and by autocast in bf16, with either order of its images in
+memory, and with fused optimizers. The last column is the ratio to the best of PyTorch. Where other
+programs keep the processor busy it ends with exit code 3 and judges nothing.
 """
 import argparse
 import os
@@ -81,7 +83,7 @@ def optimizer_deck(optimizer):
     return "\n".join(f"{key} = {value}" for key, value in keys.items())
 
 
-def carousel_seconds(case, arguments, folder):
+def carousel_seconds(case, arguments, folder, precision):
     """Seconds of every step but the first."""
     deck = folder / "deck.toml"
     deck.write_text(f"""
@@ -102,6 +104,7 @@ steps = {case["steps"]}
 {optimizer_deck(case["optimizer"])}
 [engine]
 threads = {arguments.threads}
+precision = "{precision}"
 [profile]
 steps = ""
 """)
@@ -111,27 +114,34 @@ steps = ""
         return list(np.diff(file["steps/seconds"]))
 
 
-def optimizer_of(case, model, fused):
-    if case["optimizer"] is SGD:
-        return torch.optim.SGD(model.parameters(), **SGD)
-    kind = dict(fused=True) if fused else dict(foreach=True)
-    return torch.optim.AdamW(model.parameters(), **ADAMW, **kind)
+class PyTorch:
+    """A network that trains in one of PyTorch's ways."""
 
+    def __init__(self, case, compiled, precision, memory_format):
+        self.model = case["build"]().to(memory_format=memory_format)
+        kind = torch.optim.SGD if case["optimizer"] is SGD else torch.optim.AdamW
+        self.optimizer = kind(self.model.parameters(), **case["optimizer"], fused=True)
+        shape = (case["batch"], 3, case["image"], case["image"])
+        self.images = torch.randn(shape).to(memory_format=memory_format)
+        self.labels = torch.randint(case["classes"], shape[:1])
+        self.precision = precision
+        self.forward = torch.compile(self.model) if compiled else self.model
 
-def pytorch_seconds(case, arguments, memory_format, fused):
-    model = case["build"]().to(memory_format=memory_format)
-    optimizer = optimizer_of(case, model, fused)
-    shape = (case["batch"], 3, case["image"], case["image"])
-    images = torch.randn(shape).to(memory_format=memory_format)
-    labels = torch.randint(case["classes"], shape[:1])
-    seconds = []
-    for _ in range(case["steps"]):
+    def step(self):
         begin = time.perf_counter()
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(images), labels).backward()
-        optimizer.step()
-        seconds.append(time.perf_counter() - begin)
-    return seconds[1:]
+        self.optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.precision == "bf16"):
+            outputs = self.forward(self.images)
+            loss = torch.nn.functional.cross_entropy(outputs, self.labels)
+        loss.backward()
+        self.optimizer.step()
+        return time.perf_counter() - begin
+
+
+WAYS = {f"PyTorch {how} {precision} {order}": (how == "compiled", precision, memory_format)
+        for precision in ("fp32", "bf16") for how in ("eager", "compiled")
+        for order, memory_format in (("NCHW", torch.contiguous_format),
+                                     ("NHWC", torch.channels_last))}
 
 
 def busy_cores(seconds):
@@ -147,18 +157,21 @@ def busy_cores(seconds):
 
 def measure(case, arguments):
     """Images per second by program."""
-    variants = {"NCHW": (torch.contiguous_format, False), "NHWC": (torch.channels_last, False)}
-    if case["optimizer"] is ADAMW:
-        variants = {"foreach": (torch.contiguous_format, False),
-                    "fused": (torch.contiguous_format, True)}
-    seconds = {key: [] for key in ("Carousel", *variants)}
+    seconds = {f"Carousel {precision}": [] for precision in ("fp32", "bf16")}
+    seconds |= {name: [] for name in WAYS}
+    ways = {name: PyTorch(case, *way) for name, way in WAYS.items()}
+    for way in ways.values():
+        for _ in range(2):  # in which compilers work
+            way.step()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write_dataset(folder / "data.h5", case)
         for _ in range(arguments.rounds):
-            seconds["Carousel"] += carousel_seconds(case, arguments, folder)
-            for key, (memory_format, fused) in variants.items():
-                seconds[key] += pytorch_seconds(case, arguments, memory_format, fused)
+            for precision in ("fp32", "bf16"):
+                seconds[f"Carousel {precision}"] += carousel_seconds(case, arguments, folder,
+                                                                     precision)
+            for key, way in ways.items():
+                seconds[key] += [way.step() for _ in range(case["steps"])][1:]
     return {key: case["batch"] / statistics.median(values) for key, values in seconds.items()}
 
 
@@ -176,16 +189,16 @@ def main():
         print(f"{busy:.1f} cores are busy with other programs; a quiet machine is needed",
               file=sys.stderr)
         return 3
-    print(f"{cpu_name()}, {arguments.threads} threads, PyTorch {torch.__version__}, fp32")
-    print(f"{'images/s':<16}{'batch':>6}{'Carousel':>10}  PyTorch, and the ratio to it")
+    print(f"{cpu_name()}, {arguments.threads} threads, PyTorch {torch.__version__}")
     for case in CASES:
         if arguments.only not in (None, case["name"]):
             continue
         steps = arguments.steps or case.get("steps", 8)
         rate = measure(dict(case, steps=steps), arguments)
-        ours = rate.pop("Carousel")
-        others = "".join(f"  {key} {value:7.2f} {ours / value:5.2f}" for key, value in rate.items())
-        print(f"{case['name']:<16}{case['batch']:>6}{ours:>10.2f}{others}", flush=True)
+        best = max(rate[way] for way in WAYS)
+        print(f"\n{case['name']}, {case['batch']} images in a step{'':20}images/s  of the best")
+        for key, value in rate.items():
+            print(f"  {key:48}{value:10.2f}{value / best:13.2f}", flush=True)
     return 0
 
 
