@@ -11,6 +11,7 @@
 #include "core/base/vectors.hpp"
 #include "core/base/view.hpp"
 #include "core/model/tensor_format.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel::detail {
 
@@ -39,6 +40,14 @@ void with_block(const TensorFormat& format, const Run& run) {
     CAROUSEL_CHECK(format.block == vector_block, "tokens in {}", to_string(format));
     run.template operator()<vector_block>();
   }
+}
+
+/// Calls run.operator()<Block, Stored>() for the type as well.
+template <class Run>
+void with_format(const TensorFormat& format, const Run& run) {
+  with_block(format, [&]<int Block>() {
+    with_stored(format.type, [&]<class Stored>() { run.template operator()<Block, Stored>(); });
+  });
 }
 
 }  // namespace carousel::detail

@@ -48,6 +48,15 @@ bool has_full_numbers(const LayerSpec& layer) {
          std::ranges::all_of(layer.parameters, is_full, &ParameterSpec::type);
 }
 
+bool has_one_type(const LayerSpec& layer) {
+  const DataType type = layer.output_format.type;
+  return all_tensors(layer, [&](const SampleShape&,
+                                const TensorFormat& format) { return format.type == type; }) &&
+         std::ranges::all_of(layer.parameters, [&](const ParameterSpec& parameter) {
+           return parameter.is_per_feature() || parameter.type == type;
+         });
+}
+
 bool is_plain(const LayerSpec& layer) {
   return all_tensors(
       layer, [](const SampleShape&, const TensorFormat& format) { return format.block == 1; });
@@ -59,7 +68,7 @@ bool lies_in_blocks(const SampleShape& shape, const TensorFormat& format, int bl
 }
 
 bool is_blocked(const LayerSpec& layer, const KernelChoice& choice) {
-  return choice.blocks() && has_full_numbers(layer) &&
+  return choice.blocks() && has_one_type(layer) &&
          all_tensors(layer, [&](const SampleShape& shape, const TensorFormat& format) {
            return lies_in_blocks(shape, format, choice.block);
          });

@@ -97,12 +97,14 @@ struct Op {
 
 /// Whether all tensors and parameters of a layer are full numbers.
 [[nodiscard]] bool has_full_numbers(const LayerSpec& layer);
+/// Whether all tensors of a layer, and the weights of its products, are stored in one type.
+[[nodiscard]] bool has_one_type(const LayerSpec& layer);
 /// Whether all tensors of a layer lie in plain order.
 [[nodiscard]] bool is_plain(const LayerSpec& layer);
 /// Whether a tensor lies in blocks of that many channels, which are all filled. Where there is one
 /// pixel, plain order is that.
 [[nodiscard]] bool lies_in_blocks(const SampleShape& shape, const TensorFormat& format, int block);
-/// Whether all tensors of a layer lie in the blocks of a choice, with full numbers.
+/// Whether all tensors of a layer lie in the blocks of a choice, in one type.
 [[nodiscard]] bool is_blocked(const LayerSpec& layer, const KernelChoice& choice);
 /// Whether all channels of all tensors lie side by side, for kernels that take any type.
 [[nodiscard]] bool is_channels_last(const LayerSpec& layer, const KernelChoice& choice);

@@ -26,9 +26,8 @@ std::vector<Row<EngineConfig>> EngineConfig::rows() {
       key("recompute", &EngineConfig::recompute, one_of<Recompute>(),
           "What backward computes again instead of keeping it. cheap: norms and activation "
           "functions in front of convolutions, poolings and the linear layers of tokens. stage: "
-          "also the whole forward of each stage, so that only what leaves the stage is kept. In "
-          "fp32 no choice changes the bits of a stage, but none may cut stages elsewhere; in bf16, "
-          "none also rounds what norms hand to convolutions and poolings."),
+          "also the whole forward of each stage, so that only what leaves the stage is kept. No "
+          "choice changes the bits of a stage, but none may cut stages elsewhere."),
       key("vendor", &EngineConfig::vendor, one_of<VendorUse>(),
           "Kernels of layers that a vendor's libraries have, too. auto takes the vendor's where "
           "the build has them: in a build for GPUs cuBLASLt's for linear layers and cuDNN's for "
@@ -44,7 +43,9 @@ std::vector<Row<EngineConfig>> EngineConfig::rows() {
           "memory, and so do messages that carry them; sums, gradients, biases, norms and what the "
           "optimizer updates, a further copy of the weights, stay fp32: it saves memory where "
           "activations are most of it. cuDNN's gradients of weights are rounded before they are "
-          "summed. CPUs compute in fp32 and round, which is slower and takes workspace.",
+          "summed. CPUs multiply bf16 in pairs where layers lie in blocks, by an instruction for "
+          "that "
+          "where the processor has it; the bits are the same without.",
           bound(Bond::numbers)),
   };
 }

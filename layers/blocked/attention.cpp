@@ -25,6 +25,7 @@ struct Rows {
   int tokens;
 
   [[nodiscard]] std::int64_t plane() const { return std::int64_t{tokens} * lanes; }
+  [[nodiscard]] std::int64_t size() const { return blocks * plane(); }
   [[nodiscard]] Real* at(int block, int token) const {
     return data + block * plane() + std::int64_t{token} * lanes;
   }
@@ -45,7 +46,8 @@ struct Heads {
     const std::int64_t first = (std::int64_t{head / heads} * parts + part) * heads + head % heads;
     return {data + first * blocks * tokens * lanes, blocks, tokens};
   }
-  /// Numbers of the tokens by queries matrix, and of packed queries.
+  /// Numbers of a head's queries, of the tokens by queries matrix, and of packed queries.
+  [[nodiscard]] std::int64_t size() const { return std::int64_t{blocks} * tokens * lanes; }
   [[nodiscard]] std::int64_t matrix() const { return std::int64_t{tokens} * queries; }
   [[nodiscard]] std::int64_t packed() const { return std::int64_t{blocks} * lanes * queries; }
 
@@ -56,6 +58,42 @@ struct Heads {
         tokens(output.height * output.width),
         scale(static_cast<real>(1 / std::sqrt(static_cast<double>(size)))) {}
 };
+
+/// The channels of a head as full numbers, where they are stored otherwise in scratch memory from
+/// `next` on, which it takes.
+template <class Stored>
+Rows<real> room(const Rows<Stored>& rows, real*& next) {
+  if constexpr (std::is_same_v<Stored, real>) {
+    return rows;
+  } else {
+    real* const data = next;
+    next += rows.size();
+    return {data, rows.blocks, rows.tokens};
+  }
+}
+template <class Stored>
+Rows<const real> copied(const Rows<const Stored>& rows, real*& next) {
+  if constexpr (std::is_same_v<Stored, real>) {
+    return rows;
+  } else {
+    const Rows<real> copy = room(Rows<Stored>{nullptr, rows.blocks, rows.tokens}, next);
+    for (std::int64_t i = 0; i < rows.size(); i += lanes) store(copy.data + i, load(rows.data + i));
+    return {copy.data, rows.blocks, rows.tokens};
+  }
+}
+/// Numbers that `count` of them take.
+template <class Stored>
+std::int64_t copies(std::int64_t count, std::int64_t size) {
+  return std::is_same_v<Stored, real> ? 0 : count * size;
+}
+/// What room() is left with, to where it belongs.
+template <class Stored>
+void deliver(const Rows<real>& from, const Rows<Stored>& to, bool adds) {
+  if constexpr (!std::is_same_v<Stored, real>) {
+    for (std::int64_t i = 0; i < to.size(); i += lanes)
+      store(to.data + i, adds ? load(to.data + i) + load(from.data + i) : load(from.data + i));
+  }
+}
 
 /// to[c][q] = scale * rows[c][first + q], zero behind the last of `count`.
 void pack(const Rows<const real>& rows, const Segment& tile, real scale, real* to) {
@@ -183,62 +221,88 @@ void softmax_gradient(int tokens, const real* probabilities, real scale, real* d
 
 }  // namespace
 
-Attention::Attention(const LayerSpec& spec) : heads_(spec.as<op::Attention>().heads) {
+Attention::Attention(const LayerSpec& spec)
+    : type_(spec.output_format.type), heads_(spec.as<op::Attention>().heads) {
   CAROUSEL_CHECK(spec.input().channels == 3 * spec.output.channels &&
                      spec.output.channels % (heads_ * lanes) == 0,
                  "attention {} of {} heads: {} becomes {}", spec.name, heads_,
                  to_string(spec.input()), to_string(spec.output));
 }
 
-void Attention::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+template <class Stored>
+void Attention::average_values(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::attention_forward";
   const Heads heads(arguments.output.shape, heads_);
-  const real* x = arguments.input.data;
-  real* y = arguments.output.data;
-  for_each_task(exec, label, arguments.input.n * heads_, heads.packed() + heads.matrix(),
-                [=](int head, real* scratch) {
-                  real* scores = scratch + heads.packed();
-                  const auto to = heads.rows(y, 1, 0, head);
-                  for (int number = 0; number < segments(heads.tokens, queries); ++number) {
-                    const Segment tile = tile_of(heads.tokens, number);
-                    pack(heads.rows(x, 3, 0, head), tile, heads.scale, scratch);
-                    multiply(heads.rows(x, 3, 1, head), scratch, scores);
-                    softmax(heads.tokens, scores);
-                    average(scores, heads.rows(x, 3, 2, head), tile, false, to);
-                  }
-                });
+  const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
+  auto* y = reinterpret_cast<Stored*>(arguments.output.data);
+  const std::int64_t numbers = heads.packed() + heads.matrix() + copies<Stored>(4, heads.size());
+  for_each_task(exec, label, arguments.input.n * heads_, numbers, [=](int head, real* scratch) {
+    real* scores = scratch + heads.packed();
+    real* next = scores + heads.matrix();
+    const Rows<const real> q = copied(heads.rows(x, 3, 0, head), next);
+    const Rows<const real> k = copied(heads.rows(x, 3, 1, head), next);
+    const Rows<const real> v = copied(heads.rows(x, 3, 2, head), next);
+    const Rows<Stored> output = heads.rows(y, 1, 0, head);
+    const Rows<real> to = room(output, next);
+    for (int number = 0; number < segments(heads.tokens, queries); ++number) {
+      const Segment tile = tile_of(heads.tokens, number);
+      pack(q, tile, heads.scale, scratch);
+      multiply(k, scratch, scores);
+      softmax(heads.tokens, scores);
+      average(scores, v, tile, false, to);
+    }
+    deliver(to, output, false);
+  });
 }
 
-void Attention::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+template <class Stored>
+void Attention::differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::attention_backward";
   if (arguments.d_input.data == nullptr) return;
   const Heads heads(arguments.d_output.shape, heads_);
-  const real* x = arguments.input.data;
-  const real* d_y = arguments.d_output.data;
-  real* d_x = arguments.d_input.data;
+  const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
+  const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
+  auto* d_x = reinterpret_cast<Stored*>(arguments.d_input.data);
   const bool adds = arguments.adds_input;
-  for_each_task(exec, label, arguments.input.n * heads_, heads.packed() + 2 * heads.matrix(),
-                [=](int head, real* scratch) {
-                  real* probabilities = scratch + heads.packed();
-                  real* d = probabilities + heads.matrix();
-                  const auto q = heads.rows(x, 3, 0, head);
-                  const auto k = heads.rows(x, 3, 1, head);
-                  const auto v = heads.rows(x, 3, 2, head);
-                  const auto d_output = heads.rows(d_y, 1, 0, head);
-                  for (int number = 0; number < segments(heads.tokens, queries); ++number) {
-                    const Segment tile = tile_of(heads.tokens, number);
-                    const bool adds_all = adds || number > 0;
-                    pack(q, tile, heads.scale, scratch);
-                    multiply(k, scratch, probabilities);
-                    softmax(heads.tokens, probabilities);
-                    pack(d_output, tile, 1, scratch);
-                    multiply(v, scratch, d);
-                    spread(probabilities, d_output, tile, adds_all, heads.rows(d_x, 3, 2, head));
-                    softmax_gradient(heads.tokens, probabilities, heads.scale, d);
-                    average(d, k, tile, adds, heads.rows(d_x, 3, 0, head));
-                    spread(d, q, tile, adds_all, heads.rows(d_x, 3, 1, head));
-                  }
-                });
+  const bool adds_at_once = adds && std::is_same_v<Stored, real>;
+  const std::int64_t numbers =
+      heads.packed() + 2 * heads.matrix() + copies<Stored>(7, heads.size());
+  for_each_task(exec, label, arguments.input.n * heads_, numbers, [=](int head, real* scratch) {
+    real* probabilities = scratch + heads.packed();
+    real* d = probabilities + heads.matrix();
+    real* next = d + heads.matrix();
+    const Rows<const real> q = copied(heads.rows(x, 3, 0, head), next);
+    const Rows<const real> k = copied(heads.rows(x, 3, 1, head), next);
+    const Rows<const real> v = copied(heads.rows(x, 3, 2, head), next);
+    const Rows<const real> d_output = copied(heads.rows(d_y, 1, 0, head), next);
+    const Rows<real> d_q = room(heads.rows(d_x, 3, 0, head), next);
+    const Rows<real> d_k = room(heads.rows(d_x, 3, 1, head), next);
+    const Rows<real> d_v = room(heads.rows(d_x, 3, 2, head), next);
+    for (int number = 0; number < segments(heads.tokens, queries); ++number) {
+      const Segment tile = tile_of(heads.tokens, number);
+      const bool adds_all = adds_at_once || number > 0;
+      pack(q, tile, heads.scale, scratch);
+      multiply(k, scratch, probabilities);
+      softmax(heads.tokens, probabilities);
+      pack(d_output, tile, 1, scratch);
+      multiply(v, scratch, d);
+      spread(probabilities, d_output, tile, adds_all, d_v);
+      softmax_gradient(heads.tokens, probabilities, heads.scale, d);
+      average(d, k, tile, adds_at_once, d_q);
+      spread(d, q, tile, adds_all, d_k);
+    }
+    deliver(d_q, heads.rows(d_x, 3, 0, head), adds);
+    deliver(d_k, heads.rows(d_x, 3, 1, head), adds);
+    deliver(d_v, heads.rows(d_x, 3, 2, head), adds);
+  });
+}
+
+void Attention::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { average_values<Stored>(exec, arguments); });
+}
+
+void Attention::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { differentiate<Stored>(exec, arguments); });
 }
 
 std::unique_ptr<Layer> attention(const LayerSpec& spec) {

@@ -18,6 +18,12 @@ class Attention final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
+  template <class Stored>
+  void average_values(const ExecutionSpace& exec, const ForwardArguments& arguments);
+  template <class Stored>
+  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments);
+
+  DataType type_;  // of activations
   int heads_;
 };
 

@@ -13,6 +13,7 @@
 #include "layers/blocked/winograd.hpp"
 #include "layers/blocked/winograd_weights.hpp"
 #include "layers/convolution/op.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel::blocked {
 namespace {
@@ -24,9 +25,9 @@ bool is_flat(const Window& window, const SampleShape& shape, bool reads_images) 
          (shape.width == 1 || shape.height * shape.width <= largest);
 }
 
-template <class Real>
-Planes<Real> planes_of(const BasicTensor<Real>& tensor, bool flat) {
-  Planes<Real> planes(tensor);
+template <class Stored, class Number>
+Planes<Stored> planes_of(const BasicTensor<Number>& tensor, bool flat) {
+  Planes<Stored> planes(tensor);
   if (flat) {
     planes.w *= planes.h;
     planes.h = 1;
@@ -39,12 +40,14 @@ Planes<Real> planes_of(const BasicTensor<Real>& tensor, bool flat) {
 Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before)
     : in_(spec.input()),
       out_(spec.output),
+      type_(spec.output_format.type),
       kind_(spec.is("linear") ? op::Convolution{} : spec.as<op::Convolution>()),
       reads_images_(!lies_in_blocks(spec.input(), spec.inputs.front().format, lanes)),
       flat_(is_flat(kind_.window, out_, reads_images_)),
       before_(before),
       norm_size_(kind_.normalises ? 2 * std::int64_t{in_.channels} : 0),
       weights_(spec.weights().size()),
+      bias_(spec.weights().stored_bytes() / std::int64_t{sizeof(real)}),
       workspace_(engine.workspace) {
   const Window& window = kind_.window;
   const int taps = window.kernel * window.kernel;
@@ -72,105 +75,132 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
   for (Windows& grid : grids_) grid = flattened(std::move(grid));
 }
 
-template <class Real>
-Planes<Real> Convolution::output_planes(const BasicTensor<Real>& tensor) const {
-  Planes<Real> planes = planes_of(BasicTensor<Real>{tensor.data, tensor.n, out_}, flat_);
+template <class Stored, class Number>
+Planes<Stored> Convolution::output_planes(const BasicTensor<Number>& tensor) const {
+  auto planes = planes_of<Stored>(BasicTensor<Number>{tensor.data, tensor.n, out_}, flat_);
   planes.before = before_;
   return planes;
 }
 
-template <class Source>
+template <class Stored, class Source>
 void Convolution::convolve(const ExecutionSpace& exec, const ForwardArguments& arguments,
                            const Source& source) {
   static const std::string label = "carousel::layers::convolution_forward";
   static const std::string pack_label = "carousel::layers::convolution_pack";
-  const real* weights = arguments.parameters + norm_size_;
-  const auto x = planes_of(arguments.input, flat_);
-  const auto y = output_planes(arguments.output);
-  if (kind_.winograd) {
-    winograd::convolve(exec, label,
-                       {winograd::Direction::output, in_.channels, out_.channels, weights}, x,
-                       source, y, false, workspace());
-    return;
-  }
-  const Beginning beginning = {.bias = has_bias_ ? weights + weights_ : nullptr};
-  const int blocks = reads_images_ ? 1 : x.blocks;
-  pack_weights(exec, pack_label, strides_, weights, y.blocks, blocks, windows_.depth, workspace());
+  const real* parameters = arguments.parameters + norm_size_;
+  const auto* weights = reinterpret_cast<const Stored*>(parameters);
+  const auto y = output_planes<Stored>(arguments.output);
+  const Beginning beginning = {.bias = has_bias_ ? parameters + bias_ : nullptr};
   if constexpr (!Source::changes) {
     if (reads_images_) {
-      blocked::convolve(exec, label, windows_, ImageInput{arguments.input}, workspace(),
-                        strides_.taps, y, beginning);
+      auto* packed = workspace<real>();
+      pack_weights<FullProducts>(exec, pack_label, strides_, weights, y.blocks, 1, windows_.depth,
+                                 packed);
+      blocked::convolve<FullProducts>(exec, label, windows_, ImageInput{arguments.input}, packed,
+                                      strides_.taps, y, beginning);
       return;
     }
   }
-  blocked::convolve(exec, label, windows_, BlockedInput<Source>{x, source}, workspace(),
-                    strides_.taps, y, beginning);
+  const auto x = planes_of<const Stored>(arguments.input, flat_);
+  if (kind_.winograd) {
+    winograd::convolve<Stored>(exec, label,
+                               {winograd::Direction::output, in_.channels, out_.channels, weights},
+                               x, source, y, false, workspace<real>());
+    return;
+  }
+  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+    auto* packed = workspace<Stored>();
+    pack_weights<Products>(exec, pack_label, strides_, weights, y.blocks, x.blocks, lanes, packed);
+    blocked::convolve<Products>(exec, label, windows_, BlockedInput<Source, Stored>{x, source},
+                                packed, strides_.taps, y, beginning);
+  });
+}
+
+template <class Stored>
+void Convolution::convolve(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  if (!kind_.normalises) return convolve<Stored>(exec, arguments, Plain{});
+  const NormStatistics statistics =
+      find_statistics<Stored>(exec, arguments, kind_.epsilon, workspace_);
+  convolve<Stored>(exec, arguments, NormRelu{statistics.scale, statistics.shift});
 }
 
 void Convolution::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
-  if (!kind_.normalises) return convolve(exec, arguments, Plain{});
-  const NormStatistics statistics = find_statistics(exec, arguments, kind_.epsilon, workspace_);
-  convolve(exec, arguments, NormRelu{statistics.scale, statistics.shift});
+  with_stored(type_, [&]<class Stored>() { convolve<Stored>(exec, arguments); });
 }
 
-template <class Source>
+template <class Stored, class Source>
 void Convolution::weight_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments,
                                   const Source& source) {
   static const std::string label = "carousel::layers::convolution_backward_weight";
   static const std::string bias_label = "carousel::layers::convolution_backward_bias";
   real* d_weights = arguments.d_parameters + norm_size_;
-  const auto x = planes_of(arguments.input, flat_);
-  const auto d_y = output_planes(ConstTensor(arguments.d_output));
+  const auto d_y = output_planes<const Stored>(arguments.d_output);
   if (has_bias_) bias_gradient(exec, bias_label, d_y, d_weights + weights_);
-  if (kind_.winograd)
-    return winograd::weight_gradient(exec, label, x, source, d_y, workspace(), d_weights);
   if constexpr (!Source::changes) {
     if (reads_images_)
-      return blocked::weight_gradient(exec, label, windows_, ImageInput{arguments.input}, d_y,
-                                      strides_, workspace(), d_weights);
+      return blocked::weight_gradient<FullProducts>(exec, label, windows_,
+                                                    ImageInput{arguments.input}, d_y, strides_,
+                                                    workspace<real>(), d_weights);
   }
-  blocked::weight_gradient(exec, label, windows_, BlockedInput<Source>{x, source}, d_y, strides_,
-                           workspace(), d_weights);
+  const auto x = planes_of<const Stored>(arguments.input, flat_);
+  if (kind_.winograd)
+    return winograd::weight_gradient(exec, label, x, source, d_y, workspace<real>(), d_weights);
+  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+    blocked::weight_gradient<Products>(exec, label, windows_,
+                                       BlockedInput<Source, Stored>{x, source}, d_y, strides_,
+                                       workspace<real>(), d_weights);
+  });
 }
 
+template <class Stored>
 void Convolution::input_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::convolution_backward_input";
   static const std::string pack_label = "carousel::layers::convolution_backward_pack";
-  const real* weights = arguments.parameters + norm_size_;
-  const auto d_y = output_planes(ConstTensor(arguments.d_output));
-  const auto d_x = planes_of(arguments.d_input, flat_);
+  const auto* weights = reinterpret_cast<const Stored*>(arguments.parameters + norm_size_);
+  const auto d_y = output_planes<const Stored>(arguments.d_output);
+  const auto d_x = planes_of<Stored>(arguments.d_input, flat_);
   const bool adds = arguments.adds_input;
   if (kind_.winograd) {
-    return winograd::convolve(exec, label,
-                              {winograd::Direction::d_input, in_.channels, out_.channels, weights},
-                              d_y, Plain{}, d_x, adds, workspace());
+    return winograd::convolve<Stored>(
+        exec, label, {winograd::Direction::d_input, in_.channels, out_.channels, weights}, d_y,
+        Plain{}, d_x, adds, workspace<real>());
   }
-  const WeightStrides strides = strides_.turned();
-  pack_weights(exec, pack_label, strides, weights, d_x.blocks, d_y.blocks, lanes, workspace());
-  for (const Windows& grid : grids_) {
-    if (!grid.taps.empty())
-      blocked::convolve(exec, label, grid, BlockedInput<Plain>{d_y, {}}, workspace(), strides.taps,
-                        d_x, {.adds = adds});
-    else if (!adds)
-      clear_grid(exec, label, grid, d_x);
-  }
+  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+    const WeightStrides strides = strides_.turned();
+    auto* packed = workspace<Stored>();
+    pack_weights<Products>(exec, pack_label, strides, weights, d_x.blocks, d_y.blocks, lanes,
+                           packed);
+    for (const Windows& grid : grids_) {
+      if (!grid.taps.empty())
+        blocked::convolve<Products>(exec, label, grid, BlockedInput<Plain, Stored>{d_y, {}}, packed,
+                                    strides.taps, d_x, {.adds = adds});
+      else if (!adds)
+        clear_grid(exec, label, grid, d_x);
+    }
+  });
 }
 
-void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+template <class Stored>
+void Convolution::differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   if (!kind_.normalises) {
-    weight_gradient(exec, arguments, Plain{});
-    if (arguments.d_input.data != nullptr) input_gradient(exec, arguments);
+    weight_gradient<Stored>(exec, arguments, Plain{});
+    if (arguments.d_input.data != nullptr) input_gradient<Stored>(exec, arguments);
     return;
   }
   const NormStatistics saved(const_cast<std::byte*>(arguments.saved), in_.channels);
-  weight_gradient(exec, arguments, NormRelu{saved.scale, saved.shift});
+  weight_gradient<Stored>(exec, arguments, NormRelu{saved.scale, saved.shift});
   CAROUSEL_CHECK(arguments.d_input.data != nullptr && !arguments.adds_input,
                  "what is normalised has one reader, and its batch norm learns");
-  input_gradient(exec, arguments);
-  const Planes<real> d_x(arguments.d_input);
+  input_gradient<Stored>(exec, arguments);
+  const Planes<Stored> d_x(arguments.d_input);
   norm_gradient(
-      exec, Mask::input, {.x = Planes<const real>(arguments.input), .d_y = d_x, .d_x = d_x}, saved,
-      reinterpret_cast<double*>(workspace_.data()), arguments.d_parameters, arguments.statistics);
+      exec, Mask::input,
+      NormGradient<Stored>{.x = Planes<const Stored>(arguments.input), .d_y = d_x, .d_x = d_x},
+      saved, workspace<double>(), arguments.d_parameters, arguments.statistics);
+}
+
+void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { differentiate<Stored>(exec, arguments); });
 }
 
 std::unique_ptr<Layer> convolution(const LayerSpec& spec, const Engine& engine, int before) {

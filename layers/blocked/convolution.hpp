@@ -26,28 +26,39 @@ class Convolution final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
+  /// Of activations and weights that are stored so.
+  template <class Stored>
+  void convolve(const ExecutionSpace& exec, const ForwardArguments& arguments);
+  template <class Stored>
+  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments);
   /// Forward with an input that is read as `source` says.
-  template <class Source>
+  template <class Stored, class Source>
   void convolve(const ExecutionSpace& exec, const ForwardArguments& arguments,
                 const Source& source);
-  template <class Source>
+  template <class Stored, class Source>
   void weight_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments,
                        const Source& source);
+  template <class Stored>
   void input_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments);
-  template <class Real>
-  [[nodiscard]] Planes<Real> output_planes(const BasicTensor<Real>& tensor) const;
+  template <class Stored, class Number>
+  [[nodiscard]] Planes<Stored> output_planes(const BasicTensor<Number>& tensor) const;
 
-  [[nodiscard]] real* workspace() const { return reinterpret_cast<real*>(workspace_.data()); }
+  template <class Stored>
+  [[nodiscard]] Stored* workspace() const {
+    return reinterpret_cast<Stored*>(workspace_.data());
+  }
 
   SampleShape in_;
   SampleShape out_;
+  DataType type_;  // of what it leaves and of weights; of what it reads, unless these are images
   op::Convolution kind_;
-  bool reads_images_;  // [n, c, h, w] of files
+  bool reads_images_;  // [n, c, h, w] of files, in full numbers
   bool flat_;          // planes are one row each
   int before_;
   bool has_bias_;
   std::int64_t norm_size_;  // parameters of the batch norm
   std::int64_t weights_;    // numbers
+  std::int64_t bias_;  // where it begins, in full numbers from the weights on as they are stored
   std::span<std::byte> workspace_;
   WeightStrides strides_;  // of the outputs' sums
   Windows windows_;

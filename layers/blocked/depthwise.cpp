@@ -10,6 +10,7 @@
 #include "layers/blocked/direct_weights.hpp"
 #include "layers/blocked/tasks.hpp"
 #include "layers/convolution/op.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel::blocked {
 namespace {
@@ -36,6 +37,11 @@ struct Axis {
     const int begin = first >= 0 ? 0 : (dilation - 1 - first) / dilation;
     const int end = first >= size ? 0 : std::min(kernel, (size - 1 - first) / dilation + 1);
     return {begin, std::max(begin, end)};
+  }
+  /// The window whose tap t is pixel i; -1 where there is none.
+  [[nodiscard]] int window(int i, int t) const {
+    const int from = i + padding - t * dilation;
+    return from >= 0 && from % stride == 0 && from / stride < places ? from / stride : -1;
   }
   /// Windows whose tap t is in the image.
   [[nodiscard]] Range windows(int t) const {
@@ -82,28 +88,29 @@ struct Sliding {
 struct TapWeights {
   Lanes of[most_depthwise_taps];
 
-  TapWeights(const real* weights, int block, int taps, bool flipped) {
-    const real* first = weights + std::int64_t{block} * lanes * taps;
+  template <class Stored>
+  TapWeights(const Stored* weights, int block, int taps, bool flipped) {
+    const Stored* first = weights + std::int64_t{block} * lanes * taps;
     for (int t = 0; t < taps; ++t) of[flipped ? taps - 1 - t : t] = gathered(first + t, taps);
   }
 };
 
 /// y = [y +] begin + the sums of all windows of a plane. K: of a square window, 0: any.
-template <int K>
-void slide(const Sliding& sliding, const TapWeights& weights, const Lanes& begin, const real* x,
-           real* y, bool adds) {
+template <int K, class Stored>
+void slide(const Sliding& sliding, const TapWeights& weights, const Lanes& begin, const Stored* x,
+           Stored* y, bool adds) {
   const Axis& columns = sliding.columns;
   const int width = K > 0 ? K : columns.kernel;
   const std::int64_t step = std::int64_t{columns.dilation} * lanes;
   const Range inner = columns.inner();
   for (int oy = 0; oy < sliding.rows.places; ++oy) {
     const Range rows = sliding.rows.taps(oy);
-    real* const to = y + std::int64_t{oy} * columns.places * lanes;
+    Stored* const to = y + std::int64_t{oy} * columns.places * lanes;
     const auto put = [&](int ox, const Range& taps) __attribute__((always_inline)) {
       Lanes sum = begin;
       for (int r = rows.begin; r < rows.end; ++r) {
         const std::int64_t row = sliding.rows.at(oy) + r * sliding.rows.dilation;
-        const real* from = x + (row * columns.size + columns.at(ox)) * lanes;
+        const Stored* from = x + (row * columns.size + columns.at(ox)) * lanes;
         for (int s = taps.begin; s < taps.end; ++s)
           sum += load(from + s * step) * weights.of[r * width + s];
       }
@@ -116,21 +123,26 @@ void slide(const Sliding& sliding, const TapWeights& weights, const Lanes& begin
   }
 }
 
-/// d_x += what each window hands back, where strides leave pixels out.
-void hand_back(const Sliding& sliding, const TapWeights& weights, const real* d_y, real* d_x) {
+/// d_x = [d_x +] what the windows of each pixel hand back, in their order, where strides leave
+/// pixels out.
+template <class Stored>
+void hand_back(const Sliding& sliding, const TapWeights& weights, const Stored* d_y, Stored* d_x,
+               bool adds) {
   const Axis& columns = sliding.columns;
-  for (int oy = 0; oy < sliding.rows.places; ++oy) {
-    const Range rows = sliding.rows.taps(oy);
-    for (int ox = 0; ox < columns.places; ++ox) {
-      const Range taps = columns.taps(ox);
-      const Lanes d = load(d_y + (std::int64_t{oy} * columns.places + ox) * lanes);
-      for (int r = rows.begin; r < rows.end; ++r) {
-        const std::int64_t row = sliding.rows.at(oy) + r * sliding.rows.dilation;
-        for (int s = taps.begin; s < taps.end; ++s) {
-          real* to = d_x + (row * columns.size + columns.at(ox) + s * columns.dilation) * lanes;
-          store(to, load(to) + d * weights.of[r * columns.kernel + s]);
+  for (int iy = 0; iy < sliding.rows.size; ++iy) {
+    for (int ix = 0; ix < columns.size; ++ix, d_x += lanes) {
+      Lanes sum = adds ? load(d_x) : Lanes{};
+      for (int r = sliding.rows.kernel - 1; r >= 0; --r) {
+        const int oy = sliding.rows.window(iy, r);
+        if (oy < 0) continue;
+        for (int s = columns.kernel - 1; s >= 0; --s) {
+          const int ox = columns.window(ix, s);
+          if (ox < 0) continue;
+          sum += load(d_y + (std::int64_t{oy} * columns.places + ox) * lanes) *
+                 weights.of[r * columns.kernel + s];
         }
       }
+      store(d_x, sum);
     }
   }
 }
@@ -140,14 +152,16 @@ void add_to(Wide& sum, const Lanes& part) {
 }
 
 /// sums[tap] += the products of a row of gradients with what the tap meets.
-void add_row(const Sliding& sliding, int oy, const Range& rows, const real* x, const real* d_y,
+template <class Stored>
+void add_row(const Sliding& sliding, int oy, const Range& rows, const Stored* x, const Stored* d_y,
              Wide* sums) {
   const Axis& columns = sliding.columns;
   for (int r = rows.begin; r < rows.end; ++r) {
     const std::int64_t row = sliding.rows.at(oy) + r * sliding.rows.dilation;
     for (int s = 0; s < columns.kernel; ++s) {
       const Range windows = columns.windows(s);
-      const real* from = x + (row * columns.size + s * columns.dilation - columns.padding) * lanes;
+      const Stored* from =
+          x + (row * columns.size + s * columns.dilation - columns.padding) * lanes;
       Lanes sum = {};
       for (int ox = windows.begin; ox < windows.end; ++ox)
         sum += load(from + std::int64_t{ox} * columns.stride * lanes) *
@@ -158,8 +172,8 @@ void add_row(const Sliding& sliding, int oy, const Range& rows, const real* x, c
 }
 
 /// The same of all taps at once, which registers hold, for windows that are in the image.
-template <int K>
-void add_inner_row(const Sliding& sliding, int oy, const real* x, const real* d_y, Wide* sums) {
+template <int K, class Stored>
+void add_inner_row(const Sliding& sliding, int oy, const Stored* x, const Stored* d_y, Wide* sums) {
   const Axis& columns = sliding.columns;
   const Range inner = columns.inner();
   const std::int64_t step = std::int64_t{columns.dilation} * lanes;
@@ -167,7 +181,7 @@ void add_inner_row(const Sliding& sliding, int oy, const real* x, const real* d_
   Lanes all[K * K] = {};
   for (int ox = inner.begin; ox < inner.end; ++ox) {
     const Lanes d = load(d_y + std::int64_t{ox} * lanes);
-    const real* from =
+    const Stored* from =
         x + (std::int64_t{sliding.rows.at(oy)} * columns.size + columns.at(ox)) * lanes;
     CAROUSEL_UNROLL_ALL
     for (int k = 0; k < K * K; ++k) all[k] += load(from + k / K * next_row + k % K * step) * d;
@@ -187,11 +201,11 @@ void add_inner_row(const Sliding& sliding, int oy, const real* x, const real* d_
   for (int ox = inner.end; ox < columns.places; ++ox) add_edge(ox);
 }
 
-template <int K>
-void add_plane(const Sliding& sliding, const real* x, const real* d_y, Wide* sums) {
+template <int K, class Stored>
+void add_plane(const Sliding& sliding, const Stored* x, const Stored* d_y, Wide* sums) {
   for (int oy = 0; oy < sliding.rows.places; ++oy) {
     const Range rows = sliding.rows.taps(oy);
-    const real* row = d_y + std::int64_t{oy} * sliding.columns.places * lanes;
+    const Stored* row = d_y + std::int64_t{oy} * sliding.columns.places * lanes;
     if constexpr (K > 0) {
       if (rows.begin == 0 && rows.end == K) {
         add_inner_row<K>(sliding, oy, x, row, sums);
@@ -217,8 +231,10 @@ void with_side(const Sliding& sliding, const Run& run) {
 DepthwiseConvolution::DepthwiseConvolution(const LayerSpec& spec, const Engine& engine)
     : in_(spec.input()),
       out_(spec.output),
+      type_(spec.output_format.type),
       window_(spec.as<op::Convolution>().window),
       has_bias_(spec.parameters.size() > 1),
+      bias_(spec.weights().stored_bytes() / std::int64_t{sizeof(real)}),
       workspace_(engine.workspace) {
   CAROUSEL_CHECK(in_.channels == out_.channels && in_.channels % lanes == 0 &&
                      spec.as<op::Convolution>().groups == in_.channels &&
@@ -226,13 +242,14 @@ DepthwiseConvolution::DepthwiseConvolution(const LayerSpec& spec, const Engine& 
                  "{} is no depthwise convolution in blocks of {}", spec.label(), lanes);
 }
 
-void DepthwiseConvolution::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+template <class Stored>
+void DepthwiseConvolution::convolve(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::depthwise_forward";
   const Sliding sliding(window_, in_, out_);
-  const Planes<const real> x(arguments.input);
-  const Planes<real> y(arguments.output);
-  const real* weights = arguments.parameters;
-  const real* bias = has_bias_ ? weights + std::int64_t{in_.channels} * sliding.taps() : nullptr;
+  const Planes<const Stored> x(arguments.input);
+  const Planes<Stored> y(arguments.output);
+  const auto* weights = reinterpret_cast<const Stored*>(arguments.parameters);
+  const real* bias = has_bias_ ? arguments.parameters + bias_ : nullptr;
   for_each_task(exec, label, x.images * x.blocks, [=](int task) {
     const int block = task % x.blocks;
     const TapWeights taps(weights, block, sliding.taps(), false);
@@ -244,17 +261,18 @@ void DepthwiseConvolution::forward(const ExecutionSpace& exec, const ForwardArgu
   });
 }
 
-void DepthwiseConvolution::backward(const ExecutionSpace& exec,
-                                    const BackwardArguments& arguments) {
+template <class Stored>
+void DepthwiseConvolution::differentiate(const ExecutionSpace& exec,
+                                         const BackwardArguments& arguments) {
   static const std::string sum_label = "carousel::layers::depthwise_backward_sums";
   static const std::string weight_label = "carousel::layers::depthwise_backward_weight";
   static const std::string bias_label = "carousel::layers::depthwise_backward_bias";
   static const std::string label = "carousel::layers::depthwise_backward_input";
   const Sliding sliding(window_, in_, out_);
   const int taps = sliding.taps();
-  const Planes<const real> x(arguments.input);
-  const Planes<const real> d_y{ConstTensor(arguments.d_output)};
-  const Planes<real> d_x(arguments.d_input);
+  const Planes<const Stored> x(arguments.input);
+  const Planes<const Stored> d_y(arguments.d_output);
+  const Planes<Stored> d_x(arguments.d_input);
   auto* const partial = reinterpret_cast<double*>(workspace_.data());
   real* const d_weights = arguments.d_parameters;
   for_each_task(exec, sum_label, x.images * x.blocks, [=](int task) {
@@ -283,11 +301,11 @@ void DepthwiseConvolution::backward(const ExecutionSpace& exec,
     bias_gradient(exec, bias_label, d_y, d_weights + std::int64_t{in_.channels} * taps);
   if (arguments.d_input.data == nullptr) return;
   const bool adds = arguments.adds_input;
-  const real* const weights = arguments.parameters;
+  const auto* const weights = reinterpret_cast<const Stored*>(arguments.parameters);
   for_each_task(exec, label, x.images * x.blocks, [=](int task) {
     const int image = task / x.blocks;
     const int block = task % x.blocks;
-    real* const to = d_x.plane(image, block);
+    Stored* const to = d_x.plane(image, block);
     if (sliding.rows.stride == 1) {
       const TapWeights flipped(weights, block, taps, true);
       with_side(sliding, [&]<int K>() {
@@ -295,9 +313,17 @@ void DepthwiseConvolution::backward(const ExecutionSpace& exec,
       });
       return;
     }
-    if (!adds) std::fill_n(to, d_x.plane_size(), real(0));
-    hand_back(sliding, TapWeights(weights, block, taps, false), d_y.plane(image, block), to);
+    hand_back(sliding, TapWeights(weights, block, taps, false), d_y.plane(image, block), to, adds);
   });
+}
+
+void DepthwiseConvolution::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { convolve<Stored>(exec, arguments); });
+}
+
+void DepthwiseConvolution::backward(const ExecutionSpace& exec,
+                                    const BackwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { differentiate<Stored>(exec, arguments); });
 }
 
 std::unique_ptr<Layer> depthwise(const LayerSpec& spec, const Engine& engine) {

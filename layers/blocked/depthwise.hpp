@@ -22,10 +22,17 @@ class DepthwiseConvolution final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
+  template <class Stored>
+  void convolve(const ExecutionSpace& exec, const ForwardArguments& arguments);
+  template <class Stored>
+  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments);
+
   SampleShape in_;
   SampleShape out_;
+  DataType type_;  // of activations and weights
   Window window_;
   bool has_bias_;
+  std::int64_t bias_;  // where it begins behind the weights, in full numbers
   std::span<std::byte> workspace_;
 };
 

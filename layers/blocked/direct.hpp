@@ -9,6 +9,8 @@
 #include <string>
 
 #include "core/base/view.hpp"
+#include "layers/blocked/products.hpp"
+#include "layers/blocked/tasks.hpp"
 #include "layers/blocked/windows.hpp"
 
 namespace carousel::blocked {
@@ -33,10 +35,12 @@ struct WeightStrides {
          std::int64_t{tap} * strides.tap;
 }
 
-/// Packs weights as [result / v lanes][blocks][taps][depth][v lanes], with v registers.
+/// Packs weights as [result / v lanes][blocks][taps][depth / together][v lanes][together], with v
+/// registers, for a kind of products.
+template <class Products, class Weight>
 void pack_weights(const ExecutionSpace& exec, const std::string& label,
-                  const WeightStrides& strides, const real* weights, int result_blocks,
-                  int sum_blocks, int depth, real* packed);
+                  const WeightStrides& strides, const Weight* weights, int result_blocks,
+                  int sum_blocks, int depth, StoredBy<Products>* packed);
 
 /// What sums begin with.
 struct Beginning {
@@ -45,13 +49,22 @@ struct Beginning {
 };
 
 /// y = sums of the windows with packed weights, of which there are `taps` in a block.
-template <class Input>
+template <class Products, class Input, class Out>
 void convolve(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
-              const Input& input, const real* packed, int taps, const Planes<real>& y,
+              const Input& input, const StoredBy<Products>* packed, int taps, const Planes<Out>& y,
               const Beginning& beginning);
 
 /// Sets the pixels of a grid without taps to zero.
+template <class Out>
 void clear_grid(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
-                const Planes<real>& y);
+                const Planes<Out>& y) {
+  const Windows* at = &windows;
+  for_each_task(exec, label, y.images * y.blocks, [=](int task) {
+    for (int r = 0; r < at->h; ++r) {
+      Out* to = y.pixel(task / y.blocks, task % y.blocks, r * at->out_step + at->out_y, at->out_x);
+      for (int c = 0; c < at->w; ++c) store(to + std::int64_t{c} * at->out_step * lanes, Lanes{});
+    }
+  });
+}
 
 }  // namespace carousel::blocked

@@ -13,14 +13,26 @@
 namespace carousel::blocked {
 
 /// d_weights = the sums over images and the pixels of the grid, which is that of d_y. Partial sums
-/// are [chunk][block][tap][block of results][depth][lanes].
-template <class Input>
+/// are [chunk][block][tap][block of results][depth][lanes]. Pairs are of two images.
+template <class Products, class Input, class Stored>
 void weight_gradient(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
-                     const Input& input, const Planes<const real>& d_y,
+                     const Input& input, const Planes<const Stored>& d_y,
                      const WeightStrides& strides, real* partial, real* d_weights);
 
 /// d_bias[c] = the sum of d_y over images and pixels.
+template <class Stored>
 void bias_gradient(const ExecutionSpace& exec, const std::string& label,
-                   const Planes<const real>& d_y, real* d_bias);
+                   const Planes<const Stored>& d_y, real* d_bias) {
+  for_each_task(exec, label, d_y.blocks, [=](int block) {
+    Wide sum = {};
+    for (int i = 0; i < d_y.images; ++i) {
+      const Stored* from = d_y.plane(i, block);
+      const std::int64_t numbers = std::int64_t{d_y.h} * d_y.w * lanes;
+      for (std::int64_t p = 0; p < numbers; p += lanes)
+        sum += __builtin_convertvector(load(from + p), Wide);
+    }
+    store(d_bias + std::int64_t{block} * lanes, __builtin_convertvector(sum, Lanes));
+  });
+}
 
 }  // namespace carousel::blocked

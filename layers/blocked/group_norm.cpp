@@ -28,7 +28,8 @@ struct Units {
   int unit_channels;  // not more groups than a block has channels
   int per_image;
 
-  Units(const Planes<const real>& x, int groups)
+  template <class Stored>
+  Units(const Planes<const Stored>& x, int groups)
       : images(x.images),
         channels(x.blocks * lanes),
         plane_size(x.plane_size()),
@@ -109,15 +110,16 @@ struct Normalise {
 };
 
 /// Leaves mean and 1 / standard deviation of the groups of a unit.
-void find_statistics(const Units& units, const Planes<const real>& x, double epsilon,
+template <class Stored>
+void find_statistics(const Units& units, const Planes<const Stored>& x, double epsilon,
                      double* partial, real* saved, int image, int begin) {
   double* const sums = units.sums(partial, image);
-  const auto pivot_of = [&](int c) { return x.plane(image, c / lanes)[c % lanes]; };
+  const auto pivot_of = [&](int c) { return full(x.plane(image, c / lanes)[c % lanes]); };
   for (int c = begin; c < begin + units.unit_channels; c += lanes) {
     // Sums of squares about some number of the group lose nothing where its mean is large.
     Wide pivot = {};
     for (int l = 0; l < lanes; ++l) pivot[l] = pivot_of((c + l) / units.size * units.size);
-    const real* plane = x.plane(image, c / lanes);
+    const Stored* plane = x.plane(image, c / lanes);
     Sums of_block;
     for (std::int64_t p = 0; p < units.plane_size; p += lanes) {
       const Wide d = __builtin_convertvector(load(plane + p), Wide) - pivot;
@@ -139,13 +141,13 @@ void find_statistics(const Units& units, const Planes<const real>& x, double eps
   }
 }
 
-template <bool Adds, bool Rectifies>
+template <class Stored, bool Adds, bool Rectifies>
 void normalise(const ExecutionSpace& exec, const ForwardArguments& arguments,
                const op::GroupNorm& norm, double* partial) {
   static const std::string label = "carousel::layers::group_norm_forward";
-  const Planes<const real> x(arguments.input);
-  const Planes<const real> second(arguments.second);
-  const Planes<real> y(arguments.output);
+  const Planes<const Stored> x(arguments.input);
+  const Planes<const Stored> second(arguments.second);
+  const Planes<Stored> y(arguments.output);
   const Units units(x, norm.groups);
   const real* weight = arguments.parameters;
   auto* const saved = reinterpret_cast<real*>(arguments.saved);
@@ -155,9 +157,9 @@ void normalise(const ExecutionSpace& exec, const ForwardArguments& arguments,
     if (!again) find_statistics(units, x, epsilon, partial, saved, image, begin);
     for (int c = begin; c < begin + units.unit_channels; c += lanes) {
       const Normalise normalised(units, saved, weight, image, c);
-      const real* from = x.plane(image, c / lanes);
-      const real* other = Adds ? second.plane(image, c / lanes) : nullptr;
-      real* to = y.plane(image, c / lanes);
+      const Stored* from = x.plane(image, c / lanes);
+      const Stored* other = Adds ? second.plane(image, c / lanes) : nullptr;
+      Stored* to = y.plane(image, c / lanes);
       for (std::int64_t p = 0; p < units.plane_size; p += lanes) {
         Lanes value = normalised(load(from + p));
         if constexpr (Adds) value += load(other + p);
@@ -168,13 +170,14 @@ void normalise(const ExecutionSpace& exec, const ForwardArguments& arguments,
 }
 
 /// What of a backward the work on a unit reads and writes.
+template <class Stored>
 struct Gradient {
   Units units;
-  Planes<const real> x;
-  Planes<const real> y;
-  Planes<real> d_y;
-  Planes<real> d_x;  // without data: not wanted
-  bool adds;         // to what is in d_x
+  Planes<const Stored> x;
+  Planes<const Stored> y;
+  Planes<Stored> d_y;
+  Planes<Stored> d_x;  // without data: not wanted
+  bool adds;           // to what is in d_x
   const real* weight;
   const real* saved;
   double* partial;
@@ -193,9 +196,9 @@ struct Gradient {
     double* const sums = units.sums(partial, image);
     for (int c = begin; c < begin + units.unit_channels; c += lanes) {
       const Normalise normalised(units, saved, weight, image, c);
-      const real* from = x.plane(image, c / lanes);
-      const real* of = By == Mask::output ? y.plane(image, c / lanes) : nullptr;
-      real* d_of = d_y.plane(image, c / lanes);
+      const Stored* from = x.plane(image, c / lanes);
+      const Stored* of = By == Mask::output ? y.plane(image, c / lanes) : nullptr;
+      Stored* d_of = d_y.plane(image, c / lanes);
       Sums of_block;
       for (std::int64_t p = 0; p < units.plane_size; p += lanes) {
         const Lanes value = load(from + p);
@@ -233,9 +236,9 @@ struct Gradient {
     for (int c = begin; c < begin + units.unit_channels; c += lanes) {
       const Normalise normalised(units, saved, weight, image, c);
       const OfGroups mean(means, units.size, c - begin);
-      const real* from = x.plane(image, c / lanes);
-      const real* d_of = d_y.plane(image, c / lanes);
-      real* d_from = d_x.plane(image, c / lanes);
+      const Stored* from = x.plane(image, c / lanes);
+      const Stored* d_of = d_y.plane(image, c / lanes);
+      Stored* d_from = d_x.plane(image, c / lanes);
       for (std::int64_t p = 0; p < units.plane_size; p += lanes) {
         const Lanes value = load(from + p);
         const Lanes d = masked<By>(normalised, value, load(d_of + p));
@@ -251,8 +254,8 @@ struct Gradient {
     static const std::string label = "carousel::layers::group_norm_backward";
     const Gradient gradient = *this;
     units.for_each(exec, label, [=](int image, int begin) {
-      gradient.sum<By>(image, begin);
-      if (gradient.d_x.data != nullptr) gradient.spread<By>(image, begin);
+      gradient.template sum<By>(image, begin);
+      if (gradient.d_x.data != nullptr) gradient.template spread<By>(image, begin);
     });
   }
 };
@@ -261,7 +264,9 @@ struct Gradient {
 class GroupNorm final : public Layer {
  public:
   GroupNorm(const LayerSpec& spec, const Engine& engine)
-      : norm_(spec.as<op::GroupNorm>()), workspace_(engine.workspace) {
+      : type_(spec.output_format.type),
+        norm_(spec.as<op::GroupNorm>()),
+        workspace_(engine.workspace) {
     CAROUSEL_CHECK(spec.input() == spec.output && spec.output.channels % lanes == 0 &&
                        spec.inputs.size() == (norm_.adds ? 2 : 1) &&
                        spec.parameter_size() == 2 * std::int64_t{spec.output.channels},
@@ -270,43 +275,51 @@ class GroupNorm final : public Layer {
   }
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
-    if (norm_.adds)
-      normalise<true, true>(exec, arguments, norm_, partial());
-    else if (norm_.rectifies)
-      normalise<false, true>(exec, arguments, norm_, partial());
-    else
-      normalise<false, false>(exec, arguments, norm_, partial());
+    with_stored(type_, [&]<class Stored>() {
+      if (norm_.adds)
+        normalise<Stored, true, true>(exec, arguments, norm_, partial());
+      else if (norm_.rectifies)
+        normalise<Stored, false, true>(exec, arguments, norm_, partial());
+      else
+        normalise<Stored, false, false>(exec, arguments, norm_, partial());
+    });
   }
 
   /// Where it rectifies after an addition, d_output becomes the gradient of the sum.
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
+    with_stored(type_, [&]<class Stored>() { differentiate<Stored>(exec, arguments); });
+  }
+
+ private:
+  template <class Stored>
+  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments) {
     static const std::string label = "carousel::layers::group_norm_backward_second";
-    const Planes<const real> x(arguments.input);
-    const Gradient gradient{.units = Units(x, norm_.groups),
-                            .x = x,
-                            .y = Planes<const real>(arguments.output),
-                            .d_y = Planes<real>(arguments.d_output),
-                            .d_x = Planes<real>(arguments.d_input),
-                            .adds = arguments.adds_input,
-                            .weight = arguments.parameters,
-                            .saved = reinterpret_cast<const real*>(arguments.saved),
-                            .partial = partial()};
+    const Planes<const Stored> x(arguments.input);
+    const Gradient<Stored> gradient{.units = Units(x, norm_.groups),
+                                    .x = x,
+                                    .y = Planes<const Stored>(arguments.output),
+                                    .d_y = Planes<Stored>(arguments.d_output),
+                                    .d_x = Planes<Stored>(arguments.d_input),
+                                    .adds = arguments.adds_input,
+                                    .weight = arguments.parameters,
+                                    .saved = reinterpret_cast<const real*>(arguments.saved),
+                                    .partial = partial()};
     if (norm_.adds)
-      gradient.find<Mask::output>(exec);
+      gradient.template find<Mask::output>(exec);
     else if (norm_.rectifies)
-      gradient.find<Mask::input>(exec);
+      gradient.template find<Mask::input>(exec);
     else
-      gradient.find<Mask::none>(exec);
+      gradient.template find<Mask::none>(exec);
     carousel::detail::add_images(exec, x.images, x.blocks * lanes, partial(),
                                  arguments.d_parameters);
     const Tensor& d_second = arguments.d_second;
     if (norm_.adds && d_second.data != nullptr && d_second.data != arguments.d_output.data)
-      hand_on<real>(exec, label, arguments.d_output, d_second, arguments.adds_second);
+      hand_on<Stored>(exec, label, arguments.d_output, d_second, arguments.adds_second);
   }
 
- private:
   [[nodiscard]] double* partial() const { return reinterpret_cast<double*>(workspace_.data()); }
 
+  DataType type_;  // of activations
   op::GroupNorm norm_;
   std::span<std::byte> workspace_;
 };

@@ -22,7 +22,13 @@ class BatchNorm final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
+  template <class Stored>
+  void apply(const ExecutionSpace& exec, const ForwardArguments& arguments);
+  template <class Stored>
+  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments);
+
   int channels_;
+  DataType type_;  // of activations
   op::BatchNorm kind_;
   std::span<std::byte> workspace_;
 };

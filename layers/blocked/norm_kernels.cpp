@@ -18,7 +18,8 @@ struct Sums {
 }
 
 /// Adds the images, in order; the sums of the first one become those of all.
-Sums total(double* partial, const Planes<const real>& x, int block) {
+template <class Stored>
+Sums total(double* partial, const Planes<const Stored>& x, int block) {
   Sums& sums = at(partial, block);
   for (int i = 1; i < x.images; ++i) {
     const Sums& image = at(partial, std::int64_t{i} * x.blocks + block);
@@ -28,7 +29,8 @@ Sums total(double* partial, const Planes<const real>& x, int block) {
   return sums;
 }
 
-double values_of(const Planes<const real>& x) {
+template <class Stored>
+double values_of(const Planes<const Stored>& x) {
   return static_cast<double>(x.images) * x.h * x.w;
 }
 
@@ -43,16 +45,16 @@ template <Mask By>
 }
 
 /// Sums of d and of d (x - mean); with Mask::output, d_y becomes d.
-template <Mask By>
-void sum_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
+template <Mask By, class Stored>
+void sum_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& tensors,
                    const NormStatistics& saved, double* partial) {
   static const std::string label = "carousel::layers::norm_backward_sums";
   for_each_task(exec, label, tensors.x.images * tensors.x.blocks, [=](int task) {
     const int image = task / tensors.x.blocks;
     const int block = task % tensors.x.blocks;
-    const real* x = tensors.x.plane(image, block);
-    const real* y = By == Mask::output ? tensors.y.plane(image, block) : nullptr;
-    real* d_y = tensors.d_y.plane(image, block);
+    const Stored* x = tensors.x.plane(image, block);
+    const Stored* y = By == Mask::output ? tensors.y.plane(image, block) : nullptr;
+    Stored* d_y = tensors.d_y.plane(image, block);
     const Wide mean = __builtin_convertvector(load(saved.mean + block * lanes), Wide);
     Sums sums;
     for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
@@ -72,17 +74,17 @@ void sum_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
 
 /// After total(): d_x = (d - mean(d) - (x - mean) mean(d (x - mean)) inverse^2) inverse weight; the
 /// scale that forward left is inverse times weight.
-template <Mask By>
-void spread_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
+template <Mask By, class Stored>
+void spread_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& tensors,
                       const NormStatistics& saved, double* partial) {
   static const std::string label = "carousel::layers::norm_backward";
   const double count = values_of(tensors.x);
   for_each_task(exec, label, tensors.x.images * tensors.x.blocks, [=](int task) {
     const int image = task / tensors.x.blocks;
     const int block = task % tensors.x.blocks;
-    const real* x = tensors.x.plane(image, block);
-    const real* d_y = tensors.d_y.plane(image, block);
-    real* d_x = tensors.d_x.plane(image, block);
+    const Stored* x = tensors.x.plane(image, block);
+    const Stored* d_y = tensors.d_y.plane(image, block);
+    Stored* d_x = tensors.d_x.plane(image, block);
     const Sums sums = at(partial, block);
     const Wide inverse = __builtin_convertvector(load(saved.inverse + block * lanes), Wide);
     const Lanes of_mean = __builtin_convertvector(sums.first / count, Lanes);
@@ -99,8 +101,8 @@ void spread_gradients(const ExecutionSpace& exec, const NormGradient& tensors,
   });
 }
 
-template <Mask By>
-void run_gradient(const ExecutionSpace& exec, const NormGradient& tensors,
+template <Mask By, class Stored>
+void run_gradient(const ExecutionSpace& exec, const NormGradient<Stored>& tensors,
                   const NormStatistics& saved, double* partial, real* d_weight, real* statistics) {
   static const std::string label = "carousel::layers::norm_backward_weight";
   sum_gradients<By>(exec, tensors, saved, partial);
@@ -129,13 +131,14 @@ void put_scale(const Wide& mean, const Wide& variance, double epsilon, const rea
 }
 
 /// `weight`: scale [c], then shift [c].
-void batch_statistics(const ExecutionSpace& exec, const Planes<const real>& x, double epsilon,
+template <class Stored>
+void batch_statistics(const ExecutionSpace& exec, const Planes<const Stored>& x, double epsilon,
                       const real* weight, double* partial, const NormStatistics& to) {
   static const std::string sum_label = "carousel::layers::norm_forward_sums";
   static const std::string label = "carousel::layers::norm_forward_statistics";
   // Sums of squares about some value of the channel lose nothing where its mean is large.
   for_each_task(exec, sum_label, x.images * x.blocks, [=](int task) {
-    const real* plane = x.plane(task / x.blocks, task % x.blocks);
+    const Stored* plane = x.plane(task / x.blocks, task % x.blocks);
     const Wide pivot = __builtin_convertvector(load(x.plane(0, task % x.blocks)), Wide);
     Sums sums;
     for (std::int64_t p = 0; p < x.plane_size(); p += lanes) {
@@ -174,9 +177,10 @@ void running_statistics(const ExecutionSpace& exec, int channels, double epsilon
 
 }  // namespace
 
+template <class Stored>
 NormStatistics find_statistics(const ExecutionSpace& exec, const ForwardArguments& arguments,
                                double epsilon, std::span<std::byte> workspace) {
-  const Planes<const real> x(arguments.input);
+  const Planes<const Stored> x(arguments.input);
   const NormStatistics statistics(arguments.saved, x.blocks * lanes);
   if (arguments.again) return statistics;
   if (arguments.training)
@@ -188,7 +192,8 @@ NormStatistics find_statistics(const ExecutionSpace& exec, const ForwardArgument
   return statistics;
 }
 
-void norm_gradient(const ExecutionSpace& exec, Mask mask, const NormGradient& tensors,
+template <class Stored>
+void norm_gradient(const ExecutionSpace& exec, Mask mask, const NormGradient<Stored>& tensors,
                    const NormStatistics& saved, double* partial, real* d_weight, real* statistics) {
   if (mask == Mask::none)
     run_gradient<Mask::none>(exec, tensors, saved, partial, d_weight, statistics);
@@ -197,5 +202,14 @@ void norm_gradient(const ExecutionSpace& exec, Mask mask, const NormGradient& te
   else
     run_gradient<Mask::output>(exec, tensors, saved, partial, d_weight, statistics);
 }
+
+template NormStatistics find_statistics<real>(const ExecutionSpace&, const ForwardArguments&,
+                                              double, std::span<std::byte>);
+template NormStatistics find_statistics<Bfloat16>(const ExecutionSpace&, const ForwardArguments&,
+                                                  double, std::span<std::byte>);
+template void norm_gradient(const ExecutionSpace&, Mask, const NormGradient<real>&,
+                            const NormStatistics&, double*, real*, real*);
+template void norm_gradient(const ExecutionSpace&, Mask, const NormGradient<Bfloat16>&,
+                            const NormStatistics&, double*, real*, real*);
 
 }  // namespace carousel::blocked

@@ -10,6 +10,7 @@
 #include "layers/blocked/norm_kernels.hpp"
 #include "layers/blocked/tasks.hpp"
 #include "layers/max_pool/op.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel::blocked {
 namespace {
@@ -38,14 +39,14 @@ struct Pooling {
   }
 };
 
-template <class Source>
-void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Planes<const real>& x,
-                  const Source& source, const Planes<real>& y, std::int8_t* indices) {
+template <class Source, class Stored>
+void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Planes<const Stored>& x,
+                  const Source& source, const Planes<Stored>& y, std::int8_t* indices) {
   static const std::string label = "carousel::layers::max_pool_forward";
   for_each_task(exec, label, x.images * x.blocks, [=](int task) {
     const int image = task / x.blocks;
     const int block = task % x.blocks;
-    real* to = y.plane(image, block);
+    Stored* to = y.plane(image, block);
     std::int8_t* index = indices + task * y.plane_size();
     for (int oy = 0; oy < y.h; ++oy) {
       for (int ox = 0; ox < y.w; ++ox, to += lanes, index += lanes) {
@@ -54,8 +55,8 @@ void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Plan
         bool is_first = true;
         for (int r = pooling.begin(oy); r < pooling.end(oy, x.h); ++r) {
           for (int s = pooling.begin(ox); s < pooling.end(ox, x.w); ++s) {
-            const Lanes value = source(
-                load(x.pixel(image, block, pooling.pixel(oy, r), pooling.pixel(ox, s))), block);
+            const Lanes value = made_of(
+                source, x.pixel(image, block, pooling.pixel(oy, r), pooling.pixel(ox, s)), block);
             // Not a number is larger than all numbers, as in PyTorch.
             // NOLINTNEXTLINE(misc-redundant-expression)
             Whole wins = (value > best) | ((value != value) & (best == best));
@@ -74,15 +75,15 @@ void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Plan
 
 /// d_x = or += what the windows that a pixel won hand back; where the output is not above zero,
 /// nothing if it was rectified.
-template <bool Rectified>
-void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Planes<const real>& y,
-               const Planes<const real>& d_y, const std::int8_t* indices, const Planes<real>& d_x,
-               bool adds) {
+template <bool Rectified, class Stored>
+void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Planes<const Stored>& y,
+               const Planes<const Stored>& d_y, const std::int8_t* indices,
+               const Planes<Stored>& d_x, bool adds) {
   static const std::string label = "carousel::layers::max_pool_backward";
   for_each_task(exec, label, y.images * y.blocks, [=](int task) {
     const int image = task / y.blocks;
     const int block = task % y.blocks;
-    real* to = d_x.plane(image, block);
+    Stored* to = d_x.plane(image, block);
     const std::int64_t first = task * y.plane_size();
     for (int iy = 0; iy < d_x.h; ++iy) {
       for (int ix = 0; ix < d_x.w; ++ix, to += lanes) {
@@ -108,6 +109,7 @@ void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Planes<
 
 MaxPool::MaxPool(const LayerSpec& spec, int samples, const Engine& engine)
     : channels_(spec.input().channels),
+      type_(spec.output_format.type),
       kind_(spec.as<op::MaxPool>()),
       indices_(spec.saved_offset(kind_.normalises ? 1 : 0, samples)),
       workspace_(engine.workspace) {
@@ -119,21 +121,24 @@ MaxPool::MaxPool(const LayerSpec& spec, int samples, const Engine& engine)
                  spec.input().channels);
 }
 
-void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+template <class Stored>
+void MaxPool::find(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   const Pooling pooling = {kind_.window};
-  const Planes<const real> x(arguments.input);
-  const Planes<real> y(arguments.output);
+  const Planes<const Stored> x(arguments.input);
+  const Planes<Stored> y(arguments.output);
   auto* indices = reinterpret_cast<std::int8_t*>(arguments.saved + indices_);
   if (!kind_.normalises) return find_largest(exec, pooling, x, Plain{}, y, indices);
-  const NormStatistics statistics = find_statistics(exec, arguments, kind_.epsilon, workspace_);
+  const NormStatistics statistics =
+      find_statistics<Stored>(exec, arguments, kind_.epsilon, workspace_);
   find_largest(exec, pooling, x, NormRelu{statistics.scale, statistics.shift}, y, indices);
 }
 
-void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+template <class Stored>
+void MaxPool::differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   const Pooling pooling = {kind_.window};
-  const Planes<const real> y(arguments.output);
-  const Planes<const real> d_y((ConstTensor(arguments.d_output)));
-  const Planes<real> d_x(arguments.d_input);
+  const Planes<const Stored> y(arguments.output);
+  const Planes<const Stored> d_y((ConstTensor(arguments.d_output)));
+  const Planes<Stored> d_x(arguments.d_input);
   const auto* indices = reinterpret_cast<const std::int8_t*>(arguments.saved + indices_);
   if (!kind_.normalises) {
     if (d_x.data != nullptr)
@@ -144,12 +149,21 @@ void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& argu
                  "what is normalised has one reader, and its batch norm learns");
   hand_back<true>(exec, pooling, y, d_y, indices, d_x, false);
   norm_gradient(
-      exec, Mask::none, {.x = Planes<const real>(arguments.input), .d_y = d_x, .d_x = d_x},
+      exec, Mask::none,
+      NormGradient<Stored>{.x = Planes<const Stored>(arguments.input), .d_y = d_x, .d_x = d_x},
       NormStatistics(const_cast<std::byte*>(arguments.saved), channels_),
       reinterpret_cast<double*>(workspace_.data()), arguments.d_parameters, arguments.statistics);
 }
 
-AveragePool::AveragePool(const LayerSpec& spec) {
+void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { find<Stored>(exec, arguments); });
+}
+
+void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { differentiate<Stored>(exec, arguments); });
+}
+
+AveragePool::AveragePool(const LayerSpec& spec) : type_(spec.output_format.type) {
   CAROUSEL_CHECK(
       spec.as<op::AveragePool>().window.kernel == 0 && spec.input().channels % lanes == 0,
       "average pooling {} is not one of whole images of blocks", spec.name);
@@ -157,27 +171,31 @@ AveragePool::AveragePool(const LayerSpec& spec) {
 
 void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::average_pool_forward";
-  const Planes<const real> x(arguments.input);
-  real* y = arguments.output.data;
-  for_each_task(exec, label, x.images * x.blocks, [=](int task) {
-    const real* plane = x.plane(task / x.blocks, task % x.blocks);
-    Lanes sum = {};
-    for (std::int64_t p = 0; p < x.plane_size(); p += lanes) sum += load(plane + p);
-    store(y + std::int64_t{task} * lanes, sum / static_cast<real>(x.h * x.w));
+  with_stored(type_, [&]<class Stored>() {
+    const Planes<const Stored> x(arguments.input);
+    auto* y = reinterpret_cast<Stored*>(arguments.output.data);
+    for_each_task(exec, label, x.images * x.blocks, [=](int task) {
+      const Stored* plane = x.plane(task / x.blocks, task % x.blocks);
+      Lanes sum = {};
+      for (std::int64_t p = 0; p < x.plane_size(); p += lanes) sum += load(plane + p);
+      store(y + std::int64_t{task} * lanes, sum / static_cast<real>(x.h * x.w));
+    });
   });
 }
 
 void AveragePool::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::average_pool_backward";
   if (arguments.d_input.data == nullptr) return;
-  const Planes<real> d_x(arguments.d_input);
-  const real* d_y = arguments.d_output.data;
   const bool adds = arguments.adds_input;
-  for_each_task(exec, label, d_x.images * d_x.blocks, [=](int task) {
-    real* plane = d_x.plane(task / d_x.blocks, task % d_x.blocks);
-    const Lanes d = load(d_y + std::int64_t{task} * lanes) / static_cast<real>(d_x.h * d_x.w);
-    for (std::int64_t p = 0; p < d_x.plane_size(); p += lanes)
-      store(plane + p, adds ? load(plane + p) + d : d);
+  with_stored(type_, [&]<class Stored>() {
+    const Planes<Stored> d_x(arguments.d_input);
+    const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
+    for_each_task(exec, label, d_x.images * d_x.blocks, [=](int task) {
+      Stored* plane = d_x.plane(task / d_x.blocks, task % d_x.blocks);
+      const Lanes d = load(d_y + std::int64_t{task} * lanes) / static_cast<real>(d_x.h * d_x.w);
+      for (std::int64_t p = 0; p < d_x.plane_size(); p += lanes)
+        store(plane + p, adds ? load(plane + p) + d : d);
+    });
   });
 }
 

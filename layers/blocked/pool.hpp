@@ -22,7 +22,13 @@ class MaxPool final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
+  template <class Stored>
+  void find(const ExecutionSpace& exec, const ForwardArguments& arguments);
+  template <class Stored>
+  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments);
+
   int channels_;
+  DataType type_;  // of activations
   op::MaxPool kind_;
   std::int64_t indices_;  // where they begin in what is saved
   std::span<std::byte> workspace_;
@@ -35,6 +41,9 @@ class AveragePool final : public Layer {
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+
+ private:
+  DataType type_;  // of activations
 };
 
 }  // namespace carousel::blocked

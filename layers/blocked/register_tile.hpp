@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "layers/blocked/lanes.hpp"
+#include "layers/blocked/products.hpp"
 
 namespace carousel::blocked {
 
@@ -42,14 +42,16 @@ struct RegisterTile {
     }
   }
   /// Strides in numbers, between rows and between registers of a row.
-  [[gnu::always_inline]] void fetch(const real* from, std::int64_t row, std::int64_t vector) {
+  template <class Stored>
+  [[gnu::always_inline]] void fetch(const Stored* from, std::int64_t row, std::int64_t vector) {
     CAROUSEL_UNROLL_ALL
     for (int r = 0; r < Rows; ++r) {
       CAROUSEL_UNROLL_ALL
       for (int v = 0; v < Vectors; ++v) sum[r][v] = load(from + r * row + v * vector);
     }
   }
-  [[gnu::always_inline]] void put(real* to, std::int64_t row, std::int64_t vector) const {
+  template <class Stored>
+  [[gnu::always_inline]] void put(Stored* to, std::int64_t row, std::int64_t vector) const {
     CAROUSEL_UNROLL_ALL
     for (int r = 0; r < Rows; ++r) {
       CAROUSEL_UNROLL_ALL
@@ -57,40 +59,46 @@ struct RegisterTile {
     }
   }
 
-  /// Adds k products, with a(r, l) = a[r * a_row + l] and b(l, v) = b[l * b_step + v * b_vector].
-  [[gnu::always_inline]] void add_rows(int k, const real* a, std::int64_t a_row, const real* b,
-                                       std::int64_t b_step, std::int64_t b_vector = lanes) {
+  /// Adds the products of k numbers, or pairs of them, with a(r, l) = a[r * a_row + l] and b(l, v)
+  /// = b[l * b_step + v * b_vector]. Pairs count as two in strides.
+  template <class Products = FullProducts, class B>
+  [[gnu::always_inline]] void add_rows(int k, const typename Products::Stored* a,
+                                       std::int64_t a_row, const B* b, std::int64_t b_step,
+                                       std::int64_t b_vector = Products::together * lanes) {
     // Three rows share a pointer, so that all of them fit the processor's sixteen.
     constexpr int pointers = (Rows + 2) / 3;
-    const real* at[pointers];
+    const typename Products::Stored* at[pointers];
     CAROUSEL_UNROLL_ALL
     for (int p = 0; p < pointers; ++p) at[p] = a + 3 * p * a_row;
     for (int l = 0; l < k; ++l, b += b_step) {
-      Lanes factor[Vectors];
+      typename Products::Factor factor[Vectors];
       CAROUSEL_UNROLL_ALL
-      for (int v = 0; v < Vectors; ++v) factor[v] = load(b + v * b_vector);
+      for (int v = 0; v < Vectors; ++v) factor[v] = Products::factor(b + v * b_vector);
       CAROUSEL_UNROLL_ALL
       for (int r = 0; r < Rows; ++r) {
-        const real number = at[r / 3][r % 3 * a_row];
+        const auto number = Products::shared(at[r / 3] + r % 3 * a_row);
         CAROUSEL_UNROLL_ALL
-        for (int v = 0; v < Vectors; ++v) sum[r][v] += number * factor[v];
+        for (int v = 0; v < Vectors; ++v) Products::add(sum[r][v], number, factor[v]);
       }
       CAROUSEL_UNROLL_ALL
-      for (int p = 0; p < pointers; ++p) ++at[p];
+      for (int p = 0; p < pointers; ++p) at[p] += Products::together;
     }
   }
 
-  /// Adds k products, with a(r, l) = a[l * a_step + r] and b(l, v) = b[l * b_step + v * b_vector].
-  [[gnu::always_inline]] void add_columns(int k, const real* a, std::int64_t a_step, const real* b,
-                                          std::int64_t b_step, std::int64_t b_vector) {
+  /// The same with a(r, l) = a[l * a_step + r].
+  template <class Products = FullProducts, class B>
+  [[gnu::always_inline]] void add_columns(int k, const typename Products::Stored* a,
+                                          std::int64_t a_step, const B* b, std::int64_t b_step,
+                                          std::int64_t b_vector) {
     for (int l = 0; l < k; ++l, a += a_step, b += b_step) {
-      Lanes factor[Vectors];
+      typename Products::Factor factor[Vectors];
       CAROUSEL_UNROLL_ALL
-      for (int v = 0; v < Vectors; ++v) factor[v] = load(b + v * b_vector);
+      for (int v = 0; v < Vectors; ++v) factor[v] = Products::factor(b + v * b_vector);
       CAROUSEL_UNROLL_ALL
       for (int r = 0; r < Rows; ++r) {
+        const auto number = Products::shared(a + r * Products::together);
         CAROUSEL_UNROLL_ALL
-        for (int v = 0; v < Vectors; ++v) sum[r][v] += a[r] * factor[v];
+        for (int v = 0; v < Vectors; ++v) Products::add(sum[r][v], number, factor[v]);
       }
     }
   }

@@ -23,8 +23,10 @@ struct Planes {
   int before = 0;  // pixels of a plane in front of these, which are others'
 
   Planes() = default;
-  explicit Planes(const BasicTensor<Real>& tensor)
-      : data(tensor.data),
+  /// Of a tensor that is stored so.
+  template <class Number>
+  explicit Planes(const BasicTensor<Number>& tensor)
+      : data(reinterpret_cast<Real*>(tensor.data)),
         images(tensor.n),
         blocks(tensor.shape.channels / lanes),
         h(tensor.shape.height),
@@ -40,6 +42,15 @@ struct Planes {
     return plane(image, block) + (std::int64_t{y} * w + x) * lanes;
   }
 };
+
+/// What a source makes of numbers that are stored so, rounded as if that were stored: whether it is
+/// or not changes no bits.
+template <class Stored, class Source>
+[[gnu::always_inline]] inline Lanes made_of(const Source& source, const Stored* from, int block) {
+  const Lanes value = source(load(from), block);
+  if constexpr (Source::changes) return as_stored<Stored>(value);
+  return value;
+}
 
 /// The numbers as they are.
 struct Plain {

@@ -7,11 +7,14 @@
 #include "layers/blocked/direct_weights.hpp"
 #include "layers/blocked/grids.hpp"
 #include "layers/conv_transpose/op.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel::blocked {
 
 TransposedConvolution::TransposedConvolution(const LayerSpec& spec, const Engine& engine)
-    : weights_(spec.weights().size()),
+    : type_(spec.output_format.type),
+      weights_(spec.weights().size()),
+      bias_(spec.weights().stored_bytes() / std::int64_t{sizeof(real)}),
       has_bias_(spec.parameters.size() > 1),
       workspace_(engine.workspace) {
   const auto& kind = spec.as<op::TransposedConvolution>();
@@ -25,38 +28,56 @@ TransposedConvolution::TransposedConvolution(const LayerSpec& spec, const Engine
   grids_ = input_grids(kind.window, spec.output);
 }
 
-void TransposedConvolution::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+template <class Stored>
+void TransposedConvolution::spread(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::conv_transpose_forward";
   static const std::string pack_label = "carousel::layers::conv_transpose_pack";
-  const Planes<const real> x(arguments.input);
-  const Planes<real> y(arguments.output);
-  const WeightStrides back = strides_.turned();
-  const real* bias = has_bias_ ? arguments.parameters + weights_ : nullptr;
-  pack_weights(exec, pack_label, back, arguments.parameters, y.blocks, x.blocks, lanes,
-               workspace());
-  for (const Windows& grid : grids_)
-    convolve(exec, label, grid, BlockedInput<Plain>{x, {}}, workspace(), back.taps, y,
-             {.bias = bias});
+  const Planes<const Stored> x(arguments.input);
+  const Planes<Stored> y(arguments.output);
+  const auto* weights = reinterpret_cast<const Stored*>(arguments.parameters);
+  const Beginning beginning = {.bias = has_bias_ ? arguments.parameters + bias_ : nullptr};
+  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+    const WeightStrides back = strides_.turned();
+    auto* packed = workspace<Stored>();
+    pack_weights<Products>(exec, pack_label, back, weights, y.blocks, x.blocks, lanes, packed);
+    for (const Windows& grid : grids_)
+      convolve<Products>(exec, label, grid, BlockedInput<Plain, Stored>{x, {}}, packed, back.taps,
+                         y, beginning);
+  });
 }
 
-void TransposedConvolution::backward(const ExecutionSpace& exec,
-                                     const BackwardArguments& arguments) {
+template <class Stored>
+void TransposedConvolution::differentiate(const ExecutionSpace& exec,
+                                          const BackwardArguments& arguments) {
   static const std::string weight_label = "carousel::layers::conv_transpose_backward_weight";
   static const std::string bias_label = "carousel::layers::conv_transpose_backward_bias";
   static const std::string pack_label = "carousel::layers::conv_transpose_backward_pack";
   static const std::string label = "carousel::layers::conv_transpose_backward_input";
-  const Planes<const real> x(arguments.input);
-  const Planes<const real> d_y{ConstTensor(arguments.d_output)};
-  const BlockedInput<Plain> gradients{d_y, {}};
-  weight_gradient(exec, weight_label, windows_, gradients, x, strides_, workspace(),
-                  arguments.d_parameters);
+  const Planes<const Stored> x(arguments.input);
+  const Planes<const Stored> d_y(arguments.d_output);
+  const BlockedInput<Plain, Stored> gradients{d_y, {}};
   if (has_bias_) bias_gradient(exec, bias_label, d_y, arguments.d_parameters + weights_);
-  if (arguments.d_input.data == nullptr) return;
-  const Planes<real> d_x(arguments.d_input);
-  pack_weights(exec, pack_label, strides_, arguments.parameters, d_x.blocks, d_y.blocks, lanes,
-               workspace());
-  convolve(exec, label, windows_, gradients, workspace(), strides_.taps, d_x,
-           {.adds = arguments.adds_input});
+  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+    weight_gradient<Products>(exec, weight_label, windows_, gradients, x, strides_,
+                              workspace<real>(), arguments.d_parameters);
+    if (arguments.d_input.data == nullptr) return;
+    const Planes<Stored> d_x(arguments.d_input);
+    auto* packed = workspace<Stored>();
+    pack_weights<Products>(exec, pack_label, strides_,
+                           reinterpret_cast<const Stored*>(arguments.parameters), d_x.blocks,
+                           d_y.blocks, lanes, packed);
+    convolve<Products>(exec, label, windows_, gradients, packed, strides_.taps, d_x,
+                       {.adds = arguments.adds_input});
+  });
+}
+
+void TransposedConvolution::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { spread<Stored>(exec, arguments); });
+}
+
+void TransposedConvolution::backward(const ExecutionSpace& exec,
+                                     const BackwardArguments& arguments) {
+  with_stored(type_, [&]<class Stored>() { differentiate<Stored>(exec, arguments); });
 }
 
 std::unique_ptr<Layer> conv_transpose(const LayerSpec& spec, const Engine& engine) {

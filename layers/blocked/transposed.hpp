@@ -22,9 +22,19 @@ class TransposedConvolution final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
-  [[nodiscard]] real* workspace() const { return reinterpret_cast<real*>(workspace_.data()); }
+  template <class Stored>
+  void spread(const ExecutionSpace& exec, const ForwardArguments& arguments);
+  template <class Stored>
+  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments);
 
+  template <class Stored>
+  [[nodiscard]] Stored* workspace() const {
+    return reinterpret_cast<Stored*>(workspace_.data());
+  }
+
+  DataType type_;         // of activations and weights
   std::int64_t weights_;  // numbers
+  std::int64_t bias_;     // where it begins behind the weights, in full numbers
   bool has_bias_;
   std::span<std::byte> workspace_;
   WeightStrides strides_;       // of the sums of that convolution

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "layers/blocked/lanes.hpp"
+#include "layers/stored.hpp"
 
 namespace carousel::blocked {
 
@@ -18,9 +19,12 @@ class WeightBlock {
   static constexpr int taps = 9;
 
   /// `weights` is the first number of the block in [out, channels_in, 3, 3].
-  void fetch(const real* weights, int channels_in) {
-    for (int o = 0; o < lanes; ++o)
-      std::copy_n(weights + std::int64_t{o} * channels_in * taps, width, numbers_[o]);
+  template <class Stored>
+  void fetch(const Stored* weights, int channels_in) {
+    for (int o = 0; o < lanes; ++o) {
+      const Stored* from = weights + std::int64_t{o} * channels_in * taps;
+      std::transform(from, from + width, numbers_[o], [](Stored weight) { return full(weight); });
+    }
   }
   void put(real* weights, int channels_in) const {
     for (int o = 0; o < lanes; ++o)

@@ -57,23 +57,26 @@ struct Region {
 };
 
 /// Where a sum finds its numbers: in a tensor, or in a copy of a region of it.
+template <class Stored>
 struct WindowSource {
-  const real* data;  // of row `top` and column `left`
+  const Stored* data;  // of row `top` and column `left`
   int top;
   int left;
   std::int64_t row;    // numbers from one row to the next
   std::int64_t block;  // numbers from one block of channels to the next
 
-  [[nodiscard]] const real* at(const Windows& windows, int y, int x, int b, const Tap& tap) const {
+  [[nodiscard]] const Stored* at(const Windows& windows, int y, int x, int b,
+                                 const Tap& tap) const {
     return data + b * block + (y * windows.step + tap.y - top) * row +
            (x * windows.step + tap.x - left) * std::int64_t{windows.pixel};
   }
 };
 
 /// An activation as the input of windows, read through a source.
-template <class Source>
+template <class Source, class Number = real>
 struct BlockedInput {
-  Planes<const real> x;
+  using Stored = Number;
+  Planes<const Stored> x;
   Source source;
 
   [[nodiscard]] int images() const { return x.images; }
@@ -82,47 +85,88 @@ struct BlockedInput {
     return Source::changes || !Region(windows, 0, windows.h).inside(x.h, x.w);
   }
   /// All blocks from `first` on as they lie.
-  [[nodiscard]] WindowSource direct(int image, int first) const {
+  [[nodiscard]] WindowSource<Stored> direct(int image, int first) const {
     return {x.plane(image, first), 0, 0, std::int64_t{x.w} * lanes, x.plane_size()};
   }
   /// Copies a region of `count` blocks: [block][rows][columns][lanes].
-  WindowSource copy(const Region& region, int image, int first, int count, real* to) const {
-    for (int b = 0; b < count; ++b)
-      copy_block(region, image, first + b, to + b * region.pixels() * lanes);
+  WindowSource<Stored> copy(const Region& region, int image, int first, int count,
+                            Stored* to) const {
+    Stored* next = to;
+    for (int b = first; b < first + count; ++b) {
+      const auto copy_pixel = [&](std::int64_t pixel) {
+        store(next, source(load(x.plane(image, b) + pixel * lanes), b));
+        next += lanes;
+      };
+      const auto leave_out = [&](int pixels) {
+        next = std::fill_n(next, pixels * lanes, Stored{});
+      };
+      for_each_pixel(region, copy_pixel, leave_out);
+    }
     return {to, region.top, region.left, std::int64_t{region.columns} * lanes,
             region.pixels() * lanes};
   }
+  /// The same of an image and the one behind it in pairs, [block][rows][columns][lanes][2]; behind
+  /// the last image are zeros. For numbers in bf16.
+  void copy_pairs(const Region& region, int image, int first, int count, Stored* to) const {
+    const bool is_last = image + 1 == images();
+    for (int b = first; b < first + count; ++b) {
+      const Stored* one = x.plane(image, b);
+      const Stored* other = is_last ? one : x.plane(image + 1, b);
+      const auto copy_pixel = [&](std::int64_t pixel) {
+        Words words;
+        read(words, one + pixel * lanes, b);
+        Words others = {};
+        if (!is_last) read(others, other + pixel * lanes, b);
+        put_pairs(to, words, others);
+        to += 2 * lanes;
+      };
+      const auto leave_out = [&](int pixels) {
+        to = std::fill_n(to, 2 * pixels * lanes, Stored{});
+      };
+      for_each_pixel(region, copy_pixel, leave_out);
+    }
+  }
 
  private:
-  void copy_block(const Region& region, int image, int block, real* to) const {
+  /// Row by row: calls copy(number of a pixel in its plane), or leave_out(count) for some beyond
+  /// the image.
+  template <class Copy, class LeaveOut>
+  void for_each_pixel(const Region& region, const Copy& copy, const LeaveOut& leave_out) const {
     const int begin = std::clamp(-region.left, 0, region.columns);
     const int end = std::clamp(x.w - region.left, begin, region.columns);
-    for (int r = 0; r < region.rows; ++r, to += std::int64_t{region.columns} * lanes) {
-      const int y = region.top + r;
+    for (int y = region.top; y < region.top + region.rows; ++y) {
       if (y < 0 || y >= x.h) {
-        std::fill_n(to, std::int64_t{region.columns} * lanes, real(0));
+        leave_out(region.columns);
         continue;
       }
-      const real* from = x.plane(image, block) + (std::int64_t{y} * x.w + region.left) * lanes;
-      std::fill_n(to, begin * lanes, real(0));
-      for (int c = begin; c < end; ++c)
-        store(to + c * lanes, source(load(from + c * lanes), block));
-      std::fill_n(to + end * lanes, (region.columns - end) * lanes, real(0));
+      leave_out(begin);
+      const std::int64_t row = std::int64_t{y} * x.w + region.left;
+      for (int c = begin; c < end; ++c) copy(row + c);
+      leave_out(region.columns - end);
     }
+  }
+
+  void read(Words& to, const Stored* from, int block) const {
+    if constexpr (Source::changes)
+      put_halves(to, source(load(from), block));
+    else
+      widen(to, from);
   }
 };
 
 /// Images [n, c, h, w] of files as the input of windows. Copies have the channels of a pixel side
 /// by side, so that a row of a window is one tap.
 struct ImageInput {
+  using Stored = real;
   ConstTensor x;
 
   [[nodiscard]] int images() const { return x.n; }
   [[nodiscard]] static int blocks() { return 1; }
   [[nodiscard]] static bool copies(const Windows& /*windows*/) { return true; }
-  [[nodiscard]] WindowSource direct(int /*image*/, int /*first*/) const { return {}; }
+  [[nodiscard]] WindowSource<real> direct(int /*image*/, int /*first*/) const { return {}; }
   /// [rows][columns][c]
-  WindowSource copy(const Region& region, int image, int /*first*/, int /*count*/, real* to) const {
+  WindowSource<real> copy(const Region& region, int image, int /*first*/, int /*count*/,
+                          real* to) const {
     const SampleShape& shape = x.shape;
     const real* from = x.data + image * shape.size();
     real* next = to;

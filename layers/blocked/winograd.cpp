@@ -68,8 +68,9 @@ void multiply(int tiles, int channels, int groups, Matrices<const real> v, Matri
 
 /// G g G^T of the weights between one block of the result and one of the sum: to[k * matrix + c *
 /// row] has a register of results for each channel c of the sum.
-void transform_block(const Weights& weights, int result, int sum, real* to, std::int64_t matrix,
-                     std::int64_t row) {
+template <class Stored>
+void transform_block(const Weights<Stored>& weights, int result, int sum, real* to,
+                     std::int64_t matrix, std::int64_t row) {
   const bool forward = weights.direction == Direction::output;
   constexpr int taps = WeightBlock::taps;
   const int out = forward ? result : sum;
@@ -102,10 +103,11 @@ void transform_block(const Weights& weights, int result, int sum, real* to, std:
 }
 
 /// All weights are transformed, then threads share the tiles.
-template <int Vectors, class Source>
-void convolve_by_tiles(const ExecutionSpace& exec, const std::string& label, const Weights& weights,
-                       const Planes<const real>& x, const Source& source, const Planes<real>& y,
-                       bool adds, real* transformed) {
+template <int Vectors, class Stored, class Source>
+void convolve_by_tiles(const ExecutionSpace& exec, const std::string& label,
+                       const Weights<Stored>& weights, const Planes<const Stored>& x,
+                       const Source& source, const Planes<Stored>& y, bool adds,
+                       real* transformed) {
   const std::int64_t row = Vectors * lanes;
   const int channels = x.blocks * lanes;
   const Matrices<real> u = {transformed,
@@ -143,10 +145,11 @@ void convolve_by_tiles(const ExecutionSpace& exec, const std::string& label, con
 
 /// All tiles are transformed, then threads share the channels of y: each weight is transformed
 /// where it is needed, once, and never seen by a far cache.
-template <int Vectors, class Source>
+template <int Vectors, class Stored, class Source>
 void convolve_by_channels(const ExecutionSpace& exec, const std::string& label,
-                          const Weights& weights, const Planes<const real>& x, const Source& source,
-                          const Planes<real>& y, bool adds, real* transformed) {
+                          const Weights<Stored>& weights, const Planes<const Stored>& x,
+                          const Source& source, const Planes<Stored>& y, bool adds,
+                          real* transformed) {
   const TileGrid grid(x.images, x.h, x.w);
   const int tiles = grid.size();
   const Matrices<real> v = {transformed, winograd_matrix(tiles * pitch(x.blocks), lanes),
@@ -185,10 +188,10 @@ void convolve_by_channels(const ExecutionSpace& exec, const std::string& label,
 
 }  // namespace
 
-template <class Source>
-void convolve(const ExecutionSpace& exec, const std::string& label, const Weights& weights,
-              const Planes<const real>& x, const Source& source, const Planes<real>& y, bool adds,
-              real* workspace) {
+template <class Stored, class Source>
+void convolve(const ExecutionSpace& exec, const std::string& label, const Weights<Stored>& weights,
+              const Planes<const Stored>& x, const Source& source, const Planes<Stored>& y,
+              bool adds, real* workspace) {
   const int tiles = TileGrid(x.images, x.h, x.w).size();
   const bool few =
       winograd_tiles_are_few(tiles, pitch(x.blocks), x.blocks * lanes, y.blocks * lanes);
@@ -200,10 +203,16 @@ void convolve(const ExecutionSpace& exec, const std::string& label, const Weight
   });
 }
 
-template void convolve(const ExecutionSpace&, const std::string&, const Weights&,
+template void convolve(const ExecutionSpace&, const std::string&, const Weights<real>&,
                        const Planes<const real>&, const Plain&, const Planes<real>&, bool, real*);
-template void convolve(const ExecutionSpace&, const std::string&, const Weights&,
+template void convolve(const ExecutionSpace&, const std::string&, const Weights<real>&,
                        const Planes<const real>&, const NormRelu&, const Planes<real>&, bool,
                        real*);
+template void convolve(const ExecutionSpace&, const std::string&, const Weights<Bfloat16>&,
+                       const Planes<const Bfloat16>&, const Plain&, const Planes<Bfloat16>&, bool,
+                       real*);
+template void convolve(const ExecutionSpace&, const std::string&, const Weights<Bfloat16>&,
+                       const Planes<const Bfloat16>&, const NormRelu&, const Planes<Bfloat16>&,
+                       bool, real*);
 
 }  // namespace carousel::blocked::winograd

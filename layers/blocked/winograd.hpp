@@ -17,18 +17,19 @@ namespace carousel::blocked::winograd {
 enum class Direction { output, d_input };
 
 /// Weights [channels_out, channels_in, 3, 3] of a layer, for one direction.
+template <class Stored>
 struct Weights {
   Direction direction;
   int channels_in;
   int channels_out;
-  const real* data;
+  const Stored* data;
 };
 
 /// y = or += the convolution of source(x) with the weights. How much workspace that takes
-/// core/model/workspace.hpp says.
-template <class Source>
-void convolve(const ExecutionSpace& exec, const std::string& label, const Weights& weights,
-              const Planes<const real>& x, const Source& source, const Planes<real>& y, bool adds,
-              real* workspace);
+/// core/model/workspace.hpp says. What is stored in bf16 is transformed and added in full numbers.
+template <class Stored, class Source>
+void convolve(const ExecutionSpace& exec, const std::string& label, const Weights<Stored>& weights,
+              const Planes<const Stored>& x, const Source& source, const Planes<Stored>& y,
+              bool adds, real* workspace);
 
 }  // namespace carousel::blocked::winograd

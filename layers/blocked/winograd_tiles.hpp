@@ -39,29 +39,29 @@ struct TileGrid {
 
 /// Writes B^T d B of one block of channels to to[k * stride], k = 0 .. 35; beyond the image are
 /// zeros.
-template <class Source>
-[[gnu::always_inline]] inline void read_patch(const Planes<const real>& x, const Source& source,
+template <class Source, class Stored>
+[[gnu::always_inline]] inline void read_patch(const Planes<const Stored>& x, const Source& source,
                                               const TilePlace& at, int block, real* to,
                                               std::int64_t stride) {
   const int top = at.y - 1;
   const int left = at.x - 1;
   const bool inside = top >= 0 && left >= 0 && top + patch <= x.h && left + patch <= x.w;
-  const real* plane = x.plane(at.image, block);
+  const Stored* plane = x.plane(at.image, block);
   Lanes half[patch][patch];
   CAROUSEL_UNROLL_ALL
   for (int j = 0; j < patch; ++j) {
     Lanes d[patch];
     if (inside) {
-      const real* column = plane + (std::int64_t{top} * x.w + left + j) * lanes;
+      const Stored* column = plane + (std::int64_t{top} * x.w + left + j) * lanes;
       CAROUSEL_UNROLL_ALL
       for (int i = 0; i < patch; ++i)
-        d[i] = source(load(column + std::int64_t{i} * x.w * lanes), block);
+        d[i] = made_of(source, column + std::int64_t{i} * x.w * lanes, block);
     } else {
       for (int i = 0; i < patch; ++i) {
         const bool exists = top + i >= 0 && top + i < x.h && left + j >= 0 && left + j < x.w;
-        d[i] = exists
-                   ? source(load(plane + (std::int64_t{top + i} * x.w + left + j) * lanes), block)
-                   : Lanes{};
+        d[i] = exists ? made_of(source, plane + (std::int64_t{top + i} * x.w + left + j) * lanes,
+                                block)
+                      : Lanes{};
       }
     }
     Lanes column[patch];
@@ -79,9 +79,11 @@ template <class Source>
 }
 
 /// Writes A d_y A^T of one block of channels to to[k * stride]; beyond the image are zeros.
-[[gnu::always_inline]] inline void read_gradient(const Planes<const real>& d_y, const TilePlace& at,
-                                                 int block, real* to, std::int64_t stride) {
-  const real* plane = d_y.plane(at.image, block);
+template <class Stored>
+[[gnu::always_inline]] inline void read_gradient(const Planes<const Stored>& d_y,
+                                                 const TilePlace& at, int block, real* to,
+                                                 std::int64_t stride) {
+  const Stored* plane = d_y.plane(at.image, block);
   Lanes half[patch][tile];
   CAROUSEL_UNROLL_ALL
   for (int j = 0; j < tile; ++j) {
@@ -105,9 +107,10 @@ template <class Source>
 }
 
 /// Writes A^T m A of one block of channels, with m at from[k * stride], where the image is.
+template <class Stored>
 [[gnu::always_inline]] inline void write_tile(const real* from, std::int64_t stride,
-                                              const Planes<real>& y, const TilePlace& at, int block,
-                                              bool adds) {
+                                              const Planes<Stored>& y, const TilePlace& at,
+                                              int block, bool adds) {
   Lanes half[tile][patch];
   CAROUSEL_UNROLL_ALL
   for (int j = 0; j < patch; ++j) {
@@ -119,13 +122,13 @@ template <class Source>
     CAROUSEL_UNROLL_ALL
     for (int i = 0; i < tile; ++i) half[i][j] = column[i];
   }
-  real* plane = y.plane(at.image, block);
+  Stored* plane = y.plane(at.image, block);
   CAROUSEL_UNROLL_ALL
   for (int i = 0; i < tile; ++i) {
     if (at.y + i >= y.h) break;
     Lanes row[tile];
     transform_output(half[i], row);
-    real* to = plane + (std::int64_t{at.y + i} * y.w + at.x) * lanes;
+    Stored* to = plane + (std::int64_t{at.y + i} * y.w + at.x) * lanes;
     CAROUSEL_UNROLL_ALL
     for (int j = 0; j < tile; ++j) {
       if (at.x + j < y.w) store(to + j * lanes, adds ? load(to + j * lanes) + row[j] : row[j]);

@@ -91,9 +91,9 @@ void put_all_gradients(const ExecutionSpace& exec, const std::string& label, int
 
 /// Few channels: a task has the sums of all of them for a chunk of the tiles, of which it
 /// transforms a few at a time, so that nothing leaves the second cache.
-template <int Vectors, class Source>
-void add_chunks(const ExecutionSpace& exec, const std::string& label, const Planes<const real>& x,
-                const Source& source, const Planes<const real>& d_y, real* workspace,
+template <int Vectors, class Stored, class Source>
+void add_chunks(const ExecutionSpace& exec, const std::string& label, const Planes<const Stored>& x,
+                const Source& source, const Planes<const Stored>& d_y, real* workspace,
                 real* d_weights) {
   const TileGrid grid(x.images, x.h, x.w);
   const int chunks = winograd_chunks(grid.size(), x.blocks * lanes, d_y.blocks * lanes);
@@ -131,9 +131,9 @@ void add_chunks(const ExecutionSpace& exec, const std::string& label, const Plan
 
 /// Many channels: as many tiles as a far cache holds are transformed for all. If they are all, each
 /// task makes the sums of some channels and their gradients, so that no sum leaves its cache.
-template <int Vectors, class Source>
-void add_parts(const ExecutionSpace& exec, const std::string& label, const Planes<const real>& x,
-               const Source& source, const Planes<const real>& d_y, real* workspace,
+template <int Vectors, class Stored, class Source>
+void add_parts(const ExecutionSpace& exec, const std::string& label, const Planes<const Stored>& x,
+               const Source& source, const Planes<const Stored>& d_y, real* workspace,
                real* d_weights) {
   const TileGrid grid(x.images, x.h, x.w);
   const int most = winograd_tiles_at_once(grid.size(), x.blocks * lanes, d_y.blocks * lanes, lanes);
@@ -196,10 +196,10 @@ void add_parts(const ExecutionSpace& exec, const std::string& label, const Plane
 
 }  // namespace
 
-template <class Source>
+template <class Stored, class Source>
 void weight_gradient(const ExecutionSpace& exec, const std::string& label,
-                     const Planes<const real>& x, const Source& source,
-                     const Planes<const real>& d_y, real* workspace, real* d_weights) {
+                     const Planes<const Stored>& x, const Source& source,
+                     const Planes<const Stored>& d_y, real* workspace, real* d_weights) {
   with_vectors(d_y.blocks, [&](auto vectors) {
     if (winograd_sums_fit(x.blocks * lanes, d_y.blocks * lanes))
       add_chunks<vectors>(exec, label, x, source, d_y, workspace, d_weights);
@@ -212,5 +212,11 @@ template void weight_gradient(const ExecutionSpace&, const std::string&, const P
                               const Plain&, const Planes<const real>&, real*, real*);
 template void weight_gradient(const ExecutionSpace&, const std::string&, const Planes<const real>&,
                               const NormRelu&, const Planes<const real>&, real*, real*);
+template void weight_gradient(const ExecutionSpace&, const std::string&,
+                              const Planes<const Bfloat16>&, const Plain&,
+                              const Planes<const Bfloat16>&, real*, real*);
+template void weight_gradient(const ExecutionSpace&, const std::string&,
+                              const Planes<const Bfloat16>&, const NormRelu&,
+                              const Planes<const Bfloat16>&, real*, real*);
 
 }  // namespace carousel::blocked::winograd

@@ -15,9 +15,9 @@ namespace carousel::blocked::winograd {
 
 /// d_weights [out, in, 3, 3], of the input source(x). How much workspace that takes
 /// core/model/workspace.hpp says.
-template <class Source>
+template <class Stored, class Source>
 void weight_gradient(const ExecutionSpace& exec, const std::string& label,
-                     const Planes<const real>& x, const Source& source,
-                     const Planes<const real>& d_y, real* workspace, real* d_weights);
+                     const Planes<const Stored>& x, const Source& source,
+                     const Planes<const Stored>& d_y, real* workspace, real* d_weights);
 
 }  // namespace carousel::blocked::winograd

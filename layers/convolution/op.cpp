@@ -68,6 +68,12 @@ bool reads_images(const LayerSpec& layer) {
   return layer.inputs[0].layer < 0 && layer.inputs[0].format == TensorFormat{};
 }
 
+/// Whether it is stored in one type, but for images as files have them.
+bool has_types_of_blocks(const LayerSpec& layer) {
+  return reads_images(layer) ? layer.weights().type == layer.output_format.type
+                             : has_one_type(layer);
+}
+
 /// What fills no blocks; empty where all does. What is read in plain order need not.
 std::string odd_tensors(const LayerSpec& layer, const KernelChoice& choice) {
   std::string odd = odd_channels(layer.output.channels, choice);
@@ -114,7 +120,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   }
   const bool blocked_input =
       lies_in_blocks(layer.input(), layer.inputs[0].format, std::max(1, choice.block));
-  if (choice.blocks() && is_common(convolution) && has_full_numbers(layer) &&
+  if (choice.blocks() && is_common(convolution) && has_types_of_blocks(layer) &&
       lies_in_blocks(layer.output, layer.output_format, choice.block) &&
       (blocked_input || (reads_images(layer) && !convolution.normalises))) {
     const bool has_bias = layer.parameters.back().shape.size() == 1;

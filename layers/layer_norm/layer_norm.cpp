@@ -55,11 +55,11 @@ struct Group {
   }
 };
 
-template <int Block>
+template <int Block, class Stored>
 struct Forward {
   Tokens<Block> tokens;
-  const real* x;
-  real* y;
+  const Stored* x;
+  Stored* y;
   const real* weight;  // [c], then bias [c]
   real* saved;         // [n, 2, tokens]
   bool again;          // `saved` is there
@@ -70,12 +70,14 @@ struct Forward {
     const int channels = tokens.blocks * Block;
     double sums[most];
     real mean[most] = {};
-    group.sum(sums, [&](std::int64_t i, int, int) { return x[i]; });
+    group.sum(sums, [&](std::int64_t i, int, int) { return full(x[i]); });
     for (int t = 0; t < group.count; ++t)
       means[t] = mean[t] = static_cast<real>(sums[t] / channels);
     // In a second pass, so that a mean far from zero does no harm.
-    group.sum(sums,
-              [&](std::int64_t i, int t, int) { return (x[i] - mean[t]) * (x[i] - mean[t]); });
+    group.sum(sums, [&](std::int64_t i, int t, int) {
+      const real d = full(x[i]) - mean[t];
+      return d * d;
+    });
     for (int t = 0; t < group.count; ++t)
       inverses[t] = static_cast<real>(1 / Kokkos::sqrt(sums[t] / channels + epsilon));
   }
@@ -93,18 +95,18 @@ struct Forward {
       inverse[t] = inverses[t];
     }
     group.for_each([&](std::int64_t i, int t, int c, int) {
-      y[i] = (x[i] - mean[t]) * inverse[t] * weight[c] + weight[channels + c];
+      put(y[i], (full(x[i]) - mean[t]) * inverse[t] * weight[c] + weight[channels + c]);
     });
   }
 };
 
 /// With g = d_y weight and z the normalised input: d_x = (g - mean(g) - z mean(g z)) inverse.
-template <int Block>
+template <int Block, class Stored>
 struct InputGradient {
   Tokens<Block> tokens;
-  const real* x;
-  const real* d_y;
-  real* d_x;
+  const Stored* x;
+  const Stored* d_y;
+  Stored* d_x;
   bool adds;
   const real* weight;
   const real* saved;
@@ -123,28 +125,30 @@ struct InputGradient {
     double sums[most];
     real of_mean[most] = {};
     real of_variance[most] = {};
-    group.sum(sums, [&](std::int64_t i, int, int c) { return d_y[i] * weight[c]; });
+    group.sum(sums, [&](std::int64_t i, int, int c) { return full(d_y[i]) * weight[c]; });
     for (int t = 0; t < group.count; ++t) of_mean[t] = static_cast<real>(sums[t] / channels);
-    group.sum(sums,
-              [&](std::int64_t i, int t, int c) { return d_y[i] * weight[c] * (x[i] - mean[t]); });
+    group.sum(sums, [&](std::int64_t i, int t, int c) {
+      return full(d_y[i]) * weight[c] * (full(x[i]) - mean[t]);
+    });
     for (int t = 0; t < group.count; ++t)
       of_variance[t] = static_cast<real>(sums[t] * inverse[t] * inverse[t] / channels);
     const bool adds_here = adds;
     group.for_each([&](std::int64_t i, int t, int c, int) {
       const real gradient =
-          (d_y[i] * weight[c] - of_mean[t] - (x[i] - mean[t]) * of_variance[t]) * inverse[t];
-      d_x[i] = adds_here ? d_x[i] + gradient : gradient;
+          (full(d_y[i]) * weight[c] - of_mean[t] - (full(x[i]) - mean[t]) * of_variance[t]) *
+          inverse[t];
+      put(d_x[i], adds_here ? full(d_x[i]) + gradient : gradient);
     });
   }
 };
 
 /// Of a block of channels over all tokens.
-template <int Block>
+template <int Block, class Stored>
 struct WeightGradient {
   Tokens<Block> tokens;
   int n;
-  const real* x;
-  const real* d_y;
+  const Stored* x;
+  const Stored* d_y;
   const real* saved;
   real* d_weight;  // [c], then bias [c]
 
@@ -156,11 +160,11 @@ struct WeightGradient {
       const real* inverse = mean + tokens.tokens;
       const std::int64_t begin = tokens.offset(i, static_cast<int>(b), 0);
       for (int t = 0; t < tokens.tokens; ++t) {
-        const real* at = x + begin + std::int64_t{t} * Block;
-        const real* d = d_y + begin + std::int64_t{t} * Block;
+        const Stored* at = x + begin + std::int64_t{t} * Block;
+        const Stored* d = d_y + begin + std::int64_t{t} * Block;
         for (int l = 0; l < Block; ++l) {
-          weight[l] += static_cast<double>(d[l] * ((at[l] - mean[t]) * inverse[t]));
-          bias[l] += static_cast<double>(d[l]);
+          weight[l] += static_cast<double>(full(d[l]) * ((full(at[l]) - mean[t]) * inverse[t]));
+          bias[l] += static_cast<double>(full(d[l]));
         }
       }
     }
@@ -171,12 +175,6 @@ struct WeightGradient {
     }
   }
 };
-
-template <int Block>
-void run(const ExecutionSpace& exec, const WeightGradient<Block>& kernel) {
-  static const std::string label = "carousel::layers::layer_norm_backward_weight";
-  Kokkos::parallel_for(label, pieces(exec, kernel.tokens.blocks), kernel);
-}
 
 }  // namespace
 
@@ -189,15 +187,15 @@ LayerNorm::LayerNorm(const LayerSpec& spec)
 
 void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::layer_norm_forward";
-  detail::with_block(format_, [&]<int Block>() {
+  detail::with_format(format_, [&]<int Block, class Stored>() {
     const Tokens<Block> tokens(arguments.input.shape);
-    const Forward<Block> kernel{tokens,
-                                arguments.input.data,
-                                arguments.output.data,
-                                arguments.parameters,
-                                reinterpret_cast<real*>(arguments.saved),
-                                arguments.again,
-                                epsilon_};
+    const Forward<Block, Stored> kernel{tokens,
+                                        reinterpret_cast<const Stored*>(arguments.input.data),
+                                        reinterpret_cast<Stored*>(arguments.output.data),
+                                        arguments.parameters,
+                                        reinterpret_cast<real*>(arguments.saved),
+                                        arguments.again,
+                                        epsilon_};
     Kokkos::parallel_for(
         label, pieces(exec, std::int64_t{arguments.input.n} * Group<Block>::groups_of(tokens)),
         kernel);
@@ -206,22 +204,21 @@ void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& argu
 
 void LayerNorm::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::layer_norm_backward";
+  static const std::string weight_label = "carousel::layers::layer_norm_backward_weight";
   const auto* saved = reinterpret_cast<const real*>(arguments.saved);
-  detail::with_block(format_, [&]<int Block>() {
+  detail::with_format(format_, [&]<int Block, class Stored>() {
     const Tokens<Block> tokens(arguments.input.shape);
     const int n = arguments.input.n;
-    run(exec, WeightGradient<Block>{tokens, n, arguments.input.data, arguments.d_output.data, saved,
-                                    arguments.d_parameters});
+    const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
+    const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
+    Kokkos::parallel_for(
+        weight_label, pieces(exec, tokens.blocks),
+        WeightGradient<Block, Stored>{tokens, n, x, d_y, saved, arguments.d_parameters});
     if (arguments.d_input.data == nullptr) return;
-    const InputGradient<Block> inputs{tokens,
-                                      arguments.input.data,
-                                      arguments.d_output.data,
-                                      arguments.d_input.data,
-                                      arguments.adds_input,
-                                      arguments.parameters,
-                                      saved};
     Kokkos::parallel_for(label, pieces(exec, std::int64_t{n} * Group<Block>::groups_of(tokens)),
-                         inputs);
+                         InputGradient<Block, Stored>{
+                             tokens, x, d_y, reinterpret_cast<Stored*>(arguments.d_input.data),
+                             arguments.adds_input, arguments.parameters, saved});
   });
 }
 

@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The inside of direct_weights.hpp, for the sources that compile it for a kind of products.
+
+#include <algorithm>
+
+#include "core/base/range.hpp"
+#include "core/model/workspace.hpp"
+#include "layers/blocked/direct_weights.hpp"
+#include "layers/blocked/register_tile.hpp"
+#include "layers/blocked/tasks.hpp"
+
+namespace carousel::blocked {
+namespace direct {
+
+/// Blocks of the input that a task meets with each register of gradients before it fetches the
+/// next one, from a far cache; fewer where threads would have no work. It changes no sum.
+inline int blocks_at_once(int blocks, int chunks, int threads) {
+  constexpr int most = 4;
+  return std::clamp(blocks * chunks / (4 * threads), 1, most);
+}
+
+/// Rows of the grid whose copy fits a cache.
+template <class Products>
+int rows_at_once(const Windows& windows) {
+  constexpr std::int64_t cache = std::int64_t{256} << 10;
+  constexpr auto bytes = std::int64_t{sizeof(StoredBy<Products>)} * Products::together;
+  int rows = windows.h;
+  while (rows > 1 && Region(windows, 0, rows).pixels() * windows.pixel * bytes > cache)
+    rows = (rows + 1) / 2;
+  return rows;
+}
+
+/// Gradients of a group of registers, pixel by pixel.
+template <class Stored>
+struct Gradients {
+  const Stored* data;
+  std::int64_t row;
+  std::int64_t plane;
+};
+
+/// sums [block of results][depth][lanes] += the products of some rows of the input at one tap with
+/// those of gradients, for a group of registers. at(y) is the input that row y of the grid begins
+/// to meet.
+template <class Products, int Vectors, class Stored, class At>
+void add_tap(const Windows& windows, const Segment& rows, const At& at,
+             const Gradients<Stored>& gradients, bool is_first, real* sums) {
+  constexpr int together = Products::together;
+  const int parts = segments(windows.depth, column_rows);
+  for (int p = 0; p < parts; ++p) {
+    const Segment depth = segment(windows.depth, parts, p);
+    real* to = sums + std::int64_t{depth.first} * lanes;
+    const std::int64_t plane = std::int64_t{windows.depth} * lanes;
+    with_rows<column_rows>(depth.size, [&](auto count) {
+      RegisterTile<count, Vectors> tile;
+      if (is_first)
+        tile.clear();
+      else
+        tile.fetch(to, lanes, plane);
+      for (int r = 0; r < rows.size; ++r)
+        tile.template add_columns<Products>(windows.w, at(rows.first + r) + depth.first * together,
+                                            std::int64_t{windows.step} * windows.pixel * together,
+                                            gradients.data + r * gradients.row, together * lanes,
+                                            gradients.plane);
+      tile.put(to, lanes, plane);
+    });
+  }
+}
+
+/// What a task makes: the sums of some images for some blocks of the input, one `panel` after the
+/// other.
+struct Share {
+  Segment images;
+  Segment blocks;
+  real* sums;
+  std::int64_t panel;
+};
+
+/// Numbers that a task copies.
+template <class Products, class Input>
+std::int64_t copied(const Windows& windows, const Input& input, int blocks) {
+  const int rows = rows_at_once<Products>(windows);
+  const std::int64_t x = Region(windows, 0, rows).pixels() * windows.pixel * blocks;
+  if constexpr (Products::together == 1) return input.copies(windows) ? x : 0;
+  return 2 * (x + std::int64_t{rows} * windows.w * tile_vectors * lanes);
+}
+
+/// Image by image.
+template <class Products, int Vectors, class Input, class Stored>
+requires(Products::together == 1) void run_share(const Windows& windows, const Input& input,
+                                                 const Planes<const Stored>& d_y,
+                                                 const Share& share, StoredBy<Products>* scratch) {
+  const int results = d_y.blocks * lanes;
+  const bool copies = input.copies(windows);
+  const int parts = segments(windows.h, rows_at_once<Products>(windows));
+  for (int i = 0; i < share.images.size * parts; ++i) {
+    const int image = share.images.first + i / parts;
+    const Segment rows = segment(windows.h, parts, i % parts);
+    const auto source = copies ? input.copy(Region(windows, rows.first, rows.size), image,
+                                            share.blocks.first, share.blocks.size, scratch)
+                               : input.direct(image, share.blocks.first);
+    for (int k = 0; k < d_y.blocks; k += Vectors) {
+      const Gradients<Stored> gradients = {d_y.pixel(image, k, rows.first, 0),
+                                           std::int64_t{d_y.w} * lanes, d_y.plane_size()};
+      for (int b = 0; b < share.blocks.size; ++b) {
+        real* to = share.sums + b * share.panel + std::int64_t{k} * windows.depth * lanes;
+        for (const Tap& tap : windows.taps) {
+          const auto at = [&](int y) { return source.at(windows, y, 0, b, tap); };
+          add_tap<Products, Vectors>(windows, rows, at, gradients, i == 0, to);
+          to += std::int64_t{windows.depth} * results;
+        }
+      }
+    }
+  }
+}
+
+/// Gradients of some rows of an image and the one behind it in pairs: [register][pixel][lanes][2].
+template <int Vectors>
+void pair_gradients(const Planes<const Bfloat16>& d_y, int image, int block, const Segment& rows,
+                    Bfloat16* to) {
+  const std::int64_t numbers = std::int64_t{rows.size} * d_y.w * lanes;
+  const bool is_last = image + 1 == d_y.images;
+  for (int v = 0; v < Vectors; ++v) {
+    const Bfloat16* one = d_y.pixel(image, block + v, rows.first, 0);
+    const Bfloat16* other = is_last ? one : d_y.pixel(image + 1, block + v, rows.first, 0);
+    for (std::int64_t i = 0; i < numbers; i += lanes, to += 2 * lanes) {
+      Words words;
+      widen(words, one + i);
+      Words others = {};
+      if (!is_last) widen(others, other + i);
+      put_pairs(to, words, others);
+    }
+  }
+}
+
+/// Two images at a time, whose products of a pixel make pairs.
+template <class Products, int Vectors, class Input>
+requires(Products::together == 2) void run_share(const Windows& windows, const Input& input,
+                                                 const Planes<const Bfloat16>& d_y,
+                                                 const Share& share, Bfloat16* scratch) {
+  const int results = d_y.blocks * lanes;
+  const int at_once = rows_at_once<Products>(windows);
+  const int parts = segments(windows.h, at_once);
+  Bfloat16* pairs =
+      scratch + 2 * Region(windows, 0, at_once).pixels() * windows.pixel * share.blocks.size;
+  for (int i = 0; i < segments(share.images.size, 2) * parts; ++i) {
+    const int image = share.images.first + i / parts * 2;
+    const Segment rows = segment(windows.h, parts, i % parts);
+    const Region region(windows, rows.first, rows.size);
+    const std::int64_t pixel = std::int64_t{2} * windows.pixel;
+    input.copy_pairs(region, image, share.blocks.first, share.blocks.size, scratch);
+    for (int k = 0; k < d_y.blocks; k += Vectors) {
+      pair_gradients<Vectors>(d_y, image, k, rows, pairs);
+      const std::int64_t row = std::int64_t{2} * d_y.w * lanes;
+      const Gradients<Bfloat16> gradients = {pairs, row, rows.size * row};
+      for (int b = 0; b < share.blocks.size; ++b) {
+        real* to = share.sums + b * share.panel + std::int64_t{k} * windows.depth * lanes;
+        const Bfloat16* block = scratch + b * region.pixels() * pixel;
+        for (const Tap& tap : windows.taps) {
+          const auto at = [&](int y) {
+            const std::int64_t down = std::int64_t{y} * windows.step + tap.y - region.top;
+            return block + (down * region.columns + tap.x - region.left) * pixel;
+          };
+          add_tap<Products, Vectors>(windows, rows, at, gradients, i == 0, to);
+          to += std::int64_t{windows.depth} * results;
+        }
+      }
+    }
+  }
+}
+
+/// Adds the chunks, in order, and puts the sums where PyTorch has them.
+inline void add_chunks(const ExecutionSpace& exec, const std::string& label, int chunks,
+                       std::int64_t size, const real* partial, int sum_blocks, int depth,
+                       int result_blocks, const WeightStrides& strides, real* d_weights) {
+  for_each_task(exec, label, result_blocks * sum_blocks, [=](int task) {
+    const int block = task / sum_blocks;
+    const int b = task % sum_blocks;
+    real* to = d_weights + std::int64_t{block} * lanes * strides.result +
+               std::int64_t{b} * lanes * strides.sum;
+    for (int d = 0; d < depth; ++d) {
+      for (int t = 0; t < strides.taps; ++t) {
+        const std::int64_t panel = (std::int64_t{b} * strides.taps + t) * result_blocks + block;
+        const real* numbers = partial + (panel * depth + d) * lanes;
+        Lanes sum = load(numbers);
+        for (int c = 1; c < chunks; ++c) sum += load(numbers + c * size);
+        real* first = to + offset_of(strides, t, d);
+        for (int l = 0; l < lanes; ++l) first[l * strides.result] = sum[l];
+      }
+    }
+  });
+}
+
+}  // namespace direct
+
+template <class Products, class Input, class Stored>
+void weight_gradient(const ExecutionSpace& exec, const std::string& label, const Windows& windows,
+                     const Input& input, const Planes<const Stored>& d_y,
+                     const WeightStrides& strides, real* partial, real* d_weights) {
+  const int blocks = input.blocks();
+  const int units = segments(input.images(), Products::together);
+  const int chunks = weight_chunks(units, blocks);
+  const auto taps = static_cast<int>(windows.taps.size());
+  const int results = d_y.blocks * lanes;
+  const std::int64_t panel = std::int64_t{taps} * windows.depth * results;
+  const int at_once = direct::blocks_at_once(blocks, chunks, concurrency(exec));
+  const int sets = segments(blocks, at_once);
+  const std::int64_t copy = direct::copied<Products>(windows, input, at_once);
+  const Windows* at = &windows;  // a copy would take from the heap
+  for_each_task(exec, label, chunks * sets, in_reals<StoredBy<Products>>(copy),
+                [=](int task, real* scratch) {
+                  const ZeroSubnormals zero(Products::together > 1);
+                  const Segment set = segment(blocks, sets, task % sets);
+                  const Segment part = segment(units, chunks, task / sets);
+                  const int first = part.first * Products::together;
+                  const direct::Share share = {
+                      {first, std::min(part.size * Products::together, input.images() - first)},
+                      set,
+                      partial + (std::int64_t{task / sets} * blocks + set.first) * panel,
+                      panel};
+                  with_vectors(d_y.blocks, [&](auto vectors) {
+                    direct::run_share<Products, vectors>(
+                        *at, input, d_y, share, reinterpret_cast<StoredBy<Products>*>(scratch));
+                  });
+                });
+  direct::add_chunks(exec, label, chunks, blocks * panel, partial, blocks, windows.depth,
+                     d_y.blocks, strides, d_weights);
+}
+
+}  // namespace carousel::blocked

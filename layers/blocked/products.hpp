@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How the sums of the blocked kernels add products: of full numbers one by one, of bf16 in pairs,
+// as the processor's instruction for that has it, or with the same bits without one.
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/base/bfloat16.hpp"
+#include "layers/blocked/lanes.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace carousel::blocked {
+
+/// Each kind has the numbers that it reads, of which so many lie `together`, and what it makes of
+/// them: of a factor for every lane and of one that all lanes share.
+struct FullProducts {
+  using Stored = real;
+  using Factor = Lanes;
+  using Shared = real;
+  static constexpr int together = 1;
+
+  /// Of numbers in bf16, too.
+  template <class From>
+  [[gnu::always_inline]] static Factor factor(const From* from) {
+    return load(from);
+  }
+  [[gnu::always_inline]] static Shared shared(const real* from) { return *from; }
+  [[gnu::always_inline]] static void add(Lanes& sum, const Shared& shared, const Factor& factor) {
+    sum += shared * factor;
+  }
+};
+
+/// Pairs of bf16 for each lane. The product of the second ones is added first, and each sum is
+/// rounded by itself; the order is that of Intel's VDPBF16PS (Software Developer's Manual, volume
+/// 2C), which treats subnormal numbers as zero: so do these in a ZeroSubnormals.
+struct PairProducts {
+  using Stored = Bfloat16;
+  struct Factor {
+    Lanes first;
+    Lanes second;
+  };
+  using Shared = Factor;
+  static constexpr int together = 2;
+
+  [[gnu::always_inline]] static Factor factor(const Bfloat16* from) {
+    return of(*reinterpret_cast<const LoosePairs*>(from));
+  }
+  [[gnu::always_inline]] static Shared shared(const Bfloat16* from) {
+    std::uint32_t pair;
+    std::memcpy(&pair, from, sizeof(pair));
+    return of(Words{} + pair);
+  }
+  [[gnu::always_inline]] static void add(Lanes& sum, const Shared& shared, const Factor& factor) {
+    sum += shared.second * factor.second;
+    sum += shared.first * factor.first;
+  }
+
+ private:
+  [[gnu::always_inline]] static Factor of(const Words& pairs) {
+    Factor numbers;
+    put_singles(numbers.first, pairs << 16);
+    put_singles(numbers.second, pairs & 0xffff0000);
+    return numbers;
+  }
+};
+
+/// The same by the instruction, for sources that are compiled for it.
+struct DotProducts;
+#if defined(__AVX512BF16__) && defined(CAROUSEL_LANES_512)
+struct DotProducts {
+  using Stored = Bfloat16;
+  using Factor = __m512bh;
+  using Shared = __m512bh;
+  static constexpr int together = 2;
+
+  [[gnu::always_inline]] static Factor factor(const Bfloat16* from) {
+    return reinterpret_cast<Factor>(_mm512_loadu_si512(from));
+  }
+  [[gnu::always_inline]] static Shared shared(const Bfloat16* from) {
+    int pair;
+    std::memcpy(&pair, from, sizeof(pair));
+    return reinterpret_cast<Shared>(_mm512_set1_epi32(pair));
+  }
+  [[gnu::always_inline]] static void add(Lanes& sum, const Shared& shared, const Factor& factor) {
+    sum = _mm512_dpbf16_ps(sum, shared, factor);
+  }
+};
+#endif
+
+/// Whether the processor has the instruction.
+[[nodiscard]] inline bool has_dot_products() {
+#if defined(CAROUSEL_DOT_PRODUCTS)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
+/// What a kind of products reads.
+template <class Products>
+using StoredBy = std::conditional_t<std::is_same_v<Products, FullProducts>, real, Bfloat16>;
+
+/// Calls function(std::type_identity<Products>()) with products of what is stored so, pairs by the
+/// instruction where there is one; both kinds have the same bits.
+template <class Stored, class Function>
+void with_products(const Function& function) {
+  if constexpr (std::is_same_v<Stored, real>) {
+    function(std::type_identity<FullProducts>());
+  } else {
+#if defined(CAROUSEL_DOT_PRODUCTS)
+    if (has_dot_products()) return function(std::type_identity<DotProducts>());
+#endif
+    function(std::type_identity<PairProducts>());
+  }
+}
+
+/// The full numbers that take as much memory, or a part of one more.
+template <class Stored>
+[[nodiscard]] constexpr std::int64_t in_reals(std::int64_t numbers) {
+  constexpr std::int64_t together = sizeof(real) / sizeof(Stored);
+  return (numbers + together - 1) / together;
+}
+
+/// While it lives, the thread computes with zero instead of subnormal numbers, if that is wanted.
+class ZeroSubnormals {
+ public:
+  explicit ZeroSubnormals(bool wanted) : before_(read()) {
+    if (wanted) write(before_ | bits);
+  }
+  ZeroSubnormals(const ZeroSubnormals&) = delete;
+  ZeroSubnormals& operator=(const ZeroSubnormals&) = delete;
+  ~ZeroSubnormals() { write(before_); }
+
+ private:
+#if defined(__x86_64__)
+  using Register = unsigned;
+  static constexpr Register bits = 0x8040;  // of results, and of what is read
+  static Register read() {
+    return _mm_getcsr();
+  }
+  static void write(Register value) {
+    _mm_setcsr(value);
+  }
+#elif defined(__aarch64__)
+  using Register = std::uint64_t;
+  static constexpr Register bits = std::uint64_t{1} << 24;
+  static Register read() {
+    Register value;
+    asm volatile("mrs %0, fpcr" : "=r"(value));
+    return value;
+  }
+  static void write(Register value) {
+    asm volatile("msr fpcr, %0" : : "r"(value));
+  }
+#else
+  using Register = unsigned;
+  static constexpr Register bits = 0;
+  static Register read() {
+    return 0;
+  }
+  static void write(Register) {}
+#endif
+
+  Register before_;
+};
+
+}  // namespace carousel::blocked

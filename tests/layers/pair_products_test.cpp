@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Direct convolutions of numbers in bf16, whose products are added in pairs: against naive loops,
+// and by the processor's instruction against what stands for it elsewhere, to the bit.
+
+#include "core/base/vectors.hpp"
+#include "layers/blocked/direct_weights.hpp"
+#include "layers/blocked/grids.hpp"
+#include "tests/layers/blocks.hpp"
+#include "tests/reference/image_layers.hpp"
+
+namespace carousel {
+namespace {
+
+using test::Numbers;
+
+constexpr TensorFormat blocks = {DataType::bfloat16, vector_block};
+
+/// Numbers as bf16 has them.
+Numbers rounded(Numbers numbers) {
+  for (real& number : numbers) number = full(to_bfloat16(static_cast<float>(number)));
+  return numbers;
+}
+
+std::vector<Bfloat16> stored(const Numbers& numbers) {
+  std::vector<Bfloat16> result(numbers.size());
+  std::ranges::transform(numbers, result.begin(),
+                         [](real number) { return to_bfloat16(static_cast<float>(number)); });
+  return result;
+}
+
+struct Case {
+  int n;
+  int in;  // blocks
+  int out;
+  SampleShape image;  // without its channels
+  Window window;
+};
+
+class PairProducts : public testing::TestWithParam<Case> {
+ protected:
+  PairProducts()
+      : n_(GetParam().n),
+        in_{GetParam().in * vector_block, GetParam().image.height, GetParam().image.width},
+        out_{GetParam().out * vector_block, GetParam().window.places(in_.height),
+             GetParam().window.places(in_.width)},
+        windows_(blocked::output_windows(GetParam().window, out_, 0)),
+        strides_{.result = std::int64_t{in_.channels} * taps(), .sum = taps(), .taps = taps()},
+        x_(rounded(test::random_numbers(n_ * in_.size(), "x"))),
+        w_(rounded(test::random_numbers(std::int64_t{out_.channels} * in_.channels * taps(), "w"))),
+        d_y_(rounded(test::random_numbers(n_ * out_.size(), "d_y"))) {}
+
+  [[nodiscard]] static int taps() { return GetParam().window.taps(); }
+
+  template <class Products>
+  [[nodiscard]] std::vector<Bfloat16> outputs() const {
+    const ExecutionSpace exec;
+    const std::vector<Bfloat16> x = stored(test::in_blocks(x_, in_, blocks, n_));
+    const std::vector<Bfloat16> w = stored(w_);
+    std::vector<Bfloat16> packed(w.size());
+    std::vector<Bfloat16> y(n_ * out_.size());
+    const auto planes = planes_of<const Bfloat16>(x.data(), in_);
+    blocked::pack_weights<Products>(exec, "pack", strides_, w.data(), GetParam().out, GetParam().in,
+                                    vector_block, packed.data());
+    blocked::convolve<Products>(exec, "convolve", windows_,
+                                blocked::BlockedInput<blocked::Plain, Bfloat16>{planes, {}},
+                                packed.data(), taps(), planes_of<Bfloat16>(y.data(), out_), {});
+    exec.fence();
+    return y;
+  }
+
+  template <class Products>
+  [[nodiscard]] Numbers weight_gradients() const {
+    const ExecutionSpace exec;
+    const std::vector<Bfloat16> x = stored(test::in_blocks(x_, in_, blocks, n_));
+    const std::vector<Bfloat16> d_y = stored(test::in_blocks(d_y_, out_, blocks, n_));
+    Numbers partial(n_ * w_.size());
+    Numbers d_w(w_.size());
+    const auto planes = planes_of<const Bfloat16>(x.data(), in_);
+    blocked::weight_gradient<Products>(
+        exec, "gradient", windows_, blocked::BlockedInput<blocked::Plain, Bfloat16>{planes, {}},
+        planes_of<const Bfloat16>(d_y.data(), out_), strides_, partial.data(), d_w.data());
+    exec.fence();
+    return d_w;
+  }
+
+  template <class Stored>
+  [[nodiscard]] blocked::Planes<Stored> planes_of(Stored* data, const SampleShape& shape) const {
+    return blocked::Planes<Stored>(BasicTensor<Stored>{data, n_, shape});
+  }
+
+  int n_;
+  SampleShape in_;
+  SampleShape out_;
+  blocked::Windows windows_;
+  blocked::WeightStrides strides_;
+  Numbers x_, w_, d_y_;
+};
+
+TEST_P(PairProducts, AreThoseOfTheDefinition) {
+  const reference::Windows windows = {n_, in_, out_, GetParam().window};
+  const std::vector<Bfloat16> y = outputs<blocked::PairProducts>();
+  Numbers numbers(y.size());
+  std::ranges::transform(y, numbers.begin(), [](Bfloat16 number) { return full(number); });
+  constexpr double half_unit = 1.0 / 256;
+  EXPECT_LE(test::relative_difference(test::from_blocks(numbers, out_, blocks, n_),
+                                      reference::convolution(windows, x_, w_, {})),
+            half_unit);
+  EXPECT_LE(test::relative_difference(weight_gradients<blocked::PairProducts>(),
+                                      reference::convolution_gradients(windows, x_, w_, d_y_).d_w),
+            test::rounding);
+}
+
+#if defined(CAROUSEL_DOT_PRODUCTS)
+TEST_P(PairProducts, HaveTheSameBitsByTheInstruction) {
+  if (!blocked::has_dot_products()) GTEST_SKIP() << "this processor has no VDPBF16PS";
+  EXPECT_EQ(outputs<blocked::PairProducts>(), outputs<blocked::DotProducts>());
+  EXPECT_EQ(weight_gradients<blocked::PairProducts>(), weight_gradients<blocked::DotProducts>());
+}
+
+/// Products and sums that are subnormal, or would be with one product less.
+TEST_P(PairProducts, OfSmallNumbersHaveTheSameBits) {
+  if (!blocked::has_dot_products()) GTEST_SKIP() << "this processor has no VDPBF16PS";
+  const auto shrink = [](Numbers& numbers, int first) {
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = std::ldexp(numbers[i], first - static_cast<int>(i % 17));
+  };
+  shrink(x_, -60);
+  shrink(w_, -50);
+  shrink(d_y_, -55);
+  for (std::size_t i = 0; i < x_.size(); i += 5) x_[i] = std::ldexp(x_[i], -70);
+  EXPECT_EQ(outputs<blocked::PairProducts>(), outputs<blocked::DotProducts>());
+  EXPECT_EQ(weight_gradients<blocked::PairProducts>(), weight_gradients<blocked::DotProducts>());
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Shapes, PairProducts,
+                         testing::Values(Case{2, 1, 2, {0, 5, 7}, {3, 1, 1}},
+                                         Case{3, 3, 1, {0, 6, 6}, {1, 1, 0}},
+                                         Case{1, 2, 4, {0, 9, 8}, {3, 2, 1}},
+                                         Case{5, 4, 3, {0, 4, 4}, {1, 2, 0}},
+                                         // Long rows, whose sums wait between sets of blocks.
+                                         Case{2, 40, 2, {0, 1, 150}, {1, 1, 0}}));
+
+}  // namespace
+}  // namespace carousel
