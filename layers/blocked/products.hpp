@@ -53,7 +53,7 @@ struct PairProducts {
     return of(*reinterpret_cast<const LoosePairs*>(from));
   }
   [[gnu::always_inline]] static Shared shared(const Bfloat16* from) {
-    std::uint32_t pair;
+    std::uint32_t pair = 0;
     std::memcpy(&pair, from, sizeof(pair));
     return of(Words{} + pair);
   }
@@ -84,7 +84,7 @@ struct DotProducts {
     return reinterpret_cast<Factor>(_mm512_loadu_si512(from));
   }
   [[gnu::always_inline]] static Shared shared(const Bfloat16* from) {
-    int pair;
+    int pair = 0;
     std::memcpy(&pair, from, sizeof(pair));
     return reinterpret_cast<Shared>(_mm512_set1_epi32(pair));
   }
