@@ -173,15 +173,17 @@ namespace detail {
 
 /// Of sums, which are full in any case; Winograd's algorithm rounds more than others.
 constexpr double sum_tolerance = 10 * rounding;
-/// Of what is stored, in the type of the tensors: the last bit, which sums may tip over.
-[[nodiscard]] inline double tolerance(const LayerSpec& layer) {
-  return has_full_numbers(layer) ? sum_tolerance : 1.0 / 256;
+/// Of what is stored, in the type of the tensors: the last bit, which sums may tip over. A layer
+/// that normalises what it alone reads stores other numbers in between, too, of which another may
+/// be the largest where they are equal then.
+[[nodiscard]] inline double tolerance(const Checked& checked) {
+  constexpr double last_bit = 1.0 / 256;
+  if (has_full_numbers(checked.layer)) return sum_tolerance;
+  return checked.is_sole_reader ? 2 * last_bit : last_bit;
 }
-
-/// Of gradients of parameters. A layer that normalises what it alone reads sums gradients that it
-/// stored in between, and of numbers that are equal once stored another may be the largest.
+/// Of gradients of parameters, which sum what is stored in between.
 [[nodiscard]] inline double parameter_tolerance(const Checked& checked) {
-  return checked.is_sole_reader ? 2 * tolerance(checked.layer) : sum_tolerance;
+  return checked.is_sole_reader ? tolerance(checked) : sum_tolerance;
 }
 
 inline void expect_near(const Written& actual, const Written& expected, double tolerance,
@@ -208,19 +210,19 @@ inline void check_gradients(const Checked& checked, const Given& given, const Wr
     layer.add_second(given.second_others);
     (void)layer.backward(given.d_y);
     EXPECT_LE(relative_difference(layer.d_second(), sum(expected.d_second, given.second_others)),
-              tolerance(spec))
+              tolerance(checked))
         << "added to the gradient of the second input";
     layer.leave_out_second();
     (void)layer.backward(given.d_y);
   }
   if (spec.aliases_second_gradient) {
-    EXPECT_LE(relative_difference(layer.d_output(), expected.d_second), tolerance(spec))
+    EXPECT_LE(relative_difference(layer.d_output(), expected.d_second), tolerance(checked))
         << "gradient of the second input, left in that of the output";
   }
   if (checked.wants_d_x && !spec.in_place && !checked.is_sole_reader) {
     EXPECT_LE(relative_difference(layer.backward(given.d_y, given.others),
                                   sum(expected.d_x, given.others)),
-              tolerance(spec))
+              tolerance(checked))
         << "added to the gradient of the input";
   }
   if (checked.is_sole_reader)
@@ -257,8 +259,9 @@ inline void check_samples(const Checked& checked, const Given& given, const Writ
     for (Numbers Given::*numbers : {&Given::x, &Given::second, &Given::d_y})
       one.*numbers = sample(given.*numbers, k);
     const Written alone = run({spec}, one, checked.wants_d_x, 1, k);
-    EXPECT_LE(relative_difference(alone.y, sample(written.y, k)), tolerance(spec)) << "alone";
-    EXPECT_LE(relative_difference(alone.d_x, sample(written.d_x, k)), tolerance(spec)) << "alone";
+    EXPECT_LE(relative_difference(alone.y, sample(written.y, k)), tolerance(checked)) << "alone";
+    EXPECT_LE(relative_difference(alone.d_x, sample(written.d_x, k)), tolerance(checked))
+        << "alone";
     d_parameters = sum(d_parameters, alone.d_parameters);
   }
   EXPECT_LE(relative_difference(d_parameters, written.d_parameters), sum_tolerance)
@@ -292,7 +295,7 @@ inline void check_in_place(const Checked& checked, const Given& given, const Wri
   (void)layer.forward(given.x, given.second);
   EXPECT_LE(
       relative_difference(layer.backward(given.d_y, given.others), sum(written.d_x, given.others)),
-      tolerance(apart))
+      tolerance(checked))
       << "added to the gradient of the input, apart";
 }
 
@@ -359,7 +362,7 @@ inline void check_layer(const Checked& checked) {
   const Given given = detail::given(checked);
   const Written written = detail::run({checked.layer}, given, checked.wants_d_x);
   const Written expected = detail::run(checked.plain, given, checked.wants_d_x);
-  detail::expect_near(written, expected, detail::tolerance(checked.layer),
+  detail::expect_near(written, expected, detail::tolerance(checked),
                       detail::parameter_tolerance(checked));
   detail::check_gradients(checked, given, expected);
   detail::check_again(checked, given);
