@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// bfloat16: the upper half of a float of IEEE 754, for storage. Nothing is computed in it.
+// bfloat16: the upper half of a float of IEEE 754, for storage. Sums are never kept in it.
 
 #include <bit>
 #include <cstdint>

@@ -27,12 +27,14 @@ Executor::Executor(ExecutorParts parts)
       frames_(parts_.schedule.rule().stages()),
       epochs_(counts_.inputs),
       loads_(lane_->exec, staged_batches + 1) {
+  const auto& pieces = parts_.schedule.spec().pieces;
   for (const ActionKind kind : computing_kinds) {
     for (std::size_t j = 0; j < frames_.size(); ++j) {
-      const std::string name = fmt::format("carousel::{} of stage {}", to_string(kind), j);
-      regions_[kind].push_back(name);
-      for (int p = 0; p < parts_.schedule.most_pieces(); ++p)
-        regions_[kind].push_back(fmt::format("{}, piece {}", name, p));
+      std::vector<std::string> names = {
+          fmt::format("carousel::{} of stage {}", to_string(kind), j)};
+      for (std::size_t p = 0; !pieces.empty() && p < pieces[j].size(); ++p)
+        names.push_back(fmt::format("{}, piece {}", names.front(), p));
+      regions_[kind].push_back(std::move(names));
     }
   }
 }
@@ -96,15 +98,11 @@ void Executor::end() {
   ++executed_;
 }
 
-const std::string& Executor::region_of(const Action& action) const {
-  const int whole = std::max(action.stage, 0) * (1 + parts_.schedule.most_pieces());
-  return regions_.at(action.kind)[whole + 1 + action.piece];
-}
-
 void Executor::perform(const Action& action) {
   // What a device computes shows in the tools that Kokkos knows.
   std::optional<Kokkos::Profiling::ScopedRegion> region;
-  if (computes(action)) region.emplace(region_of(action));
+  if (computes(action))
+    region.emplace(regions_.at(action.kind)[std::max(action.stage, 0)].at(1 + action.piece));
   switch (action.kind) {
     case ActionKind::load:
       return load(action);

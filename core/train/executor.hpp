@@ -117,7 +117,6 @@ class Executor {
   [[nodiscard]] real gradient_scale() const {
     return static_cast<real>(1.0 / parts_.schedule.rule().micro_batches());
   }
-  [[nodiscard]] const std::string& region_of(const Action& action) const;
   [[nodiscard]] const StageMemory& stage(int index) const {
     return lane_->stages[index - counts_.first_stage].memory();
   }
@@ -126,12 +125,12 @@ class Executor {
   Lane* lane_;  // of the task in hand
   DeviceClock clock_;
   const BufferCounts& counts_;
-  std::int64_t states_;                                     // of the optimizer, per parameter
-  PassBuffers buffers_;                                     // of the pass in hand
-  std::vector<std::byte*> frames_;                          // [S] of its micro-batch
-  std::vector<std::int64_t> epochs_;                        // [input] of the micro-batch in it
-  std::map<ActionKind, std::vector<std::string>> regions_;  // names for tools: of each stage, then
-                                                            // of its pieces
+  std::int64_t states_;               // of the optimizer, per parameter
+  PassBuffers buffers_;               // of the pass in hand
+  std::vector<std::byte*> frames_;    // [S] of its micro-batch
+  std::vector<std::int64_t> epochs_;  // [input] of the micro-batch in it
+  // Names for tools: [stage] of all of it, then of each of its pieces.
+  std::map<ActionKind, std::vector<std::vector<std::string>>> regions_;
 
   std::optional<std::int64_t> first_step_;  // of the segment; none outside training
   ActionRecord* record_ = nullptr;          // of the action in hand, of profiled steps

@@ -47,7 +47,7 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
       before_(before),
       norm_size_(kind_.normalises ? 2 * std::int64_t{in_.channels} : 0),
       weights_(spec.weights().size()),
-      bias_(spec.weights().stored_bytes() / std::int64_t{sizeof(real)}),
+      bias_(behind_weights(spec)),
       workspace_(engine.workspace) {
   const Window& window = kind_.window;
   const int taps = window.kernel * window.kernel;

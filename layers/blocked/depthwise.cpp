@@ -38,10 +38,17 @@ struct Axis {
     const int end = first >= size ? 0 : std::min(kernel, (size - 1 - first) / dilation + 1);
     return {begin, std::max(begin, end)};
   }
-  /// The window whose tap t is pixel i; -1 where there is none.
-  [[nodiscard]] int window(int i, int t) const {
-    const int from = i + padding - t * dilation;
-    return from >= 0 && from % stride == 0 && from / stride < places ? from / stride : -1;
+  /// Windows between whose first and last tap pixel i is.
+  [[nodiscard]] Range around(int i) const {
+    const int behind = i + padding - dilation * (kernel - 1);
+    return {behind <= 0 ? 0 : (behind + stride - 1) / stride,
+            std::min(places, (i + padding) / stride + 1)};
+  }
+  /// The tap of such a window that meets pixel i; -1 where it is between two of them.
+  [[nodiscard]] int tap(int i, int o) const {
+    const int offset = i - at(o);
+    if (dilation == 1) return offset;
+    return offset % dilation == 0 ? offset / dilation : -1;
   }
   /// Windows whose tap t is in the image.
   [[nodiscard]] Range windows(int t) const {
@@ -130,14 +137,16 @@ void hand_back(const Sliding& sliding, const TapWeights& weights, const Stored* 
                bool adds) {
   const Axis& columns = sliding.columns;
   for (int iy = 0; iy < sliding.rows.size; ++iy) {
+    const Range rows = sliding.rows.around(iy);
     for (int ix = 0; ix < columns.size; ++ix, d_x += lanes) {
+      const Range around = columns.around(ix);
       Lanes sum = adds ? load(d_x) : Lanes{};
-      for (int r = sliding.rows.kernel - 1; r >= 0; --r) {
-        const int oy = sliding.rows.window(iy, r);
-        if (oy < 0) continue;
-        for (int s = columns.kernel - 1; s >= 0; --s) {
-          const int ox = columns.window(ix, s);
-          if (ox < 0) continue;
+      for (int oy = rows.begin; oy < rows.end; ++oy) {
+        const int r = sliding.rows.tap(iy, oy);
+        if (r < 0) continue;
+        for (int ox = around.begin; ox < around.end; ++ox) {
+          const int s = columns.tap(ix, ox);
+          if (s < 0) continue;
           sum += load(d_y + (std::int64_t{oy} * columns.places + ox) * lanes) *
                  weights.of[r * columns.kernel + s];
         }
@@ -234,7 +243,7 @@ DepthwiseConvolution::DepthwiseConvolution(const LayerSpec& spec, const Engine& 
       type_(spec.output_format.type),
       window_(spec.as<op::Convolution>().window),
       has_bias_(spec.parameters.size() > 1),
-      bias_(spec.weights().stored_bytes() / std::int64_t{sizeof(real)}),
+      bias_(behind_weights(spec)),
       workspace_(engine.workspace) {
   CAROUSEL_CHECK(in_.channels == out_.channels && in_.channels % lanes == 0 &&
                      spec.as<op::Convolution>().groups == in_.channels &&

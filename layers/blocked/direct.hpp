@@ -29,6 +29,11 @@ struct WeightStrides {
   }
 };
 
+/// Where the bias of a layer begins behind its weights as they are stored, in full numbers.
+[[nodiscard]] inline std::int64_t behind_weights(const LayerSpec& spec) {
+  return spec.weights().stored_bytes() / std::int64_t{sizeof(real)};
+}
+
 /// Of a weight, from the first one of its channel of the result and block on.
 [[nodiscard]] constexpr std::int64_t offset_of(const WeightStrides& strides, int tap, int depth) {
   return depth % strides.channels * strides.sum + depth / strides.channels +

@@ -120,18 +120,12 @@ requires(Products::together == 1) void run_share(const Windows& windows, const I
 template <int Vectors>
 void pair_gradients(const Planes<const Bfloat16>& d_y, int image, int block, const Segment& rows,
                     Bfloat16* to) {
-  const std::int64_t numbers = std::int64_t{rows.size} * d_y.w * lanes;
-  const bool is_last = image + 1 == d_y.images;
+  const BlockedInput<Plain, Bfloat16> gradients = {d_y, {}};
+  const std::int64_t first = std::int64_t{rows.first} * d_y.w;
+  const std::int64_t end = first + std::int64_t{rows.size} * d_y.w;
   for (int v = 0; v < Vectors; ++v) {
-    const Bfloat16* one = d_y.pixel(image, block + v, rows.first, 0);
-    const Bfloat16* other = is_last ? one : d_y.pixel(image + 1, block + v, rows.first, 0);
-    for (std::int64_t i = 0; i < numbers; i += lanes, to += 2 * lanes) {
-      Words words;
-      widen(words, one + i);
-      Words others = {};
-      if (!is_last) widen(others, other + i);
-      put_pairs(to, words, others);
-    }
+    for (std::int64_t pixel = first; pixel < end; ++pixel, to += 2 * lanes)
+      gradients.copy_pair(image, block + v, pixel, to);
   }
 }
 

@@ -21,7 +21,6 @@ namespace carousel::blocked {
 /// Each kind has the numbers that it reads, of which so many lie `together`, and what it makes of
 /// them: of a factor for every lane and of one that all lanes share.
 struct FullProducts {
-  using Stored = real;
   using Factor = Lanes;
   using Shared = real;
   static constexpr int together = 1;
@@ -41,7 +40,6 @@ struct FullProducts {
 /// rounded by itself; the order is that of Intel's VDPBF16PS (Software Developer's Manual, volume
 /// 2C), which treats subnormal numbers as zero: so do these in a ZeroSubnormals.
 struct PairProducts {
-  using Stored = Bfloat16;
   struct Factor {
     Lanes first;
     Lanes second;
@@ -75,7 +73,6 @@ struct PairProducts {
 struct DotProducts;
 #if defined(__AVX512BF16__) && defined(CAROUSEL_LANES_512)
 struct DotProducts {
-  using Stored = Bfloat16;
   using Factor = __m512bh;
   using Shared = __m512bh;
   static constexpr int together = 2;
@@ -124,8 +121,8 @@ void with_products(const Function& function) {
 /// The full numbers that take as much memory, or a part of one more.
 template <class Stored>
 [[nodiscard]] constexpr std::int64_t in_reals(std::int64_t numbers) {
-  constexpr std::int64_t together = sizeof(real) / sizeof(Stored);
-  return (numbers + together - 1) / together;
+  constexpr std::int64_t whole = sizeof(real);
+  return (numbers * std::int64_t{sizeof(Stored)} + whole - 1) / whole;
 }
 
 /// While it lives, the thread computes with zero instead of subnormal numbers, if that is wanted.

@@ -62,12 +62,12 @@ struct RegisterTile {
   /// Adds the products of k numbers, or pairs of them, with a(r, l) = a[r * a_row + l] and b(l, v)
   /// = b[l * b_step + v * b_vector]. Pairs count as two in strides.
   template <class Products = FullProducts, class B>
-  [[gnu::always_inline]] void add_rows(int k, const typename Products::Stored* a,
-                                       std::int64_t a_row, const B* b, std::int64_t b_step,
+  [[gnu::always_inline]] void add_rows(int k, const StoredBy<Products>* a, std::int64_t a_row,
+                                       const B* b, std::int64_t b_step,
                                        std::int64_t b_vector = Products::together * lanes) {
     // Three rows share a pointer, so that all of them fit the processor's sixteen.
     constexpr int pointers = (Rows + 2) / 3;
-    const typename Products::Stored* at[pointers];
+    const StoredBy<Products>* at[pointers];
     CAROUSEL_UNROLL_ALL
     for (int p = 0; p < pointers; ++p) at[p] = a + 3 * p * a_row;
     for (int l = 0; l < k; ++l, b += b_step) {
@@ -87,9 +87,8 @@ struct RegisterTile {
 
   /// The same with a(r, l) = a[l * a_step + r].
   template <class Products = FullProducts, class B>
-  [[gnu::always_inline]] void add_columns(int k, const typename Products::Stored* a,
-                                          std::int64_t a_step, const B* b, std::int64_t b_step,
-                                          std::int64_t b_vector) {
+  [[gnu::always_inline]] void add_columns(int k, const StoredBy<Products>* a, std::int64_t a_step,
+                                          const B* b, std::int64_t b_step, std::int64_t b_vector) {
     for (int l = 0; l < k; ++l, a += a_step, b += b_step) {
       typename Products::Factor factor[Vectors];
       CAROUSEL_UNROLL_ALL

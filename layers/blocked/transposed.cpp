@@ -14,7 +14,7 @@ namespace carousel::blocked {
 TransposedConvolution::TransposedConvolution(const LayerSpec& spec, const Engine& engine)
     : type_(spec.output_format.type),
       weights_(spec.weights().size()),
-      bias_(spec.weights().stored_bytes() / std::int64_t{sizeof(real)}),
+      bias_(behind_weights(spec)),
       has_bias_(spec.parameters.size() > 1),
       workspace_(engine.workspace) {
   const auto& kind = spec.as<op::TransposedConvolution>();

@@ -73,9 +73,8 @@ struct WindowSource {
 };
 
 /// An activation as the input of windows, read through a source.
-template <class Source, class Number = real>
+template <class Source, class Stored = real>
 struct BlockedInput {
-  using Stored = Number;
   Planes<const Stored> x;
   Source source;
 
@@ -108,16 +107,9 @@ struct BlockedInput {
   /// The same of an image and the one behind it in pairs, [block][rows][columns][lanes][2]; behind
   /// the last image are zeros. For numbers in bf16.
   void copy_pairs(const Region& region, int image, int first, int count, Stored* to) const {
-    const bool is_last = image + 1 == images();
     for (int b = first; b < first + count; ++b) {
-      const Stored* one = x.plane(image, b);
-      const Stored* other = is_last ? one : x.plane(image + 1, b);
       const auto copy_pixel = [&](std::int64_t pixel) {
-        Words words;
-        read(words, one + pixel * lanes, b);
-        Words others = {};
-        if (!is_last) read(others, other + pixel * lanes, b);
-        put_pairs(to, words, others);
+        copy_pair(image, b, pixel, to);
         to += 2 * lanes;
       };
       const auto leave_out = [&](int pixels) {
@@ -125,6 +117,15 @@ struct BlockedInput {
       };
       for_each_pixel(region, copy_pixel, leave_out);
     }
+  }
+
+  /// Likewise of one pixel of a plane.
+  void copy_pair(int image, int block, std::int64_t pixel, Stored* to) const {
+    Words words;
+    read(words, x.plane(image, block) + pixel * lanes, block);
+    Words others = {};
+    if (image + 1 < images()) read(others, x.plane(image + 1, block) + pixel * lanes, block);
+    put_pairs(to, words, others);
   }
 
  private:
@@ -157,7 +158,6 @@ struct BlockedInput {
 /// Images [n, c, h, w] of files as the input of windows. Copies have the channels of a pixel side
 /// by side, so that a row of a window is one tap.
 struct ImageInput {
-  using Stored = real;
   ConstTensor x;
 
   [[nodiscard]] int images() const { return x.n; }

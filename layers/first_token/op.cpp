@@ -13,8 +13,7 @@ void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surround
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
-  const bool one_type = layer.inputs[0].format.type == layer.output_format.type;
-  if (one_type && is_channels_last(layer, choice)) {
+  if (has_one_type(layer) && is_channels_last(layer, choice)) {
     layer.kernels = Kernels::channels_last;
     return "";
   }

@@ -18,8 +18,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   const std::int64_t token = 2 * std::int64_t{sizeof(real)};
   layer.saved = {{"statistics", {0, layer.input().height * token}, true}};
-  const bool one_type = layer.inputs[0].format.type == layer.output_format.type;
-  if (one_type && is_channels_last(layer, choice)) {
+  if (has_one_type(layer) && is_channels_last(layer, choice)) {
     layer.kernels = Kernels::channels_last;
     layer.workspace = {{norm_workspace, 0}};
     return "";
