@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "core/deck/row.hpp"
 #include "core/plan/rule.hpp"
@@ -13,59 +14,67 @@ namespace carousel {
 
 namespace {
 
-/// What slows the ring that the devices make down. Libraries make a ring for every device of a
-/// node, each of which leaves the node elsewhere and takes its part of the bytes.
-struct SlowestLink {
-  double latency = 0;
-  double bandwidth = std::numeric_limits<double>::infinity();
+/// The ring that the devices make. Libraries make one for every device of a node, each of which
+/// leaves the node elsewhere and takes its part of the bytes.
+struct Ring {
+  double bandwidth = std::numeric_limits<double>::infinity();  // of the slowest link
+  double latency = 0;                                          // of all links but the fastest one
+  double devices = 0;
+  double nodes = 0;
 
-  SlowestLink(const Machine& machine, std::span<const int> devices) {
-    const int rings = fewest_on_a_node(machine, devices);
-    for (std::size_t k = 0; k < devices.size(); ++k) {
-      const int from = devices[k];
-      const int to = devices[(k + 1) % devices.size()];
-      latency = std::max(latency, machine.latency(from, to));
+  Ring(const Machine& machine, std::span<const int> members)
+      : devices(static_cast<double>(members.size())) {
+    std::map<int, int> counts;
+    for (const int device : members) ++counts[machine.node(device)];
+    nodes = static_cast<double>(counts.size());
+    const int rings = std::ranges::min_element(counts, {}, second)->second;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const int from = members[k];
+      const int to = members[(k + 1) % members.size()];
+      latency += machine.latency(from, to);
+      least = std::min(least, machine.latency(from, to));
       bandwidth = std::min(bandwidth,
                            machine.bandwidth(from, to) * (machine.same_node(from, to) ? 1 : rings));
     }
+    latency -= least;
   }
 
  private:
-  static int fewest_on_a_node(const Machine& machine, std::span<const int> devices) {
-    std::map<int, int> counts;
-    for (const int device : devices) ++counts[machine.node(device)];
-    auto fewest = static_cast<int>(devices.size());
-    for (const auto& [node, count] : counts) fewest = std::min(fewest, count);
-    return fewest;
-  }
+  static int second(const std::pair<const int, int>& count) { return count.second; }
 };
+
+double hops_of_a_tree(double leaves) {
+  return std::ceil(std::log2(leaves));
+}
 
 }  // namespace
 
 double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                           std::int64_t bytes) {
   if (devices.size() < 2) return 0;
-  const SlowestLink link(machine, devices);
-  const auto p = static_cast<double>(devices.size());
-  const double seconds = static_cast<double>(bytes) / link.bandwidth;
-  const double ring = 2 * (p - 1) * (link.latency + seconds / p);
-  const double trees = 2 * (std::ceil(std::log2(p)) * link.latency + seconds);
-  return std::min(ring, trees);
+  const Ring ring(machine, devices);
+  const double seconds = static_cast<double>(bytes) / ring.bandwidth;
+  const double around = ring.latency + (ring.devices - 1) * seconds / ring.devices;
+  const double inside = (std::ceil(ring.devices / ring.nodes) - 1) * machine.latency_inside;
+  const double up = inside + hops_of_a_tree(ring.nodes) * machine.latency_between + seconds;
+  return 2 * std::min(around, up);
 }
 
 double scatter_seconds(const Machine& machine, std::span<const int> devices, std::int64_t bytes) {
   if (devices.size() < 2) return 0;
-  const SlowestLink link(machine, devices);
-  const auto p = static_cast<double>(devices.size());
-  return std::ceil(std::log2(p)) * link.latency +
-         (p - 1) / p * static_cast<double>(bytes) / link.bandwidth;
+  const Ring ring(machine, devices);
+  const bool halves = ring.nodes == ring.devices;
+  const double latency =
+      halves ? hops_of_a_tree(ring.devices) * machine.latency_between : ring.latency;
+  const double seconds = static_cast<double>(bytes) / ring.bandwidth;
+  return latency + (ring.devices - 1) * seconds / ring.devices;
 }
 
 double chain_seconds(const Machine& machine, std::span<const int> devices, std::int64_t bytes) {
   if (devices.size() < 2) return 0;
-  const SlowestLink link(machine, devices);
-  return static_cast<double>(devices.size() - 1) * link.latency +
-         static_cast<double>(bytes) / link.bandwidth;
+  const Ring ring(machine, devices);
+  return ring.latency + static_cast<double>(bytes) / ring.bandwidth;
 }
 
 std::vector<Row<Machine>> Machine::rows() {

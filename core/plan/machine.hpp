@@ -53,22 +53,22 @@ struct Machine {
 }
 
 /// Seconds of an all-reduce of `bytes` over p devices in the order given, by whichever is faster,
-/// as NCCL chooses, over the slowest link of their ring, where all devices of a node share what
-/// leaves it: the ring itself, 2(p-1) hops of bytes / p (Patarasuk & Yuan 2009, doi
-/// 10.1016/j.jpdc.2008.09.002), or two trees, each for one half of the bytes, with log2(p) hops up
-/// and as many down (Sanders, Speck & Traeff 2009, doi 10.1016/j.parco.2009.09.001).
+/// as NCCL chooses, where all devices of a node share what leaves it: a ring, around which every
+/// piece of bytes / p goes twice (Patarasuk & Yuan 2009, doi 10.1016/j.jpdc.2008.09.002), or two
+/// trees of nodes, each for one half of the bytes, up and down, with the devices of a node in a
+/// chain (Sanders, Speck & Traeff 2009, doi 10.1016/j.parco.2009.09.001).
 [[nodiscard]] double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                                         std::int64_t bytes);
 
-/// Seconds of a reduce-scatter or an all-gather of `bytes` in all, by halves of what is left: every
-/// device sends bytes (p-1) / p in log2(p) messages (Thakur et al. 2005, doi
-/// 10.1177/1094342005051521; NCCL's parallel aggregated trees), as over a ring, whose p-1 latencies
-/// many devices would feel.
+/// Seconds of a reduce-scatter or an all-gather of `bytes` in all, of which every device sends
+/// (p-1) / p: once around the ring, with all its latencies. Where every device has a node of its
+/// own, by halves of what is left, in log2(p) messages (Thakur et al. 2005, doi
+/// 10.1177/1094342005051521); NCCL's parallel aggregated trees know no other nodes either.
 [[nodiscard]] double scatter_seconds(const Machine& machine, std::span<const int> devices,
                                      std::int64_t bytes);
 
 /// Seconds of a broadcast or a reduction of `bytes` along the same ring, in many small pieces that
-/// follow each other: the bandwidth of one hop and the latency of all p - 1.
+/// follow each other: the bandwidth of one hop and the latencies of all.
 [[nodiscard]] double chain_seconds(const Machine& machine, std::span<const int> devices,
                                    std::int64_t bytes);
 

@@ -189,15 +189,22 @@ TEST(Simulator, ReducesOverARingOrTrees) {
   EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 0);
   devices.resize(8);
   std::iota(devices.begin(), devices.end(), 0);
-  // Two nodes: a ring for each of the four devices of a node.
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * (3 * 1 + 64.0 / (4 * 4)));
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * 7 * (1 + 6400.0 / (8 * 4 * 4)));
-  // Halves of halves: as many bytes, and as few latencies as a tree has.
-  EXPECT_EQ(scatter_seconds(machine, devices, 6400), 3 * 1 + 7.0 / 8 * 6400 / (4 * 4));
+  // Two nodes: a ring for each of the four devices of a node. Trees: three hops inside, one
+  // between.
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * (3 * 0.25 + 1 + 64.0 / (4 * 4)));
+  // Two latencies between nodes and six inside, of which nothing goes through the last.
+  const double around = 2 * 1 + 5 * 0.25;
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400),
+            2 * (around + 7.0 / 8 * (6400.0 / (4 * 4))));
+  EXPECT_EQ(scatter_seconds(machine, devices, 6400), around + 7.0 / 8 * 6400 / (4 * 4));
+  // One device on every node: halves of halves, as many bytes in as few latencies as a tree has.
+  const std::vector<int> apart = {0, 4, 8, 12, 16, 20, 24, 28};
+  EXPECT_EQ(scatter_seconds(machine, apart, 6400), 3 * 1 + 7.0 / 8 * 6400 / 4);
   // One device of the other node: it alone has a link to there.
   devices.resize(5);
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * 4 * (1 + 6400.0 / (5 * 4)));
-  EXPECT_EQ(chain_seconds(machine, devices, 6400), 4 * 1 + 6400.0 / 4);
+  const double there = 2 * 1 + 2 * 0.25;
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * (there + 4.0 / 5 * (6400.0 / 4)));
+  EXPECT_EQ(chain_seconds(machine, devices, 6400), there + 6400.0 / 4);
 
   // All begin when the last has come.
   Lists lists(4, {all_reduce(64), wait(all_reduce(64))});
