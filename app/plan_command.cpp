@@ -163,6 +163,8 @@ std::string overrides_of(const Candidate& candidate, bool in_shards) {
   if (parallel.shards || (in_shards && traits_of(parallel.placement).cuts_stages))
     keys.push_back(fmt::format("parallel.shards={}", parallel.shards));
   if (parallel.shards) keys.push_back(fmt::format("parallel.chunks={}", parallel.chunks));
+  if (parallel.shards && parallel.rule == RuleKind::dp)
+    keys.push_back(fmt::format("parallel.updates={}", to_string(parallel.updates)));
   if (parallel.shards && parallel.rule == RuleKind::cdp_v1 &&
       traits_of(parallel.placement).sums_late)
     keys.push_back(fmt::format("parallel.sums={}", to_string(parallel.sums)));
@@ -195,8 +197,10 @@ void print_advice(const RunConfig& config) {
   if (!advice.best.front().fits)
     fail(ExitCode::usage, "{}: machine.memory = {:.0f} bytes: no plan fits; the smallest needs {}",
          where(config, "machine.memory"), question.machine.memory, advice.best.front().fullest);
-  fmt::print("\nKeys of the fastest one:\n{}\n",
-             overrides_of(advice.best.front(), config.parallel.shards));
+  const Candidate& taken = advice.to_take();
+  fmt::print("\nKeys of {}:\n{}\n",
+             &taken == &advice.best.front() ? "the fastest one" : "dp's fastest one",
+             overrides_of(taken, config.parallel.shards));
 }
 
 /// The slow device must be a device of the plan.

@@ -23,6 +23,7 @@ constexpr int most_slack_tried = 2;    // S is v1
 constexpr int chunks_tried = 16;       // beside whole stages, of those that are cut into shards
 constexpr double mebibyte = 1024 * 1024;
 constexpr double worthwhile = 1 - 1e-3;  // of the seconds of the best so far
+constexpr double noticed = 1;            // percent of a step that a delay should save
 
 /// One way to cut the model, for micro-batches of one size.
 struct Cut {
@@ -66,14 +67,15 @@ std::vector<ParallelConfig> in_shards(const ParallelConfig& parallel) {
   if (parallel.rule == RuleKind::cdp_v1 && traits.sums_late)
     ways.push_back(with(shards, &ParallelConfig::sums, Sums::late));
   for (const ParallelConfig& way : ways) {
-    for (const Reduction reduction : {Reduction::fast, Reduction::ordered}) {
-      if (!has_reduction(way, reduction)) continue;
-      for (const int chunks : {chunks_tried, 1}) {
-        const ParallelConfig cut =
-            with(with(way, &ParallelConfig::reduction, reduction), &ParallelConfig::chunks, chunks);
-        for (int slack = 0; slack <= most_slack(parallel); ++slack)
-          all.push_back(with(cut, &ParallelConfig::slack, slack));
-      }
+    // Ordered sums of several devices differ from fast ones by a few latencies, and take a hundred
+    // times as long to simulate.
+    const bool fast = has_reduction(way, Reduction::fast);
+    const ParallelConfig summed =
+        with(way, &ParallelConfig::reduction, fast ? Reduction::fast : Reduction::ordered);
+    for (const int chunks : {chunks_tried, 1}) {
+      const ParallelConfig cut = with(summed, &ParallelConfig::chunks, chunks);
+      for (int slack = 0; slack <= most_slack(parallel); ++slack)
+        all.push_back(with(cut, &ParallelConfig::slack, slack));
     }
   }
   return all;
@@ -261,6 +263,11 @@ const Candidate* fastest(const Advice& advice, bool delayed) {
   return found == advice.best.end() ? nullptr : &*found;
 }
 
+/// Percent by which dp takes longer than the fastest plan with a delay.
+double percent_longer(const Candidate& dp, const Candidate& cyclic) {
+  return 100 * (dp.seconds / cyclic.seconds - 1);
+}
+
 /// What a delay is worth here.
 std::string verdict(const Advice& advice) {
   const Candidate* const cyclic = fastest(advice, true);
@@ -268,9 +275,7 @@ std::string verdict(const Advice& advice) {
   if (cyclic == nullptr && dp == nullptr) return "";
   if (cyclic == nullptr) return "No cyclic plan fits; dp's does, and has no delay.\n";
   if (dp == nullptr) return "No plan of dp fits; cyclic ones do.\n";
-  const auto percent = [](double part, double whole) { return 100 * (part / whole - 1); };
-  const double saves = percent(dp->seconds, cyclic->seconds);
-  constexpr double noticed = 1;  // percent
+  const double saves = percent_longer(*dp, *cyclic);
   const auto room = [](const Candidate& candidate) {
     return fmt::format("{} device{} with {:.4g} MiB", candidate.devices,
                        candidate.devices > 1 ? "s" : "",
@@ -287,6 +292,13 @@ std::string verdict(const Advice& advice) {
 }
 
 }  // namespace
+
+const Candidate& Advice::to_take() const {
+  const Candidate* const cyclic = fastest(*this, true);
+  const Candidate* const dp = fastest(*this, false);
+  const bool alike = cyclic != nullptr && dp != nullptr && percent_longer(*dp, *cyclic) < noticed;
+  return alike ? *dp : best.front();
+}
 
 Advice advise(const Model& model, const AdviceQuestion& question) {
   return Search(model, question).run();

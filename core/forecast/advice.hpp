@@ -41,13 +41,17 @@ struct Advice {
   std::vector<Candidate> best;
   std::int64_t plans = 0;      // that there are
   std::int64_t simulated = 0;  // others do not fit, or cannot be faster than the best
+
+  /// The fastest one, but that of dp where a delay would save less than a hundredth of a step.
+  [[nodiscard]] const Candidate& to_take() const;
 };
 
 /// Searches all S up to 16 or that divide N, balances, v2's slack up to 2, orders and reductions
-/// (`fast`; model's `local`), and stages that are cut into shards, in 16 chunks or none, with late
-/// sums, too. Cyclic rules are searched with two stages and two micro-batches or more, since with
-/// fewer nothing is cyclic. All placements but `single` need two devices, and `model` and
-/// `pipeline` two stages. What could be faster by less than a thousandth is left out.
+/// (`fast`; model's `local`), and stages that are cut into shards, in 16 chunks or none, by `fast`
+/// sums where there are any, with late ones, too. Cyclic rules are searched with two stages and two
+/// micro-batches or more, since with fewer nothing is cyclic. All placements but `single` need two
+/// devices, and `model` and `pipeline` two stages. What could be faster by less than a thousandth
+/// is left out.
 [[nodiscard]] Advice advise(const Model& model, const AdviceQuestion& question);
 
 /// A table for people, at 80 columns, and what a delay is worth.

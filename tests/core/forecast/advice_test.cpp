@@ -83,9 +83,7 @@ std::vector<ParallelConfig> plans(int n, int stages) {
         if (late && (cut.rule != RuleKind::cdp_v1 || !traits_of(cut.placement).sums_late)) continue;
         if (!late && cut.rule != RuleKind::dp && n % stages != 0) continue;
         all.push_back(cut);
-        if (!has_fast_sums(cut)) continue;
-        all.push_back(cut);
-        all.back().reduction = Reduction::fast;
+        if (has_fast_sums(cut)) all.back().reduction = Reduction::fast;
       }
     }
   }
@@ -145,6 +143,20 @@ TEST(Advice, FindsTheFastestPlanThatFits) {
           << testing::describe(found.parallel) << ", " << memory << " bytes";
     }
   }
+}
+
+TEST(Advice, TakesDpWhereADelaySavesNothing) {
+  const Candidate cyclic{.parallel = {.rule = RuleKind::cdp_v1}, .fits = true, .seconds = 1};
+  Candidate dp{.parallel = {.rule = RuleKind::dp}, .fits = true, .seconds = 1.005};
+  Advice advice{.best = {cyclic, dp}};
+  EXPECT_EQ(advice.to_take().parallel.rule, RuleKind::dp);
+  advice.best[1].seconds = 1.02;
+  EXPECT_EQ(advice.to_take().parallel.rule, RuleKind::cdp_v1);
+  advice.best[1].fits = false;
+  EXPECT_EQ(advice.to_take().parallel.rule, RuleKind::cdp_v1);
+  dp.seconds = 1;
+  advice.best = {dp};
+  EXPECT_EQ(advice.to_take().parallel.rule, RuleKind::dp);
 }
 
 TEST(Advice, KeepsToTheDevicesThereAre) {
