@@ -93,10 +93,11 @@ std::vector<StageMemory> cut_stages(const ParallelConfig& parallel,
   for (const StageMemory& stage : stages) all += stage.parameter_size;
   const std::int64_t most = std::max<std::int64_t>(1, ceiling(all, parallel.chunks));
   for (StageMemory& stage : stages) {
-    const auto chunks =
-        static_cast<int>(std::max<std::int64_t>(1, ceiling(stage.parameter_size, most)));
     stage.shards = shards_of(parallel);
-    stage.pieces = cut_stage(stage, chunks, stage.shards);
+    const std::int64_t in_blocks = ceiling(norm_blocks(stage.parameter_size), stage.shards);
+    const std::int64_t chunks = std::min(ceiling(stage.parameter_size, most), in_blocks);
+    stage.pieces =
+        cut_stage(stage, static_cast<int>(std::max<std::int64_t>(1, chunks)), stage.shards);
   }
   return stages;
 }

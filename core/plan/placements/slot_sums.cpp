@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/placements/slot_sums.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace carousel::placements {
@@ -91,17 +93,21 @@ SlotSums::SlotSums(const Rule& rule, const ScheduleSpec& spec, const SlotPlace& 
 void SlotSums::make_buffers() {
   const int stages = rule_.stages();
   const int replicas = place_.replicas();
-  own_.append_to(counts_.gradients);
-  const auto next = [&](std::int64_t time_steps) {
-    const AlternatingBuffers buffers(stages, static_cast<int>(counts_.gradients.size()),
-                                     time_steps);
-    buffers.append_to(counts_.gradients, place_.replica());
-    return buffers;
-  };
-  std::size_t most = 0;
-  for (const std::vector<PieceBytes>& pieces : spec_.pieces) most = std::max(most, pieces.size());
+  std::vector<GradientBuffer>& gradients = counts_.gradients;
+  own_.append_to(gradients);
+  const auto chunks_of = [&](int stage) { return std::ssize(spec_.pieces[stage]) / replicas; };
+  std::ptrdiff_t most = 0;
+  for (int j = 0; j < stages; ++j) most = std::max(most, chunks_of(j));
   const AlternatingBuffers none(stages, 0);
-  for (std::size_t c = 0; c < most / replicas; ++c) {
+  for (std::ptrdiff_t c = 0; c < most; ++c) {
+    const auto next = [&](std::int64_t time_steps) {
+      const auto first = std::ssize(gradients);
+      const AlternatingBuffers buffers(stages, static_cast<int>(first), time_steps);
+      buffers.append_to(gradients, place_.replica());
+      for (auto& buffer : std::span(gradients).subspan(first))
+        std::erase_if(buffer.stages, [&](int j) { return chunks_of(j) <= c; });
+      return buffers;
+    };
     ChunkBuffers chunk{.arriving = place_.slot() > 0 ? next(2) : none, .others = {}};
     // The first one keeps the sum until it is sent or read.
     for (int q = 0; q < replicas; ++q) {

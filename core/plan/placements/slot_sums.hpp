@@ -114,7 +114,7 @@ class SlotSums {
   void add_update(int stage, int piece, std::int64_t time);
 
  private:
-  /// Buffers for one chunk of every stage, which take its stages in turn.
+  /// Buffers for one chunk of every stage that has so many, which take these stages in turn.
   struct ChunkBuffers {
     AlternatingBuffers arriving;             // from the slot before
     std::vector<AlternatingBuffers> others;  // [replica] what they add; of the own one unused

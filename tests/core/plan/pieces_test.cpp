@@ -132,5 +132,40 @@ TEST(Pieces, AreChunksOfAtMostAPartOfTheModel) {
   EXPECT_GT(stages[1].pieces.size(), stages[2].pieces.size());
 }
 
+TEST(Pieces, AreNoMoreThanThereAreBlocks) {
+  const Model model = build_mlp({64, 300, 200, 10}, {1, 8, 8}, 10);
+  ParallelConfig config = testing::parallel(RuleKind::cdp_v1, Placement::replicated, 6, 2);
+  config.shards = true;
+  config.chunks = 1'000'000;
+  const std::vector<StageMemory> stages =
+      cut_stages(config, plan_stages(model, partition_model(model, 2, Balance::flops), 2));
+  for (const StageMemory& stage : stages) {
+    EXPECT_LT(std::ssize(stage.pieces), norm_blocks(stage.parameter_size) + 3);
+    for (const StagePiece& piece : stage.pieces) EXPECT_LE(piece.size(), norm_block);
+  }
+}
+
+TEST(Pieces, HaveBuffersForTheChunksOfTheirStagesAlone) {
+  // The first stage is one of eight chunks, the second all the others.
+  const Model model = build_mlp({64, 512, 512, 10}, {1, 8, 8}, 10);
+  std::vector<double> loads(model.layers.size(), 0);
+  loads.front() = loads.back() = 1;
+  const Partition partition = partition_model(model, 2, loads);
+  ParallelConfig config = testing::parallel(RuleKind::cdp_v1, Placement::replicated, 4, 2);
+  config.shards = true;
+  const auto gradients = [&](int chunks) {
+    config.chunks = chunks;
+    const std::vector<StageMemory> stages = cut_stages(config, plan_stages(model, partition, 2));
+    const Schedule schedule(schedule_spec(config, stages));
+    const MemorySpec spec{.input = {1, 8, 8}, .micro_batch_size = 2};
+    std::int64_t all = 0;
+    for (const DeviceMemoryPlan& device : plan_memory(spec, stages, schedule).devices)
+      all += device.bytes[static_cast<std::size_t>(Category::gradients)];
+    return all;
+  };
+  // A block more or less for each of them.
+  EXPECT_LT(static_cast<double>(gradients(8)), 1.2 * static_cast<double>(gradients(1)));
+}
+
 }  // namespace
 }  // namespace carousel
