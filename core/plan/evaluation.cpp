@@ -40,16 +40,19 @@ std::int64_t lanes_of(const Schedule& schedule) {
   return lanes;
 }
 
-/// Writes the actions of one evaluation.
+/// Writes the actions that some devices have in one evaluation.
 class Evaluation {
  public:
-  Evaluation(const Schedule& schedule, std::int64_t batches, std::int64_t version)
+  Evaluation(const Schedule& schedule, std::int64_t batches, std::int64_t version,
+             const std::function<bool(int)>& is_asked_for)
       : schedule_(schedule),
         lanes_(evaluation_lanes(schedule)),
         batches_(batches),
         version_(version),
         stages_(schedule.rule().stages()),
-        lists_(schedule.devices()) {}
+        lists_(schedule.devices()) {
+    for (int d = 0; d < schedule.devices(); ++d) asked_for_.push_back(is_asked_for(d));
+  }
 
   Lists lists(std::int64_t bytes_per_batch) {
     const std::int64_t lanes = std::ssize(lanes_);
@@ -76,26 +79,30 @@ class Evaluation {
             .buffer = 0};
   }
 
+  void add(int device, const Action& action) {
+    if (asked_for_[device]) lists_[device].push_back(action);
+  }
+
   void forward(std::int64_t k, int j) {
     const std::int64_t lanes = std::ssize(lanes_);
     const std::vector<int>& lane = lanes_[k % lanes];
-    std::vector<Action>& list = lists_[lane[j]];
-    const bool arrives = j > 0 && lane[j - 1] != lane[j];
-    if (arrives) list.push_back(start_of(boundary(k, j, Direction::receive, lane[j - 1])));
-    if (arrives || j == 0) list.push_back(action(ActionKind::load, k, j));
-    if (arrives) list.push_back(wait_for(boundary(k, j, Direction::receive, lane[j - 1])));
+    const int here = lane[j];
+    const bool arrives = j > 0 && lane[j - 1] != here;
+    if (arrives) add(here, start_of(boundary(k, j, Direction::receive, lane[j - 1])));
+    if (arrives || j == 0) add(here, action(ActionKind::load, k, j));
+    if (arrives) add(here, wait_for(boundary(k, j, Direction::receive, lane[j - 1])));
     Action pass = action(ActionKind::forward, k, j);
     pass.source = static_cast<int>(k / lanes);
-    list.push_back(pass);
-    const bool leaves = j + 1 < stages_ && lane[j + 1] != lane[j];
+    add(here, pass);
+    const bool leaves = j + 1 < stages_ && lane[j + 1] != here;
     if (leaves) {
       const Action out = boundary(k, j + 1, Direction::send, lane[j + 1]);
-      list.push_back(start_of(out));
-      list.push_back(wait_for(out));
+      add(here, start_of(out));
+      add(here, wait_for(out));
     }
     if (!leaves && j + 1 < stages_) return;
-    for (int before = schedule_.buffers(lane[j]).first_stage; before <= j; ++before)
-      list.push_back(action(ActionKind::release, k, before));
+    for (int before = schedule_.buffers(here).first_stage; before <= j; ++before)
+      add(here, action(ActionKind::release, k, before));
   }
 
   [[nodiscard]] Action boundary(std::int64_t k, int stage, Direction direction, int peer) const {
@@ -120,7 +127,7 @@ class Evaluation {
       copy.payload = Payload::forward_copy;
       copy.piece = p;
       copy.buffer = schedule_.travelling(keeper, 0, copy.payload, j);
-      lists_[keeper].push_back(copy);
+      add(keeper, copy);
       pass_piece(j, p, keeper, cut[j][p].parameters);
     }
   }
@@ -142,10 +149,10 @@ class Evaluation {
       Action out = opposite(in, to);
       const bool stays = schedule_.buffers(from).owns(j) || schedule_.leaves_from_kept(from, out);
       out.buffer = stays ? -1 : schedule_.travelling(from, 0, Payload::forward_copy, j);
-      lists_[to].push_back(start_of(in));
-      lists_[to].push_back(wait_for(in));
-      lists_[from].push_back(start_of(out));
-      lists_[from].push_back(wait_for(out));
+      add(to, start_of(in));
+      add(to, wait_for(in));
+      add(from, start_of(out));
+      add(from, wait_for(out));
     }
   }
 
@@ -159,16 +166,16 @@ class Evaluation {
             .buffer = static_cast<int>(evaluation_position(schedule_, batches_, lane))};
   }
   void post_results(std::int64_t lane, std::int64_t bytes_per_batch) {
-    lists_[0].push_back(start_of(results(lane, bytes_per_batch)));
+    add(0, start_of(results(lane, bytes_per_batch)));
     results_.push_back(results(lane, bytes_per_batch));
   }
   /// What a device has found, to device 0.
   void send_results(int device) {
     for (const Action& in : results_) {
       if (in.peer != device) continue;
-      lists_[device].push_back(start_of(opposite(in, 0)));
-      lists_[device].push_back(wait_for(opposite(in, 0)));
-      lists_[0].push_back(wait_for(in));
+      add(device, start_of(opposite(in, 0)));
+      add(device, wait_for(opposite(in, 0)));
+      add(0, wait_for(in));
     }
   }
 
@@ -177,6 +184,7 @@ class Evaluation {
   std::int64_t batches_;
   std::int64_t version_;
   int stages_;
+  std::vector<bool> asked_for_ = {};
   Lists lists_;
   std::vector<Action> results_ = {};  // posted on device 0
 };
@@ -221,9 +229,12 @@ std::int64_t evaluation_position(const Schedule& schedule, std::int64_t batches,
 
 std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule, std::int64_t batches,
                                                     std::int64_t version,
-                                                    std::int64_t bytes_per_batch) {
-  Lists lists = Evaluation(schedule, batches, version).lists(bytes_per_batch);
-  if (schedule.spec().rounds) add_rounds(lists, schedule.groups());
+                                                    std::int64_t bytes_per_batch,
+                                                    const std::function<bool(int)>& of) {
+  const bool rounds = schedule.spec().rounds;  // which follow from all lists
+  const auto wanted = [&](int device) { return rounds || !of || of(device); };
+  Lists lists = Evaluation(schedule, batches, version, wanted).lists(bytes_per_batch);
+  if (rounds) add_rounds(lists, schedule.groups());
   return lists;
 }
 

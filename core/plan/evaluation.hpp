@@ -6,6 +6,7 @@
 // last steps and evaluate.
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/plan/schedule.hpp"
@@ -24,11 +25,11 @@ namespace carousel {
 
 /// Actions of an evaluation with theta_version, [device]; `batches` counts micro-batches of the
 /// test set. `source` of a forward says where on its device results go. In `sharded`, the
-/// parameters of every stage pass from device to device before each round of batches.
-[[nodiscard]] std::vector<std::vector<Action>> evaluation_actions(const Schedule& schedule,
-                                                                  std::int64_t batches,
-                                                                  std::int64_t version,
-                                                                  std::int64_t bytes_per_batch);
+/// parameters of every stage pass from device to device before each round of batches, which makes
+/// lists of many devices long: those that `of` does not ask for may be left empty.
+[[nodiscard]] std::vector<std::vector<Action>> evaluation_actions(
+    const Schedule& schedule, std::int64_t batches, std::int64_t version,
+    std::int64_t bytes_per_batch, const std::function<bool(int)>& of = {});
 
 /// Actions at the end of a segment that ended before step `last`: devices without stage 0 hear from
 /// its owner how the last steps went. Empty where nobody needs it.

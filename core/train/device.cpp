@@ -160,7 +160,8 @@ void Device::rehearse(const TrainerSpec& spec, std::int64_t step) {
   const std::int64_t batches = spec.memory.evaluation_batches;
   const int most = spec.train.micro_batch_size;
   const std::int64_t rest = spec.source.samples(Pass::evaluation) - (batches - 1) * most;
-  const auto evaluation = evaluation_actions(schedule, batches, step, spec.memory.report_bytes());
+  const auto evaluation = evaluation_actions(schedule, batches, step, spec.memory.report_bytes(),
+                                             [this](int device) { return device == index_; });
   for (const Action& action : evaluation[index_]) {
     if (action.kind != ActionKind::forward) continue;
     const int samples = action.micro_batch + 1 < batches ? most : static_cast<int>(rest);

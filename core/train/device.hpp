@@ -57,10 +57,32 @@ struct Beginning {
   StateSource state = {};  // none: the first values of a training
 };
 
+/// Reads tensors for those who want parts of them, and one that is asked for again and again only
+/// once.
+class TensorReader {
+ public:
+  explicit TensorReader(const StateSource& source) : source_(source) {}
+
+  /// All of a tensor, to where it is wanted.
+  void read(StatePart part, int state, const ParameterSpec& tensor, std::span<real> values) const {
+    source_(part, state, tensor, values);
+  }
+  /// Numbers first .. first + count - 1 of it, until the next call.
+  [[nodiscard]] std::span<const real> some(StatePart part, int state, const ParameterSpec& tensor,
+                                           std::int64_t first, std::int64_t count);
+
+ private:
+  const StateSource& source_;
+  const ParameterSpec* tensor_ = nullptr;  // the last one
+  StatePart part_ = StatePart::parameters;
+  int state_ = 0;
+  std::vector<real> values_ = {};
+};
+
 /// Puts parameters or buffers of a piece of a stage, or with -1 of all of it, where they begin on
 /// the device, as kernels read them.
 void fill_stored(const ExecutionSpace& exec, const Model& model, const StageMemory& stage,
-                 StatePart part, int piece, const StateSource& source, std::byte* at);
+                 StatePart part, int piece, TensorReader& tensors, std::byte* at);
 
 class Device {
  public:
@@ -121,9 +143,9 @@ class Device {
   void rehearse(const TrainerSpec& spec, std::int64_t step);
   /// All that stays on the device and that a training goes on from.
   void fill(const Model& model, std::int64_t version, const StateSource& source);
-  void fill_stored(const Model& model, int stage, int piece, std::int64_t version,
-                   const StateSource& source);
-  void fill_own(const Model& model, int stage, int piece, const StateSource& source);
+  void fill_stored(const Model& model, int stage, int shard, std::int64_t version,
+                   TensorReader& tensors);
+  void fill_own(const Model& model, int stage, TensorReader& tensors);
 
   ExecutionSpace exec_;
   int index_;

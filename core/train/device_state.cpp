@@ -48,11 +48,6 @@ void for_each_stored(const Model& model, const StageMemory& stage, StatePart par
   }
 }
 
-std::span<const real> some_of(std::span<const real> values, std::int64_t first,
-                              std::int64_t count) {
-  return values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-}
-
 /// Puts numbers that are on the host where some of a tensor lie on the device.
 void fill_numbers([[maybe_unused]] const ExecutionSpace& exec, DataType type,
                   std::span<const real> values, std::byte* at) {
@@ -145,68 +140,81 @@ StateSource first_values(std::uint64_t seed) {
   };
 }
 
-void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {
-  finish(exec_, "carousel::train::fill");  // arenas are zeros first
-  for (const int j : owned_) {
-    fill_stored(model, j, -1, version, source);
-    for_each_piece(stage(j), shard_, [&](int piece) { fill_own(model, j, piece, source); });
+std::span<const real> TensorReader::some(StatePart part, int state, const ParameterSpec& tensor,
+                                         std::int64_t first, std::int64_t count) {
+  if (tensor_ != &tensor || part_ != part || state_ != state) {
+    values_.resize(static_cast<std::size_t>(tensor.size()));
+    source_(part, state, tensor, values_);
+    tensor_ = &tensor;
+    part_ = part;
+    state_ = state;
   }
-  for (const int j : kept_) {
-    for_each_piece(stage(j), shard_, [&](int piece) {
-      fill_stored(model, j, piece, version, source);
-      fill_own(model, j, piece, source);
-    });
-  }
+  return std::span(values_).subspan(static_cast<std::size_t>(first),
+                                    static_cast<std::size_t>(count));
 }
 
 void fill_stored(const ExecutionSpace& exec, const Model& model, const StageMemory& stage,
-                 StatePart part, int piece, const StateSource& source, std::byte* at) {
-  std::vector<real> values;
+                 StatePart part, int piece, TensorReader& tensors, std::byte* at) {
   for_each_stored(model, stage, part, piece, [&](const StoredPart& found) {
     const ParameterSpec& tensor = found.tensor;
     std::byte* const there = at + found.offset;
     const auto size = static_cast<std::size_t>(tensor.size());
     if (runs_on_host && tensor.type == DataType::full && found.count == tensor.size())
-      return source(part, 0, tensor, {reinterpret_cast<real*>(there), size});
-    values.resize(size);
-    source(part, 0, tensor, values);
-    fill_numbers(exec, tensor.type, some_of(values, found.first, found.count), there);
+      return tensors.read(part, 0, tensor, {reinterpret_cast<real*>(there), size});
+    fill_numbers(exec, tensor.type, tensors.some(part, 0, tensor, found.first, found.count), there);
   });
 }
 
-/// What kernels read of a piece of a stage, or of all of it.
-void Device::fill_stored(const Model& model, int stage, int piece, std::int64_t version,
-                         const StateSource& source) {
-  const StageMemory& memory = this->stage(stage);
-  const auto fill = [&](StatePart part, std::int64_t of_version) {
-    carousel::fill_stored(exec_, model, memory, part, piece, source,
-                          memory_.piece(memory, stage, of_version, piece));
-  };
-  fill(StatePart::parameters, version);
-  if (piece <= 0) fill(StatePart::buffers, version);
-  // Its buffers nobody reads: running statistics follow from the newest ones.
-  if (copies_ > 1) fill(StatePart::previous, version - 1);
+void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {
+  finish(exec_, "carousel::train::fill");  // arenas are zeros first
+  TensorReader tensors(source);
+  for (const int j : owned_) {
+    fill_stored(model, j, -1, version, tensors);
+    fill_own(model, j, tensors);
+  }
+  for (const int j : kept_) {
+    fill_stored(model, j, shard_, version, tensors);
+    fill_own(model, j, tensors);
+  }
 }
 
-/// What the update of a piece of a stage keeps beside that.
-void Device::fill_own(const Model& model, int stage, int piece, const StateSource& source) {
+/// What kernels read of the pieces of a shard of a stage, or with -1 of all of it.
+void Device::fill_stored(const Model& model, int stage, int shard, std::int64_t version,
+                         TensorReader& tensors) {
   const StageMemory& memory = this->stage(stage);
-  std::vector<real> values;
-  const auto fill = [&](StatePart part, int state, real* at) {
+  const auto fill = [&](StatePart part, int piece, std::int64_t of_version) {
+    carousel::fill_stored(exec_, model, memory, part, piece, tensors,
+                          memory_.piece(memory, stage, of_version, piece));
+  };
+  for_each_piece(memory, shard, [&](int piece) { fill(StatePart::parameters, piece, version); });
+  for_each_piece(memory, shard, [&](int piece) {
+    if (piece <= 0) fill(StatePart::buffers, piece, version);
+  });
+  // Its buffers nobody reads: running statistics follow from the newest ones.
+  if (copies_ == 1) return;
+  for_each_piece(memory, shard, [&](int piece) { fill(StatePart::previous, piece, version - 1); });
+}
+
+/// What the updates of a stage keep beside that.
+void Device::fill_own(const Model& model, int stage, TensorReader& tensors) {
+  const StageMemory& memory = this->stage(stage);
+  const auto fill = [&](StatePart part, int state, int piece, real* at) {
     for_each_part(model, memory, piece, [&](const TensorPart& found) {
-      values.resize(static_cast<std::size_t>(found.tensor.size()));
-      source(part, state, found.tensor, values);
-      fill_numbers(exec_, DataType::full, some_of(values, found.first, found.count),
+      fill_numbers(exec_, DataType::full,
+                   tensors.some(part, state, found.tensor, found.first, found.count),
                    bytes_of(at + found.offset));
     });
   };
-  const std::int64_t before = memory.parameters_before(piece);
-  if (memory_.full_parameters(stage) != nullptr)
-    fill(StatePart::parameters, 0, memory_.full_parameters(stage) + before);
-  if (memory_.optimizer(stage) == nullptr) return;
-  real* state = memory_.optimizer(stage) + states_ * before;
-  for (int k = 0; k < states_; ++k, state += memory.parameters_of(piece))
-    fill(StatePart::optimizer, k, state);
+  if (real* const full = memory_.full_parameters(stage); full != nullptr)
+    for_each_piece(memory, shard_, [&](int piece) {
+      fill(StatePart::parameters, 0, piece, full + memory.parameters_before(piece));
+    });
+  real* const states = memory_.optimizer(stage);
+  for (int k = 0; states != nullptr && k < states_; ++k)
+    for_each_piece(memory, shard_, [&](int piece) {
+      fill(StatePart::optimizer, k, piece,
+           states + states_ * memory.parameters_before(piece) + k * memory.parameters_of(piece));
+    });
 }
 
 void Device::show(const Model& model, int stage, std::int64_t version,

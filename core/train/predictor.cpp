@@ -49,8 +49,9 @@ Predictor::Predictor(const ExecutionSpace& exec, const PredictorSpec& spec)
     copy_to_device(exec, reinterpret_cast<real*>(levels_.data()), levels);
   }
   finish(exec, "carousel::train::predictor");  // all is zeros first
-  fill_stored(exec, spec.model, memory_, StatePart::parameters, -1, spec.state, parameters_.data());
-  fill_stored(exec, spec.model, memory_, StatePart::buffers, -1, spec.state, parameters_.data());
+  TensorReader tensors(spec.state);
+  for (const StatePart part : {StatePart::parameters, StatePart::buffers})
+    fill_stored(exec, spec.model, memory_, part, -1, tensors, parameters_.data());
   const Engine engine{exec, {workspace_.data(), workspace_.size()}, vendor_.get()};
   stage_ = std::make_unique<Stage>(spec.model, std::span(&memory_, 1), 0, spec.largest_batch,
                                    BufferCounts(), spec.layers, engine);

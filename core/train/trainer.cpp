@@ -189,8 +189,11 @@ void Trainer::drive(std::int64_t evaluated) {
 EvaluationRecord Trainer::evaluate(std::int64_t version) {
   const std::int64_t samples = spec_.source.samples(Pass::evaluation);
   const std::int64_t batches = spec_.memory.evaluation_batches;
+  const auto is_here = [&](int d) {
+    return std::ranges::any_of(devices_, [&](const auto& device) { return device->index() == d; });
+  };
   const auto lists =
-      evaluation_actions(spec_.schedule, batches, version, spec_.memory.report_bytes());
+      evaluation_actions(spec_.schedule, batches, version, spec_.memory.report_bytes(), is_here);
   for (const std::unique_ptr<Device>& device : devices_)
     device->prefetch_evaluation(lists[device->index()], samples, spec_.train.micro_batch_size,
                                 version);
