@@ -203,11 +203,26 @@ class NcclSession::Queue final : public CommunicationQueue {
     }
   }
 
-  /// Parts may be of any sizes, so that each is a reduction to, or a broadcast by, its member.
+  /// Parts of equal sizes are one collective of the library. Others, which it does not know, are a
+  /// reduction to, or a broadcast by, each member, all of which it works off together.
   void start_parts(const Collective& collective, const Communicators::Group& group) {
     const cudaStream_t stream = stream_of(exec_);
     auto* const bytes = reinterpret_cast<std::byte*>(collective.data);
     const bool sums = collective.kind == Collective::Kind::reduce_scatter;
+    CAROUSEL_CHECK(!sums || collective.from != collective.data, "a sum would lie in its terms");
+    const auto size = static_cast<std::size_t>(collective.parts[0]);
+    if (std::ranges::count(collective.parts, collective.parts[0]) == std::ssize(collective.parts)) {
+      int own = 0;
+      CAROUSEL_NCCL(ncclCommUserRank(group.ranks, &own));
+      if (sums)
+        CAROUSEL_NCCL(ncclReduceScatter(collective.from, collective.data, size, real_type, ncclSum,
+                                        group.ranks, stream));
+      else
+        CAROUSEL_NCCL(
+            ncclAllGather(bytes + own * size, bytes, size, ncclInt8, group.ranks, stream));
+      return;
+    }
+    CAROUSEL_NCCL(ncclGroupStart());
     std::size_t at = 0;
     for (int k = 0; k < std::ssize(collective.parts); ++k) {
       const auto part = static_cast<std::size_t>(collective.parts[k]);
@@ -219,6 +234,7 @@ class NcclSession::Queue final : public CommunicationQueue {
             ncclBroadcast(bytes + at, bytes + at, part, ncclInt8, k, group.ranks, stream));
       at += part;
     }
+    CAROUSEL_NCCL(ncclGroupEnd());
   }
 
   ExecutionSpace exec_;

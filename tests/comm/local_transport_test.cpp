@@ -44,7 +44,7 @@ TEST_P(LocalTransport, HasCollectivesOfGroups) {
   expect_collectives_of_groups(ends_);
 }
 TEST_P(LocalTransport, SumsAndGathersParts) {
-  expect_parts_of_groups(ends_);
+  for (const bool equal : {false, true}) expect_parts_of_groups(ends_, equal);
 }
 TEST_P(LocalTransport, RefusesWrongSizes) {
   expect_wrong_sizes_refused(ends_);

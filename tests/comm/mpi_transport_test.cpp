@@ -49,7 +49,7 @@ TEST_F(MpiTransport, HasCollectivesOfGroups) {
   expect_collectives_of_groups(ends_);
 }
 TEST_F(MpiTransport, SumsAndGathersParts) {
-  expect_parts_of_groups(ends_);
+  for (const bool equal : {false, true}) expect_parts_of_groups(ends_, equal);
 }
 TEST_F(MpiTransport, RefusesWrongSizes) {
   expect_wrong_sizes_refused(ends_);

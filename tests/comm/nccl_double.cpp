@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/check.hpp"
@@ -25,8 +27,15 @@ struct Message {
   MPI_Comm ranks = MPI_COMM_NULL;
 };
 
+/// A collective that a group has begun to describe: it starts when the group ends.
+struct Sum {
+  std::vector<std::byte> own = {};  // of a reduction, what this rank adds
+  std::function<void(const std::byte* own, MPI_Request*)> start;
+};
+
 NcclCalls calls;                    // NOLINT: one library per process, as NCCL is
 std::vector<Message> group;         // NOLINT
+std::vector<Sum> sums;              // NOLINT
 int depth = 0;                      // NOLINT
 ncclResult_t broken = ncclSuccess;  // NOLINT
 
@@ -54,7 +63,27 @@ std::vector<MPI_Status> wait_for(std::vector<MPI_Request>& requests) {
   }
 }
 
-/// Starts all of a group, in order, and waits for all.
+/// Starts all collectives, in order, and waits for all.
+ncclResult_t run_sums() {
+  std::vector<MPI_Request> requests(sums.size());
+  for (std::size_t k = 0; k < sums.size(); ++k) sums[k].start(sums[k].own.data(), &requests[k]);
+  (void)wait_for(requests);
+  sums.clear();
+  return ncclSuccess;
+}
+
+/// Starts a collective now, or when its group ends.
+ncclResult_t add_sum(Sum sum) {
+  sums.push_back(std::move(sum));
+  return depth > 0 ? ncclSuccess : run_sums();
+}
+
+std::vector<std::byte> copy_of(const void* numbers, std::size_t count, ncclDataType_t type) {
+  const auto* bytes = static_cast<const std::byte*>(numbers);
+  return {bytes, bytes + count * static_cast<std::size_t>(size_of(type))};
+}
+
+/// Starts all messages of a group, in order, and waits for all.
 ncclResult_t run_group() {
   std::vector<MPI_Request> requests(group.size());
   for (std::size_t k = 0; k < group.size(); ++k) {
@@ -92,9 +121,10 @@ ncclResult_t add_message(Message message, std::size_t count, ncclDataType_t type
   return depth > 0 ? ncclSuccess : run_group();
 }
 
-/// The communicator of a collective that may be called now, or null.
+/// The communicator of a collective that may be called now, or null. A group has messages or
+/// collectives.
 MPI_Comm ranks_of(ncclComm_t comm, ncclDataType_t type, const char* name, std::size_t count) {
-  if (comm == nullptr || depth > 0 || size_of(type) == 0) return MPI_COMM_NULL;
+  if (comm == nullptr || !group.empty() || size_of(type) == 0) return MPI_COMM_NULL;
   calls.log.push_back(fmt::format("{} {}", name, count));
   return *reinterpret_cast<MPI_Comm*>(comm);
 }
@@ -183,8 +213,9 @@ ncclResult_t ncclGroupStart() {
 }
 ncclResult_t ncclGroupEnd() {
   if (depth == 0) return ncclInvalidUsage;
-  if (--depth > 0 || group.empty()) return ncclSuccess;
-  return run_group();
+  if (--depth > 0) return ncclSuccess;
+  if (!sums.empty()) return run_sums();
+  return group.empty() ? ncclSuccess : run_group();
 }
 
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer,
@@ -202,11 +233,10 @@ ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDa
   MPI_Comm ranks = ranks_of(comm, type, "all_reduce", count);
   if (ranks == MPI_COMM_NULL || from != to || operation != ncclSum) return ncclInvalidArgument;
   calls.counts.all_reduces.add(static_cast<std::int64_t>(count) * size_of(type));
-  std::vector<MPI_Request> request(1);
-  PMPI_Iallreduce(MPI_IN_PLACE, to, static_cast<int>(count), mpi_type(type), MPI_SUM, ranks,
-                  request.data());
-  (void)wait_for(request);
-  return ncclSuccess;
+  return add_sum({.start = [=](const std::byte*, MPI_Request* request) {
+    PMPI_Iallreduce(MPI_IN_PLACE, to, static_cast<int>(count), mpi_type(type), MPI_SUM, ranks,
+                    request);
+  }});
 }
 
 ncclResult_t ncclReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
@@ -215,13 +245,11 @@ ncclResult_t ncclReduce(const void* from, void* to, std::size_t count, ncclDataT
   if (ranks == MPI_COMM_NULL || operation != ncclSum) return ncclInvalidArgument;
   calls.counts.reduces.add(static_cast<std::int64_t>(count) * size_of(type));
   // On the root, too, from memory of its own: MPICH 4.0 has no good MPI_Reduce in place.
-  const auto* bytes = static_cast<const std::byte*>(from);
-  const std::vector<std::byte> own(bytes, bytes + count * static_cast<std::size_t>(size_of(type)));
-  std::vector<MPI_Request> request(1);
-  PMPI_Ireduce(own.data(), to, static_cast<int>(count), mpi_type(type), MPI_SUM, root, ranks,
-               request.data());
-  (void)wait_for(request);
-  return ncclSuccess;
+  return add_sum(
+      {.own = copy_of(from, count, type), .start = [=](const std::byte* own, MPI_Request* request) {
+         PMPI_Ireduce(own, to, static_cast<int>(count), mpi_type(type), MPI_SUM, root, ranks,
+                      request);
+       }});
 }
 
 ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type,
@@ -229,8 +257,45 @@ ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDa
   MPI_Comm ranks = ranks_of(comm, type, "broadcast", count);
   if (ranks == MPI_COMM_NULL || from != to) return ncclInvalidArgument;
   calls.counts.broadcasts.add(static_cast<std::int64_t>(count) * size_of(type));
-  std::vector<MPI_Request> request(1);
-  PMPI_Ibcast(to, static_cast<int>(count), mpi_type(type), root, ranks, request.data());
-  (void)wait_for(request);
+  return add_sum({.start = [=](const std::byte*, MPI_Request* request) {
+    PMPI_Ibcast(to, static_cast<int>(count), mpi_type(type), root, ranks, request);
+  }});
+}
+
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
+  PMPI_Comm_rank(*reinterpret_cast<MPI_Comm*>(comm), rank);
   return ncclSuccess;
+}
+
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t operation, ncclComm_t comm, cudaStream_t /*stream*/) {
+  MPI_Comm ranks = ranks_of(comm, type, "reduce_scatter", count);
+  if (ranks == MPI_COMM_NULL || from == to || operation != ncclSum) return ncclInvalidArgument;
+  int size = 0;
+  PMPI_Comm_size(ranks, &size);
+  const std::size_t all = count * static_cast<std::size_t>(size);
+  calls.counts.reduce_scatters.add(static_cast<std::int64_t>(all) * size_of(type));
+  return add_sum(
+      {.own = copy_of(from, all, type), .start = [=](const std::byte* own, MPI_Request* request) {
+         PMPI_Ireduce_scatter_block(own, to, static_cast<int>(count), mpi_type(type), MPI_SUM,
+                                    ranks, request);
+       }});
+}
+
+ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t /*stream*/) {
+  MPI_Comm ranks = ranks_of(comm, type, "all_gather", count);
+  if (ranks == MPI_COMM_NULL) return ncclInvalidArgument;
+  int rank = 0;
+  int size = 0;
+  PMPI_Comm_rank(ranks, &rank);
+  PMPI_Comm_size(ranks, &size);
+  const std::size_t bytes = count * static_cast<std::size_t>(size_of(type));
+  if (from != static_cast<std::byte*>(to) + static_cast<std::size_t>(rank) * bytes)
+    return ncclInvalidArgument;
+  calls.counts.all_gathers.add(static_cast<std::int64_t>(bytes) * size);
+  return add_sum({.start = [=](const std::byte*, MPI_Request* request) {
+    PMPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, to, static_cast<int>(count), mpi_type(type),
+                    ranks, request);
+  }});
 }

@@ -189,9 +189,9 @@ inline void expect_collectives_of_groups(const Ends& ends) {
   }
 }
 
-/// A reduce-scatter and an all-gather in every group, whose members have parts of all sizes, some
-/// of none.
-inline void expect_parts_of_groups(const Ends& ends) {
+/// A reduce-scatter and an all-gather in every group, whose members have parts of one size or of
+/// all sizes, some of none.
+inline void expect_parts_of_groups(const Ends& ends, bool equal) {
   using Kind = Collective::Kind;
   const std::vector<std::vector<int>> groups = groups_of(ends.devices);
   std::vector<std::vector<int>> numbers(groups.size()), bytes(groups.size());
@@ -207,7 +207,7 @@ inline void expect_parts_of_groups(const Ends& ends) {
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].size() < 2) continue;
     for (std::size_t k = 0; k < groups[g].size(); ++k) {
-      numbers[g].push_back(k == 1 ? 0 : 100 * static_cast<int>(k + 1));
+      numbers[g].push_back(equal ? 100 : k == 1 ? 0 : 100 * static_cast<int>(k + 1));
       bytes[g].push_back(numbers[g].back() * static_cast<int>(sizeof(real)));
     }
     const auto all = std::accumulate(numbers[g].begin(), numbers[g].end(), std::size_t{0});

@@ -5,6 +5,9 @@
 // bits of one process, and the messages of the plan.
 
 #include "comm/nccl_session.hpp"
+
+#include <algorithm>
+
 #include "tests/comm/nccl_double.hpp"
 #include "tests/core/train/ranks.hpp"
 #include "tests/layers/device.hpp"
@@ -81,15 +84,20 @@ TEST_F(NcclRanks, AgreeToRoundingWhereSumsAreMadeInAnotherOrder) {
                session().size());
 }
 
-/// What travels inside a slot is a reduction to, or a broadcast by, whoever has a piece of it.
+/// What travels inside a slot is a collective of the library where all pieces are of one size, else
+/// a reduction to, or a broadcast by, whoever has a piece of it.
 void by_piece(const SmallRun& run, MessageCounts& counts) {
   counts.reduce_scatters = counts.all_gathers = {};
   const auto add = [&](const Action& action) {
     const bool sums = action.kind == ActionKind::reduce_scatter;
     if (!sums && action.kind != ActionKind::all_gather) return;
     const std::vector<PieceBytes>& pieces = run.schedule().spec().pieces[action.stage];
-    for (int p = action.piece; p < action.piece + shards_of(run.schedule().parallel()); ++p) {
-      const std::int64_t bytes = sums ? pieces[p].gradients : pieces[p].parameters;
+    std::vector<std::int64_t> parts;
+    for (int p = action.piece; p < action.piece + shards_of(run.schedule().parallel()); ++p)
+      parts.push_back(sums ? pieces[p].gradients : pieces[p].parameters);
+    if (std::ranges::count(parts, parts[0]) == std::ssize(parts))
+      return (sums ? counts.reduce_scatters : counts.all_gathers).add(action.bytes);
+    for (const std::int64_t bytes : parts) {
       if (bytes > 0) (sums ? counts.reduces : counts.broadcasts).add(bytes);
     }
   };
