@@ -78,14 +78,9 @@ std::string explanation(const RunSummary& a, const RunSummary& b, const Agreemen
 }
 
 std::string verdict(const RunSummary& a, const RunSummary& b, const Agreement& agreement) {
-  const std::size_t stages = a.receipts.size();
-  if (stages != b.receipts.size())
-    return fmt::format(
-        "{} and {} differ from step 0, stage 0 on: they are cut into {} and {} stages", a.folder,
-        b.folder, stages, b.receipts.size());
   if (agreement.differ())
     return fmt::format("{} and {} differ first after step {}, in stage {} of {}", a.folder,
-                       b.folder, agreement.steps, agreement.stage, stages);
+                       b.folder, agreement.steps, agreement.stage, a.receipts.size());
   std::string same = fmt::format("{} and {} made the same {} updates, bit for bit", a.folder,
                                  b.folder, agreement.steps - agreement.first);
   if (agreement.first > 0) same += fmt::format(", from step {} on", agreement.first);
@@ -110,6 +105,11 @@ RunSummary with_receipts(const std::string& path) {
 ExitCode diff_command(const std::string& path_a, const std::string& path_b) {
   const RunSummary a = with_receipts(path_a);
   const RunSummary b = with_receipts(path_b);
+  if (a.receipts.size() != b.receipts.size())
+    fail(ExitCode::usage,
+         "{} is cut into {} stages and {} into {}, and receipts are of stages: compare /parameters "
+         "of their checkpoints instead, as by h5diff",
+         a.folder, a.receipts.size(), b.folder, b.receipts.size());
   const Agreement agreement = compare_receipts(a, b);
   fmt::print("{}\n", verdict(a, b, agreement));
   if (agreement.equal()) return ExitCode::done;

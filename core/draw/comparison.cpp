@@ -90,23 +90,29 @@ std::vector<Quantity> quantities(std::span<const Estimate> estimates,
 }  // namespace
 
 std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
+  const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
   std::vector<ParallelConfig> all;
   for (const PlacementKind& kind : placement_kinds()) {
-    ParallelConfig dp = parallel.whole();
+    const bool cuts = traits_of(kind.placement).cuts_stages;
+    ParallelConfig dp = cuts ? parallel : parallel.whole();
     dp.rule = RuleKind::dp;
     dp.placement = kind.placement;
     dp.order = Order::together;
+    dp.sums = Sums::ring;
     dp.slack = 0;
     dp.reduction = has_fast_sums(dp) ? Reduction::fast : Reduction::ordered;
     all.push_back(dp);
-    ParallelConfig cyclic = parallel.whole();
+    ParallelConfig cyclic = cuts ? parallel : parallel.whole();
     if (parallel.rule == RuleKind::dp) cyclic.rule = RuleKind::cdp_v2;
     cyclic.placement = kind.placement;
     cyclic.order = Order::together;
+    cyclic.updates = Updates::eager;
+    if (!traits_of(kind.placement).sums_late) cyclic.sums = Sums::ring;
     const bool asked = parallel.rule != RuleKind::dp && has_reduction(cyclic, cyclic.reduction);
     if (!asked) cyclic.reduction = Reduction::ordered;
-    const bool slots = needs_whole_slots(cyclic.rule, kind.placement);
-    if (!slots || parallel.micro_batches % parallel.stages == 0) all.push_back(cyclic);
+    const bool rings = cyclic.shards && cyclic.sums == Sums::ring;
+    if (whole_slots || !(rings || needs_whole_slots(cyclic.rule, kind.placement)))
+      all.push_back(cyclic);
   }
   return all;
 }
@@ -137,6 +143,10 @@ std::string compare(std::span<const Estimate> estimates, const ComparisonBasis& 
           ? std::string()
           : fmt::format("; {} as kernels read them", human_bytes(basis.parameter_bytes)),
       human_bytes(basis.micro_batch_bytes));
+  if (std::ranges::any_of(estimates, [](const Estimate& e) { return e.parallel.shards; }))
+    text +=
+        "Numbers without a formula are of stages in shards (parallel.shards): of dp in all\n"
+        "N, of a ring in R.\n";
   // Formulas hold if there is something to divide; those of cyclic rules need whole slots.
   const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
   const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
@@ -145,13 +155,14 @@ std::string compare(std::span<const Estimate> estimates, const ComparisonBasis& 
     const Estimate* other = find(kind.placement, true);
     const Formulas formulas =
         quantity.formulas == nullptr ? Formulas{"", ""} : kind.formulas.*quantity.formulas;
-    const bool holds = parted && (basis.in_fp32.empty() || !quantity.same_types);
+    const bool parts = parted && (basis.in_fp32.empty() || !quantity.same_types);
+    const auto holds = [&](const Estimate* e) { return parts && !e->parallel.shards; };
     text += fmt::format("  {:<11}", kind.name);
     text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",
-                        holds ? formulas.dp : "");
-    const char* formula = other == nullptr       ? "needs N = R S"
-                          : holds && whole_slots ? formulas.cyclic
-                                                 : "";
+                        dp != nullptr && holds(dp) ? formulas.dp : "");
+    const char* formula = other == nullptr              ? "needs N = R S"
+                          : holds(other) && whole_slots ? formulas.cyclic
+                                                        : "";
     text += fmt::format("{:>13}{}{}\n", other != nullptr ? quantity.number(*other) : "-",
                         *formula != '\0' ? "  " : "", formula);
   };

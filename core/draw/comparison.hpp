@@ -15,8 +15,8 @@ namespace carousel {
 
 /// What there is to compare with a plan: for every placement dp as it is best practice (all-reduce
 /// and collectives; on one device all micro-batches together) and the cyclic rule of `parallel`,
-/// or cdp-v2 where that is dp. Cyclic rules are left out where N and S forbid them. Stages go
-/// whole.
+/// or cdp-v2 where that is dp. Cyclic rules are left out where N and S forbid them. If `parallel`
+/// cuts stages into shards, so do all that can.
 [[nodiscard]] std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel);
 
 /// What estimates are compared with.

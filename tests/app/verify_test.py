@@ -403,7 +403,8 @@ class Diff(Runs):
         self.assertRegex(self.diff("wider", 3),
                          r"step 0, in stage 0 of 4\n(.*\n)*  model.widths +\[64")
         self.train("two", "parallel.stages=2")
-        self.assertIn("4 and 2 stages", self.diff("two", 3))
+        self.assertIn("one is cut into 4 stages and two into 2",
+                      self.carousel("diff", "one", "two", code=2).stderr)
 
     def test_what_has_no_receipts(self):
         self.assertIn("none", self.carousel("diff", "one", "none", code=74).stderr)

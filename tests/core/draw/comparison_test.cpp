@@ -54,7 +54,9 @@ Estimate estimate_of(const ParallelConfig& config) {
     stages[j].parameter_size = parameters_of(j) / std::int64_t{sizeof(real)};
     stages[j].message_size = stages[j].parameter_size;
   }
-  const Schedule schedule = schedule_of(config);
+  stages = cut_stages(config, stages);
+  const Schedule schedule =
+      config.shards ? Schedule(schedule_spec(config, stages)) : schedule_of(config);
   const MemorySpec memory{.input = {1, 1, 1}, .optimizer = {.kind = Sgd{.momentum = 0.9}}};
   return estimate(schedule, plan_memory(memory, stages, schedule), {});
 }
@@ -219,6 +221,34 @@ TEST(Comparison, HasDpBesideACyclicRuleForEveryPlacement) {
   for (const ParallelConfig& config :
        alternatives(parallel(RuleKind::cdp_v1, Placement::single, 4, 2)))
     EXPECT_TRUE(config.rule == RuleKind::dp || config.rule == RuleKind::cdp_v1);
+}
+
+TEST(Comparison, CutsStagesWhereItsPlanDoes) {
+  for (const Sums sums : {Sums::ring, Sums::late}) {
+    for (const int n : {3, 4}) {
+      ParallelConfig own = parallel(RuleKind::cdp_v1, Placement::replicated, n, 2);
+      own.shards = true;
+      own.chunks = 4;
+      own.sums = sums;
+      const std::vector<ParallelConfig> all = alternatives(own);
+      std::vector<Estimate> estimates;
+      int own_plans = 0;
+      for (const ParallelConfig& config : all) {
+        SCOPED_TRACE(describe(config));
+        const bool cuts = traits_of(config.placement).cuts_stages;
+        EXPECT_EQ(config.shards, cuts);
+        EXPECT_EQ(config.chunks, cuts ? 4 : 1);
+        const bool late = config.rule == RuleKind::cdp_v1 && config.sums == Sums::late;
+        EXPECT_EQ(late, config.rule == RuleKind::cdp_v1 && sums == Sums::late &&
+                            traits_of(config.placement).sums_late);
+        EXPECT_TRUE(late || config.rule == RuleKind::dp || !config.shards || n % 2 == 0);
+        own_plans += config.rule == own.rule && config.placement == own.placement ? 1 : 0;
+        estimates.push_back(estimate_of(config));
+      }
+      EXPECT_EQ(own_plans, sums == Sums::late || n % 2 == 0 ? 1 : 0);
+      EXPECT_NE(compare(estimates, {}).find("in shards"), std::string::npos);
+    }
+  }
 }
 
 TEST(Comparison, IsPrintedWithin80Columns) {
