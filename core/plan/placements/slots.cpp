@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/placements/slots.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/plan/placements/hand_on.hpp"
@@ -146,6 +147,9 @@ class SlotDevice {
     const bool owner = is_owner(stage);
     const std::int64_t cycle = 2LL * stages_;
     const std::int64_t here = news.time_at(slot_);
+    // Of what dp has updated all at once, the first stages are read first, and later ones, which
+    // have time, would share their links.
+    const std::int64_t leave = rule_.cyclic() ? here : std::max(here, cycle + stage / 2);
     const std::int64_t copies = rule_.versions();
     // The buffer of version t+1 is free once the version before in it was read for the last time.
     const bool fresh = copies > 1 && rule_.fresh(place_.device(), stage);
@@ -165,7 +169,7 @@ class SlotDevice {
     };
     const auto send = [&](int peer, int piece) {
       const MessageEnd out = line(Direction::send, peer, piece);
-      builder_.add(here, owner ? Phase::update : Phase::receive_parameters, out.start());
+      builder_.add(leave, owner ? Phase::update : Phase::receive_parameters, out.start());
       // So many steps later the same buffer is written again.
       if (owner)
         builder_.add(here + copies * cycle, Phase::before_update, out.wait());
@@ -191,7 +195,7 @@ class SlotDevice {
     if (!fast_) return;
     place_.for_each_chunk(stage, [&](int piece) {
       const CollectiveCall gather = place_.gather(Payload::parameters, stage, piece, 1);
-      builder_.add(here, owner ? Phase::update : Phase::receive_parameters, gather.start());
+      builder_.add(leave, owner ? Phase::update : Phase::receive_parameters, gather.start());
       builder_.add(news.first_use(slot_), Phase::arrive, gather.wait());
     });
   }
