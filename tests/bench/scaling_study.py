@@ -12,8 +12,8 @@ a cluster takes as long for all of them as its images per second say; updates an
 memory's bandwidth says. `carousel plan --measured` then simulates every rule with one micro-batch
 per device, up to `--most` of them: 32 images on each (weak), or 4,096 images on all of them
 (strong); and weak scaling where every action takes 3% or 10% more or less, at random, on up to 256
-devices. Cyclic rules have four or eight slots of devices, in which stages are cut into shards, and
-v2 a slack of one or two; the fastest counts. What FOLDER has is not done again. Prints a table and
+devices. dp and late sums have 4, 8 or 16 stages; rings have four or eight slots of devices, in
+which stages are cut into shards, and v2 a slack of one or two; of each the fastest counts. What FOLDER has is not done again. Prints a table and
 draws FOLDER/scaling.png: the part of a step in which devices compute; `-` where a rule does not
 exist, `?` where not all of it is done. Needs h5py, numpy and matplotlib.
 """
@@ -73,18 +73,23 @@ FAST = "parallel.reduction=fast"
 SHARDS = ["parallel.shards=true", "parallel.chunks=16", FAST]
 DP, V1, V2 = (f"parallel.rule={rule}" for rule in ("dp", "cdp-v1", "cdp-v2"))
 SLOTS = (4, 8)
+
+
+def cut(keys, stages=(*SLOTS, 16)):
+    return [[*keys, f"parallel.stages={count}"] for count in stages]
+
+
 # Name, colour, line and the keys of which the fastest counts.
 RULES = [
-    ("DDP", "#000000", "-", [[REPLICATED, DP, "parallel.reduction=overlapped"]]),
-    ("ZeRO-1", "#999999", "-", [[REPLICATED, DP, *SHARDS, "parallel.updates=together"]]),
-    ("ZeRO-1, eager", "#999999", "--", [[REPLICATED, DP, *SHARDS]]),
-    ("FSDP", "#e69f00", "--", [[SHARDED, DP, *SHARDS]]),
-    ("v1, late sums", "#56b4e9", "-", [[REPLICATED, V1, *SHARDS, "parallel.sums=late"]]),
-    ("v1, ring", "#0072b2", "-",
-     [[REPLICATED, V1, *SHARDS, f"parallel.stages={slots}"] for slots in SLOTS]),
+    ("DDP", "#000000", "-", cut([REPLICATED, DP, "parallel.reduction=overlapped"])),
+    ("ZeRO-1", "#999999", "-", cut([REPLICATED, DP, *SHARDS, "parallel.updates=together"])),
+    ("ZeRO-1, eager", "#999999", "--", cut([REPLICATED, DP, *SHARDS])),
+    ("FSDP", "#e69f00", "--", cut([SHARDED, DP, *SHARDS])),
+    ("v1, late sums", "#56b4e9", "-", cut([REPLICATED, V1, *SHARDS, "parallel.sums=late"])),
+    ("v1, ring", "#0072b2", "-", cut([REPLICATED, V1, *SHARDS], SLOTS)),
     ("v2, slack 1 or 2", "#d55e00", "-",
-     [[REPLICATED, V2, *SHARDS, f"parallel.stages={slots}", f"parallel.slack={slack}"]
-      for slots in SLOTS for slack in (1, 2)]),
+     [keys for slack in (1, 2)
+      for keys in cut([REPLICATED, V2, *SHARDS, f"parallel.slack={slack}"], SLOTS)]),
 ]
 PIPELINES = [("dp, 1F1B", ["parallel.placement=pipeline", "parallel.rule=dp"]),
              ("cdp-v2", ["parallel.placement=pipeline", "parallel.rule=cdp-v2"])]
@@ -243,7 +248,7 @@ class Scaling:
 
     @staticmethod
     def note(keys):
-        """Which of its variants a cyclic rule took: S slots, with a slack."""
+        """Which of its variants was the fastest: S stages, with a slack."""
         slots = number_of("parallel.stages", keys or [])
         slack = number_of("parallel.slack", keys or [])
         return "" if slots is None else f"S={slots}" + ("" if slack is None else f"+{slack}")
@@ -264,7 +269,7 @@ class Scaling:
 def main():
     parser = study.parser(__doc__)
     parser.add_argument("--stages", type=int, default=16,
-                        help="of dp and late sums, and of pipelines")
+                        help="of pipelines")
     parser.add_argument("--most", type=int, default=1024, help="devices, up to 4,096")
     arguments = study.parse(parser, "stages")
     scaling = Scaling(arguments)
