@@ -36,6 +36,13 @@ enum class VendorKernels : std::uint8_t {
   return kernels == VendorKernels::graphs && sizeof(real) == sizeof(float);
 }
 
+/// The order in which kernels in blocks add products of bf16, which processors multiply in pairs:
+/// one after the other, or the first and the second ones of some pairs apart.
+enum class ProductOrder : std::uint8_t { pairs, tiles };
+constexpr auto words_of(ProductOrder) {
+  return all_words<ProductOrder>("pairs", "tiles");
+}
+
 struct KernelChoice {
   int block = 1;         // channels side by side in images; 1: portable kernels alone; 0: all
   bool winograd = true;  // where it is faster
@@ -44,6 +51,7 @@ struct KernelChoice {
   // are always full.
   DataType type = DataType::full;
   VendorKernels vendor = VendorKernels::none;
+  ProductOrder products = ProductOrder::pairs;
 
   /// Whether channels lie side by side in blocks that fill vector registers of a host.
   [[nodiscard]] bool blocks() const { return block > 1; }

@@ -239,6 +239,7 @@ TensorFormat stored_format(const SampleShape& shape, const KernelChoice& choice)
 }
 
 void choose_kernels(LayerSpec& layer, const KernelChoice& choice) {
+  layer.products = choice.products;
   const std::string reason = find_kernels(layer, Converted::orders, choice);
   CAROUSEL_CHECK(reason.empty(), "{}: no portable kernels: {}", layer.label(), reason);
 }

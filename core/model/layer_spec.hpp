@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/model/arguments.hpp"
+#include "core/model/kernel_choice.hpp"
 #include "core/model/metric.hpp"
 #include "core/model/target.hpp"
 #include "core/model/tensor_format.hpp"
@@ -152,6 +153,7 @@ struct LayerSpec {
   std::vector<const Metric*> metrics = {};  // likewise: what is reported besides
   bool normalises_samples = false;  // by statistics of all samples, which one number alone has not
   Kernels kernels = Kernels::portable;
+  ProductOrder products = ProductOrder::pairs;
   Converted converted = Converted::nothing;
   std::string slow_because = {};            // why it has no fast kernels, for people
   std::vector<SampleBytes> workspace = {};  // one after the other, each for a part of a call

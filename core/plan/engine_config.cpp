@@ -43,10 +43,14 @@ std::vector<Row<EngineConfig>> EngineConfig::rows() {
           "memory, and so do messages that carry them; sums, gradients, biases, norms and what the "
           "optimizer updates, a further copy of the weights, stay fp32: it saves memory where "
           "activations are most of it. cuDNN's gradients of weights are rounded before they are "
-          "summed. CPUs multiply bf16 in pairs where layers lie in blocks, by an instruction for "
-          "that "
-          "where the processor has it; the bits are the same without.",
+          "summed. CPUs multiply bf16 where layers lie in blocks; see engine.products.",
           bound(Bond::numbers)),
+      key("products", &EngineConfig::products, one_of<ProductOrder>(),
+          "Order in which CPUs add products of bf16. pairs: that of Intel's and AMD's VDPBF16PS "
+          "(AVX512_BF16). tiles: that of Intel's TDPBF16PS (AMX), several times as fast where "
+          "processors have it, and several times as slow elsewhere. Processors without an "
+          "instruction compute the same bits.",
+          bound(Bond::numbers, only_with("engine.precision", {"bf16"}))),
   };
 }
 

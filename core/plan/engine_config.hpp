@@ -29,6 +29,7 @@ struct EngineConfig {
   bool winograd = true;  // where it is faster
   Recompute recompute = Recompute::cheap;
   DataType precision = DataType::full;
+  ProductOrder products = ProductOrder::pairs;
   VendorUse vendor = VendorUse::automatic;
   int queues = 1;   // of a device
   int device = -1;  // GPU of a process without a launcher; -1: whatever fits

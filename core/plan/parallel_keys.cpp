@@ -37,7 +37,7 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
           "updates it for the others, and alone keeps its optimizer state. dp: all N devices, "
           "which is ZeRO-1 or, where the placement is sharded, FSDP. Cyclic rules: the N / S "
           "devices of a slot, which should be those of a node; between slots, N / S rings of S "
-          "devices run side by side instead of one of N. N must be a multiple of S.",
+          "devices run side by side instead of one of N, so that N must be a multiple of S.",
           only_with("parallel.placement", placements_with(&PlacementTraits::cuts_stages))),
       key("sums", &ParallelConfig::sums, one_of<Sums>(),
           "How cdp-v1 with shards sums. ring: micro-batches run one after the other, and partial "

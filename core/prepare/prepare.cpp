@@ -92,7 +92,7 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 Model prepare_model(const PlannedDeck& deck, const PlanBasis& basis) {
   return choose_kernels(build_model(deck.model, basis.source.shown, basis.target, deck.task),
                         {basis.block, deck.engine.winograd, deck.engine.recompute,
-                         deck.engine.precision, basis.vendor});
+                         deck.engine.precision, basis.vendor, deck.engine.products});
 }
 
 PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {

@@ -41,6 +41,7 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
     : in_(spec.input()),
       out_(spec.output),
       type_(spec.output_format.type),
+      products_(spec.products),
       kind_(spec.is("linear") ? op::Convolution{} : spec.as<op::Convolution>()),
       reads_images_(!lies_in_blocks(spec.input(), spec.inputs.front().format, lanes)),
       flat_(is_flat(kind_.window, out_, reads_images_)),
@@ -108,7 +109,7 @@ void Convolution::convolve(const ExecutionSpace& exec, const ForwardArguments& a
                                x, source, y, false, workspace<real>());
     return;
   }
-  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+  with_products<Stored>(products_, [&]<class Products>(std::type_identity<Products>) {
     auto* packed = workspace<Stored>();
     pack_weights<Products>(exec, pack_label, strides_, weights, y.blocks, x.blocks, lanes, packed);
     blocked::convolve<Products>(exec, label, windows_, BlockedInput<Source, Stored>{x, source},
@@ -145,7 +146,7 @@ void Convolution::weight_gradient(const ExecutionSpace& exec, const BackwardArgu
   const auto x = planes_of<const Stored>(arguments.input, flat_);
   if (kind_.winograd)
     return winograd::weight_gradient(exec, label, x, source, d_y, workspace<real>(), d_weights);
-  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+  with_products<Stored>(products_, [&]<class Products>(std::type_identity<Products>) {
     blocked::weight_gradient<Products>(exec, label, windows_,
                                        BlockedInput<Source, Stored>{x, source}, d_y, strides_,
                                        workspace<real>(), d_weights);
@@ -165,7 +166,7 @@ void Convolution::input_gradient(const ExecutionSpace& exec, const BackwardArgum
         exec, label, {winograd::Direction::d_input, in_.channels, out_.channels, weights}, d_y,
         Plain{}, d_x, adds, workspace<real>());
   }
-  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+  with_products<Stored>(products_, [&]<class Products>(std::type_identity<Products>) {
     const WeightStrides strides = strides_.turned();
     auto* packed = workspace<Stored>();
     pack_weights<Products>(exec, pack_label, strides, weights, d_x.blocks, d_y.blocks, lanes,

@@ -51,6 +51,7 @@ class Convolution final : public Layer {
   SampleShape in_;
   SampleShape out_;
   DataType type_;  // of what it leaves and of weights; of what it reads, unless these are images
+  ProductOrder products_;
   op::Convolution kind_;
   bool reads_images_;  // [n, c, h, w] of files, in full numbers
   bool flat_;          // planes are one row each

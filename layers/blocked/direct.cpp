@@ -14,6 +14,9 @@ template void pack_weights<FullProducts>(const ExecutionSpace&, const std::strin
 template void pack_weights<PairProducts>(const ExecutionSpace&, const std::string&,
                                          const WeightStrides&, const Bfloat16*, int, int, int,
                                          Bfloat16*);
+template void pack_weights<TileProducts>(const ExecutionSpace&, const std::string&,
+                                         const WeightStrides&, const Bfloat16*, int, int, int,
+                                         Bfloat16*);
 
 template void convolve<FullProducts>(const ExecutionSpace&, const std::string&, const Windows&,
                                      const BlockedInput<Plain>&, const real*, int,
@@ -31,6 +34,13 @@ template void convolve<PairProducts>(const ExecutionSpace&, const std::string&, 
                                      const BlockedInput<Plain, Bfloat16>&, const Bfloat16*, int,
                                      const Planes<Bfloat16>&, const Beginning&);
 template void convolve<PairProducts>(const ExecutionSpace&, const std::string&, const Windows&,
+                                     const BlockedInput<NormRelu, Bfloat16>&, const Bfloat16*, int,
+                                     const Planes<Bfloat16>&, const Beginning&);
+
+template void convolve<TileProducts>(const ExecutionSpace&, const std::string&, const Windows&,
+                                     const BlockedInput<Plain, Bfloat16>&, const Bfloat16*, int,
+                                     const Planes<Bfloat16>&, const Beginning&);
+template void convolve<TileProducts>(const ExecutionSpace&, const std::string&, const Windows&,
                                      const BlockedInput<NormRelu, Bfloat16>&, const Bfloat16*, int,
                                      const Planes<Bfloat16>&, const Beginning&);
 

@@ -42,14 +42,15 @@ Work work_of_task(const Windows& windows, int images, int blocks, int threads) {
 }
 
 /// In how many sets a row's tiles read the blocks: so many that the weights of a set, for a group
-/// of registers, stay in a first cache from tile to tile. Between two sets, sums wait.
+/// of registers, stay in a first cache from tile to tile of so many rows. Between two sets, sums
+/// wait.
 template <class Stored>
-int sets_of_blocks(const Windows& windows, int blocks, int vectors) {
+int sets_of_blocks(const Windows& windows, int blocks, int vectors, int rows) {
   constexpr std::int64_t cache = std::int64_t{16} << 10;
   constexpr int enough_tiles = 8;  // for which it pays to fetch sums again
   const std::int64_t bytes = blocks * std::ssize(windows.taps) * windows.depth * vectors * lanes *
                              std::int64_t{sizeof(Stored)};
-  if (windows.w < enough_tiles * tile_rows || bytes <= 2 * cache) return 1;
+  if (windows.w < enough_tiles * rows || bytes <= 2 * cache) return 1;
   return std::min(static_cast<int>((bytes + cache - 1) / cache), blocks);
 }
 
@@ -73,8 +74,10 @@ void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& sou
              const Beginning& beginning, [[maybe_unused]] real* beside) {
   using Stored = StoredBy<Products>;
   const std::int64_t panel = std::int64_t{windows.depth} * Vectors * lanes;
-  const int parts = segments(windows.w, tile_rows);
-  const int sets = sets_of_blocks<Stored>(windows, blocks, Vectors);
+  using Sums = SumsOf<Products>;
+  const int pairs = windows.depth / Products::together;
+  const int parts = segments(windows.w, Sums::rows);
+  const int sets = sets_of_blocks<Stored>(windows, blocks, Vectors, Sums::rows);
   const SumsAt<real> waiting = [&]() -> SumsAt<real> {
     if constexpr (waits_beside<Out>)
       return {beside, Vectors * lanes, lanes};
@@ -91,8 +94,7 @@ void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& sou
       const Segment columns = segment(windows.w, parts, p);
       Out* first = to.data + columns.first * to.pixel;
       real* wait = waiting.data + columns.first * waiting.pixel;
-      with_rows<tile_rows>(columns.size, [&](auto count) {
-        RegisterTile<count, Vectors> sums;
+      Sums::template with<Vectors>(columns.size, pairs, [&](auto& sums) {
         if (s > 0)
           sums.fetch(wait, waiting.pixel, waiting.plane);
         else if (beginning.adds)
@@ -106,10 +108,10 @@ void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& sou
           const Stored* next = weights + set.size * taps * panel + p * ahead * line;
           for (int k = 0; k < ahead; ++k) __builtin_prefetch(next + k * line, 0, 2);
           for (const Tap& tap : windows.taps) {
-            sums.template add_rows<Products>(
-                windows.depth / Products::together, source.at(windows, y, columns.first, b, tap),
-                std::int64_t{windows.step} * windows.pixel, weights + tap.number * panel,
-                Products::together * Vectors * lanes);
+            sums.template add_rows<Products>(pairs, source.at(windows, y, columns.first, b, tap),
+                                             std::int64_t{windows.step} * windows.pixel,
+                                             weights + tap.number * panel,
+                                             Products::together * Vectors * lanes);
           }
         }
         if (s + 1 < sets)
@@ -219,6 +221,7 @@ void convolve(const ExecutionSpace& exec, const std::string& label, const Window
   const Windows* at = &windows;
   for_each_task(exec, label, sets * parts * cuts, beside + copy_size, [=](int task, real* scratch) {
     const ZeroSubnormals zero(Products::together > 1);
+    [[maybe_unused]] const typename SumsOf<Products>::Session session;
     const direct::Part part = {segment(input.images(), sets, task / cuts / parts),
                                segment(at->h, parts, task / cuts % parts),
                                segment(groups, cuts, task % cuts)};

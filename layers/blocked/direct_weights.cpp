@@ -31,4 +31,13 @@ template void weight_gradient<PairProducts>(const ExecutionSpace&, const std::st
                                             const Planes<const Bfloat16>&, const WeightStrides&,
                                             real*, real*);
 
+template void weight_gradient<TileProducts>(const ExecutionSpace&, const std::string&,
+                                            const Windows&, const BlockedInput<Plain, Bfloat16>&,
+                                            const Planes<const Bfloat16>&, const WeightStrides&,
+                                            real*, real*);
+template void weight_gradient<TileProducts>(const ExecutionSpace&, const std::string&,
+                                            const Windows&, const BlockedInput<NormRelu, Bfloat16>&,
+                                            const Planes<const Bfloat16>&, const WeightStrides&,
+                                            real*, real*);
+
 }  // namespace carousel::blocked

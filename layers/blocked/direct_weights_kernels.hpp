@@ -17,8 +17,7 @@ namespace direct {
 
 /// Blocks of the input that a task meets with each register of gradients before it fetches the
 /// next one, from a far cache; fewer where threads would have no work. It changes no sum.
-inline int blocks_at_once(int blocks, int chunks, int threads) {
-  constexpr int most = 4;
+inline int blocks_at_once(int blocks, int chunks, int threads, int most) {
   return std::clamp(blocks * chunks / (4 * threads), 1, most);
 }
 
@@ -78,14 +77,23 @@ struct Share {
   std::int64_t panel;
 };
 
-/// Numbers that a task copies.
-template <class Products, class Input>
-std::int64_t copied(const Windows& windows, const Input& input, int blocks) {
-  const int rows = rows_at_once<Products>(windows);
-  const std::int64_t x = Region(windows, 0, rows).pixels() * windows.pixel * blocks;
-  if constexpr (Products::together == 1) return input.copies(windows) ? x : 0;
-  return 2 * (x + std::int64_t{rows} * windows.w * tile_vectors * lanes);
-}
+/// How a task makes its share with a kind of products.
+template <class Products>
+struct ShareOf {
+  static constexpr int most_blocks = 4;  // at once
+
+  /// Numbers that a task copies.
+  template <class Input>
+  static std::int64_t copied(const Windows& windows, const Input& input, int blocks) {
+    const int rows = rows_at_once<Products>(windows);
+    const std::int64_t x = Region(windows, 0, rows).pixels() * windows.pixel * blocks;
+    if constexpr (Products::together == 1) return input.copies(windows) ? x : 0;
+    return 2 * (x + std::int64_t{rows} * windows.w * tile_vectors * lanes);
+  }
+  template <int Vectors, class Input, class Stored>
+  static void make(const Windows& windows, const Input& input, const Planes<const Stored>& d_y,
+                   const Share& share, StoredBy<Products>* scratch);
+};
 
 /// Image by image.
 template <class Products, int Vectors, class Input, class Stored>
@@ -165,6 +173,14 @@ requires(Products::together == 2) void run_share(const Windows& windows, const I
   }
 }
 
+template <class Products>
+template <int Vectors, class Input, class Stored>
+void ShareOf<Products>::make(const Windows& windows, const Input& input,
+                             const Planes<const Stored>& d_y, const Share& share,
+                             StoredBy<Products>* scratch) {
+  run_share<Products, Vectors>(windows, input, d_y, share, scratch);
+}
+
 /// Adds the chunks, in order, and puts the sums where PyTorch has them.
 inline void add_chunks(const ExecutionSpace& exec, const std::string& label, int chunks,
                        std::int64_t size, const real* partial, int sum_blocks, int depth,
@@ -199,13 +215,16 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
   const auto taps = static_cast<int>(windows.taps.size());
   const int results = d_y.blocks * lanes;
   const std::int64_t panel = std::int64_t{taps} * windows.depth * results;
-  const int at_once = direct::blocks_at_once(blocks, chunks, concurrency(exec));
+  using ShareOf = direct::ShareOf<Products>;
+  const int at_once =
+      direct::blocks_at_once(blocks, chunks, concurrency(exec), ShareOf::most_blocks);
   const int sets = segments(blocks, at_once);
-  const std::int64_t copy = direct::copied<Products>(windows, input, at_once);
+  const std::int64_t copy = ShareOf::copied(windows, input, at_once);
   const Windows* at = &windows;  // a copy would take from the heap
   for_each_task(exec, label, chunks * sets, in_reals<StoredBy<Products>>(copy),
                 [=](int task, real* scratch) {
                   const ZeroSubnormals zero(Products::together > 1);
+                  [[maybe_unused]] const typename SumsOf<Products>::Session session;
                   const Segment set = segment(blocks, sets, task % sets);
                   const Segment part = segment(units, chunks, task / sets);
                   const int first = part.first * Products::together;
@@ -215,8 +234,8 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
                       partial + (std::int64_t{task / sets} * blocks + set.first) * panel,
                       panel};
                   with_vectors(d_y.blocks, [&](auto vectors) {
-                    direct::run_share<Products, vectors>(
-                        *at, input, d_y, share, reinterpret_cast<StoredBy<Products>*>(scratch));
+                    ShareOf::template make<vectors>(*at, input, d_y, share,
+                                                    reinterpret_cast<StoredBy<Products>*>(scratch));
                   });
                 });
   direct::add_chunks(exec, label, chunks, blocks * panel, partial, blocks, windows.depth,

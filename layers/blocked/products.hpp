@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "core/base/bfloat16.hpp"
+#include "core/model/kernel_choice.hpp"
 #include "layers/blocked/lanes.hpp"
 
 #if defined(__x86_64__)
@@ -24,6 +25,7 @@ struct FullProducts {
   using Factor = Lanes;
   using Shared = real;
   static constexpr int together = 1;
+  static constexpr int apart = 0;  // pairs whose first and second numbers are summed apart
 
   /// Of numbers in bf16, too.
   template <class From>
@@ -46,9 +48,12 @@ struct PairProducts {
   };
   using Shared = Factor;
   static constexpr int together = 2;
+  static constexpr int apart = 0;
 
   [[gnu::always_inline]] static Factor factor(const Bfloat16* from) {
-    return of(*reinterpret_cast<const LoosePairs*>(from));
+    // By value: a reference to Words would promise their alignment.
+    const Words pairs = *reinterpret_cast<const LoosePairs*>(from);
+    return of(pairs);
   }
   [[gnu::always_inline]] static Shared shared(const Bfloat16* from) {
     std::uint32_t pair = 0;
@@ -76,6 +81,7 @@ struct DotProducts {
   using Factor = __m512bh;
   using Shared = __m512bh;
   static constexpr int together = 2;
+  static constexpr int apart = 0;
 
   [[gnu::always_inline]] static Factor factor(const Bfloat16* from) {
     return reinterpret_cast<Factor>(_mm512_loadu_si512(from));
@@ -91,7 +97,31 @@ struct DotProducts {
 };
 #endif
 
-/// Whether the processor has the instruction.
+/// Pairs whose first and second numbers make sums of their own, over `apart` of them at most, which
+/// then join the sum: the order of Intel's TDPBF16PS (Software Developer's Manual, volume 2B),
+/// which treats subnormal numbers as zero.
+struct TileProducts {
+  using Factor = PairProducts::Factor;
+  using Shared = PairProducts::Shared;
+  static constexpr int together = 2;
+  static constexpr int apart = 16;
+
+  [[gnu::always_inline]] static Factor factor(const Bfloat16* from) {
+    return PairProducts::factor(from);
+  }
+  [[gnu::always_inline]] static Shared shared(const Bfloat16* from) {
+    return PairProducts::shared(from);
+  }
+  [[gnu::always_inline]] static void add(Factor& sums, const Shared& shared, const Factor& factor) {
+    sums.first += shared.first * factor.first;
+    sums.second += shared.second * factor.second;
+  }
+};
+
+/// The same by the instruction, which multiplies matrices: see matrix_sums.hpp.
+struct MatrixProducts;
+
+/// Whether the processor has the instruction for pairs.
 [[nodiscard]] inline bool has_dot_products() {
 #if defined(CAROUSEL_DOT_PRODUCTS)
   return __builtin_cpu_supports("avx512bf16") != 0;
@@ -100,16 +130,24 @@ struct DotProducts {
 #endif
 }
 
+/// Whether it has that for matrices, and the system lets this process use it.
+[[nodiscard]] bool has_matrix_products();
+
 /// What a kind of products reads.
 template <class Products>
 using StoredBy = std::conditional_t<std::is_same_v<Products, FullProducts>, real, Bfloat16>;
 
-/// Calls function(std::type_identity<Products>()) with products of what is stored so, pairs by the
-/// instruction where there is one; both kinds have the same bits.
+/// Calls function(std::type_identity<Products>()) with products of what is stored so, those of bf16
+/// of the kind that is asked for: by an instruction where there is one, with the same bits.
 template <class Stored, class Function>
-void with_products(const Function& function) {
+void with_products([[maybe_unused]] ProductOrder kind, const Function& function) {
   if constexpr (std::is_same_v<Stored, real>) {
     function(std::type_identity<FullProducts>());
+  } else if (kind == ProductOrder::tiles) {
+#if defined(CAROUSEL_MATRIX_PRODUCTS)
+    if (has_matrix_products()) return function(std::type_identity<MatrixProducts>());
+#endif
+    function(std::type_identity<TileProducts>());
   } else {
 #if defined(CAROUSEL_DOT_PRODUCTS)
     if (has_dot_products()) return function(std::type_identity<DotProducts>());

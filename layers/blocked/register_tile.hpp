@@ -3,8 +3,10 @@
 #pragma once
 
 // The sums that one thread holds in registers, which all products of the blocked kernels are made
-// of. Every sum is one chain of multiply-adds in the order of l, whatever the shape of the tile.
+// of. Every sum is one chain of multiply-adds in the order of l, whatever the shape of the tile,
+// but for products that are summed apart.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -62,9 +64,10 @@ struct RegisterTile {
   /// Adds the products of k numbers, or pairs of them, with a(r, l) = a[r * a_row + l] and b(l, v)
   /// = b[l * b_step + v * b_vector]. Pairs count as two in strides.
   template <class Products = FullProducts, class B>
-  [[gnu::always_inline]] void add_rows(int k, const StoredBy<Products>* a, std::int64_t a_row,
-                                       const B* b, std::int64_t b_step,
-                                       std::int64_t b_vector = Products::together * lanes) {
+  requires(Products::apart == 0)
+      [[gnu::always_inline]] void add_rows(int k, const StoredBy<Products>* a, std::int64_t a_row,
+                                           const B* b, std::int64_t b_step,
+                                           std::int64_t b_vector = Products::together * lanes) {
     // Three rows share a pointer, so that all of them fit the processor's sixteen.
     constexpr int pointers = (Rows + 2) / 3;
     const StoredBy<Products>* at[pointers];
@@ -87,8 +90,10 @@ struct RegisterTile {
 
   /// The same with a(r, l) = a[l * a_step + r].
   template <class Products = FullProducts, class B>
-  [[gnu::always_inline]] void add_columns(int k, const StoredBy<Products>* a, std::int64_t a_step,
-                                          const B* b, std::int64_t b_step, std::int64_t b_vector) {
+  requires(Products::apart == 0)
+      [[gnu::always_inline]] void add_columns(int k, const StoredBy<Products>* a,
+                                              std::int64_t a_step, const B* b, std::int64_t b_step,
+                                              std::int64_t b_vector) {
     for (int l = 0; l < k; ++l, a += a_step, b += b_step) {
       typename Products::Factor factor[Vectors];
       CAROUSEL_UNROLL_ALL
@@ -98,6 +103,43 @@ struct RegisterTile {
         const auto number = Products::shared(a + r * Products::together);
         CAROUSEL_UNROLL_ALL
         for (int v = 0; v < Vectors; ++v) Products::add(sum[r][v], number, factor[v]);
+      }
+    }
+  }
+
+  template <class Products, class B>
+  requires(Products::apart > 0) void add_rows(int k, const StoredBy<Products>* a,
+                                              std::int64_t a_row, const B* b, std::int64_t b_step,
+                                              std::int64_t b_vector = Products::together * lanes) {
+    const auto shared = [=](int r, int l) {
+      return Products::shared(a + r * a_row + l * Products::together);
+    };
+    add_apart<Products>(k, shared, b, b_step, b_vector);
+  }
+  template <class Products, class B>
+  requires(Products::apart > 0) void add_columns(int k, const StoredBy<Products>* a,
+                                                 std::int64_t a_step, const B* b,
+                                                 std::int64_t b_step, std::int64_t b_vector) {
+    const auto shared = [=](int r, int l) {
+      return Products::shared(a + l * a_step + r * Products::together);
+    };
+    add_apart<Products>(k, shared, b, b_step, b_vector);
+  }
+
+ private:
+  /// Likewise with a(r, l) = shared(r, l).
+  template <class Products, class SharedAt, class B>
+  void add_apart(int k, const SharedAt& shared, const B* b, std::int64_t b_step,
+                 std::int64_t b_vector) {
+    for (int first = 0; first < k; first += Products::apart) {
+      const int end = std::min(k, first + Products::apart);
+      for (int r = 0; r < Rows; ++r) {
+        for (int v = 0; v < Vectors; ++v) {
+          typename Products::Factor sums = {};
+          for (int l = first; l < end; ++l)
+            Products::add(sums, shared(r, l), Products::factor(b + l * b_step + v * b_vector));
+          sum[r][v] += sums.first + sums.second;
+        }
       }
     }
   }
@@ -112,6 +154,24 @@ template <int Most, class Function>
   };
   call(std::make_integer_sequence<int, Most>());
 }
+
+/// The sums that a kind of products is added to: of so many pixels at once.
+template <class Products>
+struct SumsOf {
+  static constexpr int rows = tile_rows;
+
+  /// What a task needs as long as it adds.
+  struct Session {};
+  /// Calls function(sums) with sums of 1 <= count <= rows pixels, to which `k` numbers, or pairs,
+  /// are added at a time.
+  template <int Vectors, class Function>
+  [[gnu::always_inline]] static void with(int count, int /*k*/, const Function& function) {
+    with_rows<rows>(count, [&](auto constant) {
+      RegisterTile<constant, Vectors> sums;
+      function(sums);
+    });
+  }
+};
 
 /// Registers side by side in the products with so many blocks, which are a multiple of them.
 [[nodiscard]] constexpr int vectors_of(int blocks) {

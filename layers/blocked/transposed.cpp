@@ -13,6 +13,7 @@ namespace carousel::blocked {
 
 TransposedConvolution::TransposedConvolution(const LayerSpec& spec, const Engine& engine)
     : type_(spec.output_format.type),
+      products_(spec.products),
       weights_(spec.weights().size()),
       bias_(behind_weights(spec)),
       has_bias_(spec.parameters.size() > 1),
@@ -36,7 +37,7 @@ void TransposedConvolution::spread(const ExecutionSpace& exec, const ForwardArgu
   const Planes<Stored> y(arguments.output);
   const auto* weights = reinterpret_cast<const Stored*>(arguments.parameters);
   const Beginning beginning = {.bias = has_bias_ ? arguments.parameters + bias_ : nullptr};
-  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+  with_products<Stored>(products_, [&]<class Products>(std::type_identity<Products>) {
     const WeightStrides back = strides_.turned();
     auto* packed = workspace<Stored>();
     pack_weights<Products>(exec, pack_label, back, weights, y.blocks, x.blocks, lanes, packed);
@@ -57,7 +58,7 @@ void TransposedConvolution::differentiate(const ExecutionSpace& exec,
   const Planes<const Stored> d_y(arguments.d_output);
   const BlockedInput<Plain, Stored> gradients{d_y, {}};
   if (has_bias_) bias_gradient(exec, bias_label, d_y, arguments.d_parameters + weights_);
-  with_products<Stored>([&]<class Products>(std::type_identity<Products>) {
+  with_products<Stored>(products_, [&]<class Products>(std::type_identity<Products>) {
     weight_gradient<Products>(exec, weight_label, windows_, gradients, x, strides_,
                               workspace<real>(), arguments.d_parameters);
     if (arguments.d_input.data == nullptr) return;

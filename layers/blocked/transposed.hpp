@@ -32,7 +32,8 @@ class TransposedConvolution final : public Layer {
     return reinterpret_cast<Stored*>(workspace_.data());
   }
 
-  DataType type_;         // of activations and weights
+  DataType type_;  // of activations and weights
+  ProductOrder products_;
   std::int64_t weights_;  // numbers
   std::int64_t bias_;     // where it begins behind the weights, in full numbers
   bool has_bias_;

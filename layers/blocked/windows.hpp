@@ -121,11 +121,14 @@ struct BlockedInput {
 
   /// Likewise of one pixel of a plane.
   void copy_pair(int image, int block, std::int64_t pixel, Stored* to) const {
+    *reinterpret_cast<LoosePairs*>(to) = pair(image, block, pixel);
+  }
+  [[nodiscard]] Words pair(int image, int block, std::int64_t pixel) const {
     Words words;
     read(words, x.plane(image, block) + pixel * lanes, block);
     Words others = {};
     if (image + 1 < images()) read(others, x.plane(image + 1, block) + pixel * lanes, block);
-    put_pairs(to, words, others);
+    return words | others << 16;
   }
 
  private:

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// roofline MODEL BATCH [FRACTION]: what each layer of a network reaches of what this machine could,
-// forward and backward together: `attainable` is the smaller of its peak and of what its memory
-// feeds (Williams et al. 2009), with each tensor moved once. Winograd does a quarter of the
-// multiplications of direct sums, so that its roof is four times as high. Layers of one kind and
-// shape are one row; rows below FRACTION of the step (0.01) are summed up. OMP_NUM_THREADS as ever.
+// roofline MODEL BATCH [FRACTION [fp32|pairs|tiles]]: what each layer of a network reaches of what
+// this machine could, forward and backward together: `attainable` is the smaller of its peak and of
+// what its memory feeds (Williams et al. 2009), with each tensor moved once. pairs and tiles: in
+// bf16, with that engine.products, and its peak. Winograd does a quarter of the multiplications of
+// direct sums, so that its roof is four times the peak in fp32. Layers of one kind and shape are
+// one row; rows below FRACTION of the step (0.01) are summed up. OMP_NUM_THREADS as ever.
 
 #include <fmt/core.h>
 
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <vector>
 
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
@@ -23,11 +25,15 @@
 #include "layers/blocked/register_tile.hpp"
 #include "layers/convolution/op.hpp"
 #include "layers/factory.hpp"
+#if defined(CAROUSEL_MATRIX_PRODUCTS)
+#include "layers/blocked/matrix_sums.hpp"
+#endif
 
 namespace carousel {
 namespace {
 
 using Storage = Kokkos::View<real*, MemorySpace>;
+using Bytes = Kokkos::View<std::byte*, MemorySpace>;
 
 /// The median of five measurements of at least ten milliseconds, in seconds of one call.
 template <class Run>
@@ -46,28 +52,53 @@ double seconds_of(const ExecutionSpace& exec, const Run& run) {
   return all[2];
 }
 
-/// FLOP/s of the register tile that all products are made of, out of the first cache, on all
+/// FLOP/s of the sums that all products of a kind are added to, out of the first cache, on all
 /// threads.
+template <class Products>
 double peak_of(const ExecutionSpace& exec) {
   using blocked::lanes;
-  constexpr int depth = 16;
-  constexpr int repeats = 2000;
+  using Sums = blocked::SumsOf<Products>;
+  using Stored = blocked::StoredBy<Products>;
+  constexpr int depth = lanes;
+  constexpr int pairs = depth / Products::together;
+  constexpr int repeats = 20000;
   constexpr int columns = blocked::tile_vectors * lanes;
   const int threads = concurrency(exec);
-  const Storage sums("carousel::bench::sums", threads * columns * blocked::tile_rows);
+  const Storage sums("carousel::bench::sums", threads * columns * Sums::rows);
   real* to = sums.data();
   const double seconds = seconds_of(exec, [&] {
     Kokkos::parallel_for("carousel::bench::peak", RangePolicy(exec, 0, threads), [=](int thread) {
-      real a[blocked::tile_rows * depth] = {};
-      real b[columns * depth] = {};
-      blocked::RegisterTile<blocked::tile_rows, blocked::tile_vectors> tile;
-      tile.clear();
-      for (int r = 0; r < repeats; ++r)
-        tile.add_columns(depth, a, blocked::tile_rows, b, columns, lanes);
-      tile.put(to + thread * columns * blocked::tile_rows, columns, lanes);
+      [[maybe_unused]] const typename Sums::Session session;
+      const std::vector<Stored> a(Sums::rows * depth);
+      const std::vector<Stored> b(columns * depth);
+      Sums::template with<blocked::tile_vectors>(Sums::rows, pairs, [&](auto& tile) {
+        tile.clear();
+        for (int r = 0; r < repeats; ++r)
+          tile.template add_rows<Products>(pairs, a.data(), depth, b.data(),
+                                           Products::together * columns);
+        tile.put(to + thread * columns * Sums::rows, columns, lanes);
+      });
     });
   });
-  return 2.0 * threads * repeats * depth * columns * blocked::tile_rows / seconds;
+  return 2.0 * threads * repeats * depth * columns * Sums::rows / seconds;
+}
+
+/// What layers are asked to be.
+struct Kind {
+  const char* name;
+  DataType type = DataType::full;
+  ProductOrder products = ProductOrder::pairs;
+};
+constexpr Kind kinds[] = {
+    {"fp32"}, {"pairs", DataType::bfloat16}, {"tiles", DataType::bfloat16, ProductOrder::tiles}};
+
+double peak_of(const ExecutionSpace& exec, const Kind& kind) {
+  if (kind.type == DataType::full) return peak_of<blocked::FullProducts>(exec);
+  double peak = 0;
+  blocked::with_products<Bfloat16>(
+      kind.products,
+      [&]<class Products>(std::type_identity<Products>) { peak = peak_of<Products>(exec); });
+  return peak;
 }
 
 /// Bytes per second of a sum of two long vectors.
@@ -93,30 +124,27 @@ class Bench {
                                spec.workspace_bytes(n) / sizeof(real) + 1)),
         saved_(
             zeros<real>(exec_, "carousel::bench::saved", spec.saved_bytes(n) / sizeof(real) + 1)),
-        x_(zeros<real>(exec_, "carousel::bench::x", n * spec.input().size())),
-        second_(zeros<real>(exec_, "carousel::bench::second", n * spec.inputs.back().shape.size())),
-        y_(spec.in_place ? x_ : zeros<real>(exec_, "carousel::bench::y", n * spec.output.size())),
-        d_y_(zeros<real>(exec_, "carousel::bench::d_y", n * spec.output.size())),
-        d_x_(spec.in_place ? d_y_
-                           : zeros<real>(exec_, "carousel::bench::d_x", n * spec.input().size())),
-        parameters_(zeros<real>(exec_, "carousel::bench::parameters", spec.parameter_size())),
+        x_(tensor("x", spec.input(), spec.inputs.front().format)),
+        second_(tensor("second", spec.inputs.back().shape, spec.inputs.back().format)),
+        y_(spec.in_place ? x_ : tensor("y", spec.output, spec.output_format)),
+        d_y_(tensor("d_y", spec.output, spec.output_format)),
+        d_x_(spec.in_place ? d_y_ : tensor("d_x", spec.input(), spec.inputs.front().format)),
+        parameters_(parameters()),
         d_parameters_(zeros<real>(exec_, "carousel::bench::d_parameters", spec.parameter_size())),
         buffers_(zeros<real>(exec_, "carousel::bench::buffers", spec.buffer_size())),
         labels_("carousel::bench::labels", n),
         report_("carousel::bench::report", report_head + sums_of(spec.metrics, spec.target)),
         layer_(
-            make_layer(spec, n, {exec_, {bytes(workspace_), workspace_.size() * sizeof(real)}})) {
-    for (const Storage& numbers : {x_, second_, d_y_, parameters_}) fill(numbers);
-  }
+            make_layer(spec, n, {exec_, {bytes(workspace_), workspace_.size() * sizeof(real)}})) {}
 
   double forward() {
     return seconds_of(exec_, [&] {
-      layer_->forward(exec_, {.input = {x_.data(), n_, spec_.input()},
-                              .output = {y_.data(), n_, spec_.output},
-                              .parameters = parameters_.data(),
+      layer_->forward(exec_, {.input = {at(x_), n_, spec_.input()},
+                              .output = {at(y_), n_, spec_.output},
+                              .parameters = at(parameters_),
                               .targets = labels_.data(),
                               .report = report_.data(),
-                              .second = {second_.data(), n_, spec_.inputs.back().shape},
+                              .second = {at(second_), n_, spec_.inputs.back().shape},
                               .saved = bytes(saved_),
                               .buffers = buffers_.data()});
     });
@@ -124,11 +152,11 @@ class Bench {
   double backward() {
     const bool learns = spec_.inputs.front().layer >= 0;
     return seconds_of(exec_, [&] {
-      layer_->backward(exec_, {.input = {x_.data(), n_, spec_.input()},
-                               .output = {y_.data(), n_, spec_.output},
-                               .d_output = {d_y_.data(), n_, spec_.output},
-                               .d_input = {learns ? d_x_.data() : nullptr, n_, spec_.input()},
-                               .parameters = parameters_.data(),
+      layer_->backward(exec_, {.input = {at(x_), n_, spec_.input()},
+                               .output = {at(y_), n_, spec_.output},
+                               .d_output = {at(d_y_), n_, spec_.output},
+                               .d_input = {learns ? at(d_x_) : nullptr, n_, spec_.input()},
+                               .parameters = at(parameters_),
                                .d_parameters = d_parameters_.data(),
                                .targets = labels_.data(),
                                .saved = bytes(saved_),
@@ -137,30 +165,56 @@ class Bench {
   }
   /// Moved by both passes when nothing is moved twice.
   [[nodiscard]] double bytes_moved() const {
-    const auto reads = static_cast<double>(n_ * spec_.input().size());
-    const auto writes = static_cast<double>(n_ * spec_.output.size());
-    const auto parameters = static_cast<double>(spec_.parameter_size());
+    const auto reads = static_cast<double>(x_.size());
+    const auto writes = static_cast<double>(y_.size());
+    const auto gradients = static_cast<double>(spec_.parameter_size() * sizeof(real));
     const double second = spec_.inputs.size() == 2 ? writes : 0;
     const double again = (spec_.saves_input ? reads : 0) + (spec_.saves_output ? writes : 0);
-    return sizeof(real) * (2 * (reads + writes) + second + again + 3 * parameters);
+    return 2 * (reads + writes) + second + again + 2 * static_cast<double>(parameters_.size()) +
+           gradients;
   }
 
  private:
   static std::byte* bytes(const Storage& storage) {
     return reinterpret_cast<std::byte*>(storage.data());
   }
-  void fill(const Storage& numbers) const {
-    Kokkos::parallel_for(
-        "carousel::bench::fill", RangePolicy(exec_, 0, numbers.size()),
-        KOKKOS_LAMBDA(std::int64_t i) {
-          numbers(i) = static_cast<real>(i % 101) / 101 - real(0.5);
-        });
+  static real* at(const Bytes& stored) { return reinterpret_cast<real*>(stored.data()); }
+
+  /// Numbers of no importance, none of them large.
+  static void fill(DataType type, std::byte* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const real number = static_cast<real>(i % 101) / 101 - real(0.5);
+      if (type == DataType::full)
+        reinterpret_cast<real*>(to)[i] = number;
+      else
+        put(reinterpret_cast<Bfloat16*>(to)[i], number);
+    }
+  }
+  [[nodiscard]] Bytes tensor(const char* name, const SampleShape& shape,
+                             const TensorFormat& format) const {
+    Bytes bytes = zeros<std::byte>(exec_, std::string("carousel::bench::") + name,
+                                   tensor_bytes(shape, format, n_));
+    fill(format.type, bytes.data(), std::ssize(bytes) / size_of(format.type));
+    return bytes;
+  }
+  [[nodiscard]] Bytes parameters() const {
+    std::int64_t size = 0;
+    for (const ParameterSpec& each : spec_.parameters) size += each.stored_bytes();
+    Bytes bytes = zeros<std::byte>(exec_, "carousel::bench::parameters", size);
+    std::byte* to = bytes.data();
+    for (const ParameterSpec& each : spec_.parameters) {
+      fill(each.type, to, each.size());
+      to += each.stored_bytes();
+    }
+    return bytes;
   }
 
   ExecutionSpace exec_;
   const LayerSpec& spec_;
   int n_;
-  Storage workspace_, saved_, x_, second_, y_, d_y_, d_x_, parameters_, d_parameters_, buffers_;
+  Storage workspace_, saved_;
+  Bytes x_, second_, y_, d_y_, d_x_, parameters_;
+  Storage d_parameters_, buffers_;
   Kokkos::View<int*, MemorySpace> labels_;
   Kokkos::View<double*, MemorySpace> report_;
   std::unique_ptr<Layer> layer_;
@@ -187,11 +241,13 @@ struct Row {
   double roof = 1;  // in peaks
 };
 
-void run(const std::string& name, int n, double fraction) {
+void run(const std::string& name, int n, double fraction, const Kind& kind) {
   const ExecutionSpace exec;
-  const double peak = peak_of(exec);
+  const double peak = peak_of(exec, kind);
+  const double full_peak = peak_of(exec, kinds[0]);
   const double bandwidth = bandwidth_of(exec);
-  const Model model = choose_kernels(model_of(name), {.block = vector_block});
+  const Model model = choose_kernels(
+      model_of(name), {.block = vector_block, .type = kind.type, .products = kind.products});
   std::map<std::string, Row> rows;
   for (const LayerSpec& spec : model.layers) {
     LayerSpec nameless = spec;
@@ -205,13 +261,14 @@ void run(const std::string& name, int n, double fraction) {
     row.backward = bench.backward();
     row.flops = n * (spec.forward_flops + spec.backward_flops);
     row.bytes = bench.bytes_moved();
-    if (spec.is("convolution") && spec.as<op::Convolution>().winograd) row.roof = 4;
+    if (spec.is("convolution") && spec.as<op::Convolution>().winograd)
+      row.roof = 4 * full_peak / peak;
   }
   double step = 0;
   for (const auto& [shapes, row] : rows) step += row.layers * (row.forward + row.backward);
 
-  fmt::print("{}, batch {}, {} threads: peak {:.0f} GFLOP/s, memory {:.1f} GB/s\n", name, n,
-             concurrency(exec), 1e-9 * peak, 1e-9 * bandwidth);
+  fmt::print("{}, batch {}, {}, {} threads: peak {:.0f} GFLOP/s, memory {:.1f} GB/s\n", name, n,
+             kind.name, concurrency(exec), 1e-9 * peak, 1e-9 * bandwidth);
   fmt::print("{:<54}{:>3}{:>9}{:>9}{:>9}{:>11}{:>6}{:>7}\n", "layers of one kind and shape", "",
              "fwd ms", "bwd ms", "GFLOP/s", "attainable", "%", "share");
   double others = 0;
@@ -241,12 +298,15 @@ void run(const std::string& name, int n, double fraction) {
 
 int main(int argc, char** argv) {
   const Kokkos::ScopeGuard kokkos(argc, argv);
-  if (argc < 3 || std::atoi(argv[2]) < 1) {
-    std::fputs("roofline MODEL BATCH [FRACTION]: BATCH is a number of images\n", stderr);
+  const auto* kind = std::ranges::find(carousel::kinds, std::string(argc > 4 ? argv[4] : "fp32"),
+                                       &carousel::Kind::name);
+  if (argc < 3 || std::atoi(argv[2]) < 1 || kind == std::end(carousel::kinds)) {
+    std::fputs("roofline MODEL BATCH [FRACTION [fp32|pairs|tiles]]: BATCH is a number of images\n",
+               stderr);
     return 2;
   }
   try {
-    carousel::run(argv[1], std::atoi(argv[2]), argc > 3 ? std::atof(argv[3]) : 0.01);
+    carousel::run(argv[1], std::atoi(argv[2]), argc > 3 ? std::atof(argv[3]) : 0.01, *kind);
   } catch (const carousel::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.code());

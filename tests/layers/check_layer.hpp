@@ -34,27 +34,32 @@ inline void PrintTo(const Example& example, std::ostream* out) {
   *out << example.op << " of " << to_string(example.input);
 }
 
-/// How tensors lie: in blocks of so many channels, of which 0 are all, and of which type.
+/// How tensors lie: in blocks of so many channels, of which 0 are all, and of which type; and how
+/// products of that type are added in blocks.
 struct Layout {
   int block = 1;
   DataType type = DataType::full;
+  ProductOrder products = ProductOrder::pairs;
 
-  [[nodiscard]] KernelChoice choice() const { return {.block = block, .type = type}; }
+  [[nodiscard]] KernelChoice choice() const {
+    return {.block = block, .type = type, .products = products};
+  }
 };
 [[nodiscard]] inline std::vector<Layout> all_layouts() {
   std::vector<Layout> all;
   for (const int block : {1, vector_block, 0}) {
     if (block == 1 && !all.empty()) continue;  // a GPU has no blocks
     for (const DataType type : {DataType::full, DataType::bfloat16}) all.push_back({block, type});
+    if (block > 1) all.push_back({block, DataType::bfloat16, ProductOrder::tiles});
   }
   return all;
 }
 [[nodiscard]] inline std::string to_string(const Layout& layout) {
-  return fmt::format("in {}, {}",
+  return fmt::format("in {}, {}, {}",
                      layout.block == 1   ? "plain order"
                      : layout.block == 0 ? "channels side by side"
                                          : "blocks",
-                     to_string(layout.type));
+                     to_string(layout.type), to_string(layout.products));
 }
 
 /// The layer as a network has it behind others, with plain kernels.

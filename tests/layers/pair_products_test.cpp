@@ -90,6 +90,40 @@ class PairProducts : public testing::TestWithParam<Case> {
     return blocked::Planes<Stored>(BasicTensor<Stored>{data, n_, shape});
   }
 
+  /// Of small numbers, whose products and sums are subnormal, or would be with one product less.
+  void shrink() {
+    const auto shrink = [](Numbers& numbers, int first) {
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = std::ldexp(numbers[i], first - static_cast<int>(i % 17));
+    };
+    shrink(x_, -60);
+    shrink(w_, -50);
+    shrink(d_y_, -55);
+    for (std::size_t i = 0; i < x_.size(); i += 5) x_[i] = std::ldexp(x_[i], -70);
+  }
+
+  template <class Products>
+  void expect_the_definition() const {
+    const reference::Windows windows = {n_, in_, out_, GetParam().window};
+    const std::vector<Bfloat16> y = outputs<Products>();
+    Numbers numbers(y.size());
+    std::ranges::transform(y, numbers.begin(), [](Bfloat16 number) { return full(number); });
+    constexpr double half_unit = 1.0 / 256;
+    EXPECT_LE(test::relative_difference(test::from_blocks(numbers, out_, blocks, n_),
+                                        reference::convolution(windows, x_, w_, {})),
+              half_unit);
+    EXPECT_LE(
+        test::relative_difference(weight_gradients<Products>(),
+                                  reference::convolution_gradients(windows, x_, w_, d_y_).d_w),
+        test::rounding);
+  }
+
+  template <class Products, class Same>
+  void expect_same_bits() const {
+    EXPECT_EQ(outputs<Products>(), outputs<Same>());
+    EXPECT_EQ(weight_gradients<Products>(), weight_gradients<Same>());
+  }
+
   int n_;
   SampleShape in_;
   SampleShape out_;
@@ -99,49 +133,35 @@ class PairProducts : public testing::TestWithParam<Case> {
 };
 
 TEST_P(PairProducts, AreThoseOfTheDefinition) {
-  const reference::Windows windows = {n_, in_, out_, GetParam().window};
-  const std::vector<Bfloat16> y = outputs<blocked::PairProducts>();
-  Numbers numbers(y.size());
-  std::ranges::transform(y, numbers.begin(), [](Bfloat16 number) { return full(number); });
-  constexpr double half_unit = 1.0 / 256;
-  EXPECT_LE(test::relative_difference(test::from_blocks(numbers, out_, blocks, n_),
-                                      reference::convolution(windows, x_, w_, {})),
-            half_unit);
-  EXPECT_LE(test::relative_difference(weight_gradients<blocked::PairProducts>(),
-                                      reference::convolution_gradients(windows, x_, w_, d_y_).d_w),
-            test::rounding);
+  expect_the_definition<blocked::PairProducts>();
+  expect_the_definition<blocked::TileProducts>();
 }
 
 #if defined(CAROUSEL_DOT_PRODUCTS)
 TEST_P(PairProducts, HaveTheSameBitsByTheInstruction) {
   if (!blocked::has_dot_products()) GTEST_SKIP() << "this processor has no VDPBF16PS";
-  EXPECT_EQ(outputs<blocked::PairProducts>(), outputs<blocked::DotProducts>());
-  EXPECT_EQ(weight_gradients<blocked::PairProducts>(), weight_gradients<blocked::DotProducts>());
-}
-
-/// Products and sums that are subnormal, or would be with one product less.
-TEST_P(PairProducts, OfSmallNumbersHaveTheSameBits) {
-  if (!blocked::has_dot_products()) GTEST_SKIP() << "this processor has no VDPBF16PS";
-  const auto shrink = [](Numbers& numbers, int first) {
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      numbers[i] = std::ldexp(numbers[i], first - static_cast<int>(i % 17));
-  };
-  shrink(x_, -60);
-  shrink(w_, -50);
-  shrink(d_y_, -55);
-  for (std::size_t i = 0; i < x_.size(); i += 5) x_[i] = std::ldexp(x_[i], -70);
-  EXPECT_EQ(outputs<blocked::PairProducts>(), outputs<blocked::DotProducts>());
-  EXPECT_EQ(weight_gradients<blocked::PairProducts>(), weight_gradients<blocked::DotProducts>());
+  expect_same_bits<blocked::PairProducts, blocked::DotProducts>();
+  shrink();
+  expect_same_bits<blocked::PairProducts, blocked::DotProducts>();
 }
 #endif
 
-INSTANTIATE_TEST_SUITE_P(Shapes, PairProducts,
-                         testing::Values(Case{2, 1, 2, {0, 5, 7}, {3, 1, 1}},
-                                         Case{3, 3, 1, {0, 6, 6}, {1, 1, 0}},
-                                         Case{1, 2, 4, {0, 9, 8}, {3, 2, 1}},
-                                         Case{5, 4, 3, {0, 4, 4}, {1, 2, 0}},
-                                         // Long rows, whose sums wait between sets of blocks.
-                                         Case{2, 40, 2, {0, 1, 150}, {1, 1, 0}}));
+#if defined(CAROUSEL_MATRIX_PRODUCTS)
+TEST_P(PairProducts, OfTilesHaveTheSameBitsByTheInstruction) {
+  if (!blocked::has_matrix_products()) GTEST_SKIP() << "this processor has no TDPBF16PS";
+  expect_same_bits<blocked::TileProducts, blocked::MatrixProducts>();
+  shrink();
+  expect_same_bits<blocked::TileProducts, blocked::MatrixProducts>();
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, PairProducts,
+    testing::Values(Case{2, 1, 2, {0, 5, 7}, {3, 1, 1}}, Case{3, 3, 1, {0, 6, 6}, {1, 1, 0}},
+                    Case{1, 2, 4, {0, 9, 8}, {3, 2, 1}}, Case{5, 4, 3, {0, 4, 4}, {1, 2, 0}},
+                    Case{4, 2, 2, {0, 3, 45}, {3, 1, 1}}, Case{3, 5, 2, {0, 2, 64}, {3, 2, 1}},
+                    // Long rows, whose sums wait between sets of blocks.
+                    Case{2, 40, 2, {0, 1, 150}, {1, 1, 0}}));
 
 }  // namespace
 }  // namespace carousel

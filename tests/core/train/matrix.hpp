@@ -207,8 +207,13 @@ namespace carousel::test {
   return decks;
 }
 
-[[nodiscard]] inline SmallDeck in_bf16(SmallDeck deck) {
+/// Of deck number k in bf16.
+[[nodiscard]] constexpr ProductOrder products_of(std::size_t k) {
+  return k % 2 == 0 ? ProductOrder::pairs : ProductOrder::tiles;
+}
+[[nodiscard]] inline SmallDeck in_bf16(SmallDeck deck, ProductOrder products) {
   deck.kernels.type = DataType::bfloat16;
+  deck.kernels.products = products;
   return deck;
 }
 
@@ -228,7 +233,7 @@ namespace carousel::test {
   }
   const std::size_t count = decks.size();
   for (std::size_t k = 0; k < count; k += full_matrix() && sizeof(real) == 4 ? 1 : 4)
-    decks.push_back(in_bf16(decks[k]));
+    decks.push_back(in_bf16(decks[k], products_of(decks.size())));
   if (const char* only = std::getenv("CAROUSEL_MATRIX_MODEL"))
     std::erase_if(decks, [&](const SmallDeck& deck) { return deck.model.name != only; });
   return decks;
@@ -343,8 +348,9 @@ namespace carousel::test {
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
   const Sgd* const sgd = std::get_if<Sgd>(&deck.train.optimizer.kind);
-  return fmt::format("{} {} {} {} {} N={} S={} slack={} nesterov={}{}{}", deck.model.name,
-                     to_string(deck.kernels.type), to_string(p.rule), to_string(p.placement),
+  return fmt::format("{} {} {} {} {} {} N={} S={} slack={} nesterov={}{}{}", deck.model.name,
+                     to_string(deck.kernels.type), to_string(deck.kernels.products),
+                     to_string(p.rule), to_string(p.placement),
                      to_string(p.placement == Placement::single ? Reduction::ordered : p.reduction),
                      p.micro_batches, p.stages, p.slack, sgd != nullptr && sgd->nesterov,
                      p.shards ? fmt::format(" shards, {} chunks, {}, {}", p.chunks,

@@ -17,7 +17,7 @@ class Precision : public ::testing::TestWithParam<int> {
     for (const auto& some :
          {decks_for(GetParam()), resnet_decks_for(std::min(GetParam(), 4)),
           vit_decks_for(std::min(GetParam(), 4)), listed_decks_for(std::min(GetParam(), 4))})
-      for (const SmallDeck& deck : some) all.push_back(in_bf16(deck));
+      for (const SmallDeck& deck : some) all.push_back(in_bf16(deck, products_of(all.size())));
     return all;
   }
 
