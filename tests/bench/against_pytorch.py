@@ -8,10 +8,11 @@
 
 Needs torch, torchvision and h5py. All train the same network on random images with one micro-batch
 per step, in turn within one run; what is printed are medians over the steps of all rounds, of which
-small networks make more, so that a round lasts for seconds. Carousel runs in fp32 and in bf16;
-PyTorch eager and compiled, in fp32 and by autocast in bf16, with either order of its images in
-memory, and with fused optimizers. The last column is the ratio to the best of PyTorch. Where other
-programs keep the processor busy it ends with exit code 3 and judges nothing.
+small networks make more, so that a round lasts for seconds. Carousel runs in fp32 and in bf16, with
+products in pairs and, where the processor has AMX, which PyTorch takes, in tiles; PyTorch eager and
+compiled, in fp32 and by autocast in bf16, with either order of its images in memory, and with fused
+optimizers. The last column is the ratio to the best of PyTorch. Where other programs keep the
+processor busy it ends with exit code 3 and judges nothing.
 """
 import argparse
 import os
@@ -83,7 +84,13 @@ def optimizer_deck(optimizer):
     return "\n".join(f"{key} = {value}" for key, value in keys.items())
 
 
-def carousel_seconds(case, arguments, folder, precision):
+# Keys of [engine]. Tiles are slow where processors have no AMX.
+CAROUSEL = {"fp32": 'precision = "fp32"', "bf16": 'precision = "bf16"'}
+if "amx_bf16" in pathlib.Path("/proc/cpuinfo").read_text().split():
+    CAROUSEL["bf16 tiles"] = 'precision = "bf16"\nproducts = "tiles"'
+
+
+def carousel_seconds(case, arguments, folder, engine):
     """Seconds of every step but the first."""
     deck = folder / "deck.toml"
     deck.write_text(f"""
@@ -104,7 +111,7 @@ steps = {case["steps"]}
 {optimizer_deck(case["optimizer"])}
 [engine]
 threads = {arguments.threads}
-precision = "{precision}"
+{engine}
 [profile]
 steps = ""
 """)
@@ -157,7 +164,7 @@ def busy_cores(seconds):
 
 def measure(case, arguments):
     """Images per second by program."""
-    seconds = {f"Carousel {precision}": [] for precision in ("fp32", "bf16")}
+    seconds = {f"Carousel {kind}": [] for kind in CAROUSEL}
     seconds |= {name: [] for name in WAYS}
     ways = {name: PyTorch(case, *way) for name, way in WAYS.items()}
     for way in ways.values():
@@ -167,9 +174,8 @@ def measure(case, arguments):
         folder = pathlib.Path(name)
         write_dataset(folder / "data.h5", case)
         for _ in range(arguments.rounds):
-            for precision in ("fp32", "bf16"):
-                seconds[f"Carousel {precision}"] += carousel_seconds(case, arguments, folder,
-                                                                     precision)
+            for kind, engine in CAROUSEL.items():
+                seconds[f"Carousel {kind}"] += carousel_seconds(case, arguments, folder, engine)
             for key, way in ways.items():
                 seconds[key] += [way.step() for _ in range(case["steps"])][1:]
     return {key: case["batch"] / statistics.median(values) for key, values in seconds.items()}
