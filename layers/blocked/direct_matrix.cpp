@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "layers/blocked/direct_kernels.hpp"
 #include "layers/blocked/direct_weights_kernels.hpp"
 #include "layers/blocked/matrix_sums.hpp"
@@ -34,20 +36,22 @@ namespace {
 /// 16 x 16 words.
 using Square = Words[matrix_rows];
 
+/// Numbers of two rows that are Far apart: those that belong to the first, or to the second.
+template <int Far, int... J>
+[[gnu::always_inline]] inline void exchange(Words& first, Words& second,
+                                            std::integer_sequence<int, J...> /*columns*/) {
+  const Words before = first;
+  first = __builtin_shufflevector(before, second, ((J & Far) != 0 ? lanes + J - Far : J)...);
+  second = __builtin_shufflevector(before, second, ((J & Far) != 0 ? lanes + J : J + Far)...);
+}
+
 void transpose(Square& rows) {
   static_assert(lanes == matrix_rows);
   const auto stage = [&]<int Far>() {
-    Words low, high;
-    for (int j = 0; j < lanes; ++j) {
-      low[j] = (j & Far) != 0 ? lanes + j - Far : j;
-      high[j] = (j & Far) != 0 ? lanes + j : j + Far;
-    }
     CAROUSEL_UNROLL_ALL
     for (int i = 0; i < lanes; ++i) {
-      if ((i & Far) != 0) continue;
-      const Words first = rows[i];
-      rows[i] = __builtin_shuffle(first, rows[i + Far], low);
-      rows[i + Far] = __builtin_shuffle(first, rows[i + Far], high);
+      if ((i & Far) == 0)
+        exchange<Far>(rows[i], rows[i + Far], std::make_integer_sequence<int, lanes>());
     }
   };
   stage.template operator()<1>();

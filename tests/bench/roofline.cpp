@@ -64,7 +64,7 @@ double peak_of(const ExecutionSpace& exec) {
   constexpr int repeats = 20000;
   constexpr int columns = blocked::tile_vectors * lanes;
   const int threads = concurrency(exec);
-  const Storage sums("carousel::bench::sums", threads * columns * Sums::rows);
+  std::vector<real> sums(static_cast<std::size_t>(threads) * columns * Sums::rows);
   real* to = sums.data();
   const double seconds = seconds_of(exec, [&] {
     Kokkos::parallel_for("carousel::bench::peak", RangePolicy(exec, 0, threads), [=](int thread) {
