@@ -275,20 +275,19 @@ std::string verdict(const Advice& advice) {
   if (cyclic == nullptr && dp == nullptr) return "";
   if (cyclic == nullptr) return "No cyclic plan fits; dp's does, and has no delay.\n";
   if (dp == nullptr) return "No plan of dp fits; cyclic ones do.\n";
-  const double saves = percent_longer(*dp, *cyclic);
   const auto room = [](const Candidate& candidate) {
     return fmt::format("{} device{} with {:.4g} MiB", candidate.devices,
                        candidate.devices > 1 ? "s" : "",
                        static_cast<double>(candidate.fullest) / mebibyte);
   };
-  if (saves < noticed)
+  if (&advice.to_take() == dp)
     return fmt::format(
         "dp is as fast as any cyclic rule and has no delay: {:.3g} s on\n{}, against {:.3g} s on\n"
         "{}. Take it unless these are short.\n",
         dp->seconds, room(*dp), cyclic->seconds, room(*cyclic));
   return fmt::format(
       "Without a delay, the fastest plan (dp, {}) takes {:.1f}% longer, on\n{}, against {}.\n",
-      to_string(dp->parallel.placement), saves, room(*dp), room(*cyclic));
+      to_string(dp->parallel.placement), percent_longer(*dp, *cyclic), room(*dp), room(*cyclic));
 }
 
 }  // namespace

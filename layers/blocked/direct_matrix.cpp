@@ -3,7 +3,6 @@
 
 // The products of pairs by TDPBF16PS, on processors that have it: has_matrix_products() asks.
 
-#include <asm/prctl.h>
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -117,12 +116,9 @@ struct ShareOf<MatrixProducts> {
 
   static int rows_at_once(const Windows& windows) {
     constexpr std::int64_t cache = std::int64_t{64} << 10;  // for each of the blocks
-    int rows = windows.h;
-    const auto size = [&] {
+    return rows_in_cache(windows, cache, [&](int rows) {
       return TurnedRegion(windows, {0, rows}).block() * std::int64_t{sizeof(Bfloat16)};
-    };
-    while (rows > 1 && size() > cache) rows = (rows + 1) / 2;
-    return rows;
+    });
   }
   template <class Input>
   static std::int64_t copied(const Windows& windows, const Input& /*input*/, int blocks) {
@@ -134,13 +130,12 @@ struct ShareOf<MatrixProducts> {
   template <int Vectors, class Input>
   static void make(const Windows& windows, const Input& input, const Planes<const Bfloat16>& d_y,
                    const Share& share, Bfloat16* scratch) {
-    constexpr int bytes = lanes * int{sizeof(real)};
     const int rest = windows.w % matrix_rows;
     MatrixShapes shapes;
-    for (const int matrix : {0, 1, 2, 4, 5}) shapes.set(matrix, matrix_rows, bytes);
+    for (const int matrix : {0, 1, 2, 4, 5}) shapes.set(matrix, matrix_rows, matrix_bytes);
     if (rest > 0) {
       shapes.set(3, matrix_rows, rest * int{sizeof(std::uint32_t)});
-      for (const int matrix : {6, 7}) shapes.set(matrix, rest, bytes);
+      for (const int matrix : {6, 7}) shapes.set(matrix, rest, matrix_bytes);
     }
     shapes.apply();
     const int at_once = rows_at_once(windows);
@@ -167,50 +162,48 @@ struct ShareOf<MatrixProducts> {
   }
 
  private:
+  /// Adds the products of columns, in matrix X, and of their gradients, in G and G + 1.
+  template <int Vectors, int X, int G>
+  [[gnu::always_inline]] static void add_columns(const Bfloat16* numbers, std::int64_t channel,
+                                                 const Bfloat16* gradients,
+                                                 std::int64_t register_size) {
+    load_matrix<X>(numbers, channel);
+    load_matrix<G>(gradients, matrix_bytes);
+    add_matrix_products<0, X, G>();
+    if constexpr (Vectors == 2) {
+      load_matrix<G + 1>(gradients + register_size, matrix_bytes);
+      add_matrix_products<1, X, G + 1>();
+    }
+  }
+
   template <int Vectors>
   static void add_tap(const Windows& windows, const Segment& rows, const Bfloat16* block,
                       const TurnedRegion& x, const Tap& tap, const Bfloat16* pairs, bool is_first,
                       real* sums) {
-    constexpr std::int64_t number = sizeof(Bfloat16);
-    constexpr std::int64_t bytes = lanes * sizeof(real);
     constexpr std::int64_t pixel = 2 * lanes;
     const std::int64_t row = windows.w * pixel;
-    const std::int64_t register_size = rows.size * row;
-    const std::int64_t channel = x.channel() * number;
+    const std::int64_t channel = x.channel() * std::int64_t{sizeof(Bfloat16)};
     real* const second = sums + std::int64_t{windows.depth} * lanes;
     if (is_first) {
       clear_matrix<0>();
       if constexpr (Vectors == 2) clear_matrix<1>();
     } else {
-      load_matrix<0>(sums, bytes);
-      if constexpr (Vectors == 2) load_matrix<1>(second, bytes);
+      load_matrix<0>(sums, matrix_bytes);
+      if constexpr (Vectors == 2) load_matrix<1>(second, matrix_bytes);
     }
     for (int r = 0; r < rows.size; ++r) {
       const Bfloat16* numbers = block + x.at(tap, rows.first + r);
       const Bfloat16* gradients = pairs + r * row;
       int left = windows.w;
       for (; left >= matrix_rows; left -= matrix_rows) {
-        load_matrix<2>(numbers, channel);
-        load_matrix<4>(gradients, bytes);
-        add_matrix_products<0, 2, 4>();
-        if constexpr (Vectors == 2) {
-          load_matrix<5>(gradients + register_size, bytes);
-          add_matrix_products<1, 2, 5>();
-        }
+        add_columns<Vectors, 2, 4>(numbers, channel, gradients, rows.size * row);
         numbers += 2 * matrix_rows;
         gradients += matrix_rows * pixel;
       }
-      if (left == 0) continue;
-      load_matrix<3>(numbers, channel);
-      load_matrix<6>(gradients, bytes);
-      add_matrix_products<0, 3, 6>();
-      if constexpr (Vectors == 2) {
-        load_matrix<7>(gradients + register_size, bytes);
-        add_matrix_products<1, 3, 7>();
-      }
+      if (left > 0) add_columns<Vectors, 3, 6>(numbers, channel, gradients, rows.size * row);
     }
-    store_matrix<0>(sums, bytes);
-    if constexpr (Vectors == 2) store_matrix<1>(second, bytes);
+    store_matrix<0>(sums, matrix_bytes);
+    if constexpr (Vectors == 2) store_matrix<1>(second, matrix_bytes);
   }
 };
 

@@ -21,15 +21,20 @@ inline int blocks_at_once(int blocks, int chunks, int threads, int most) {
   return std::clamp(blocks * chunks / (4 * threads), 1, most);
 }
 
-/// Rows of the grid whose copy fits a cache.
+/// Rows of the grid of which bytes_of(rows), those of a copy, fit a cache.
+template <class Bytes>
+int rows_in_cache(const Windows& windows, std::int64_t cache, const Bytes& bytes_of) {
+  int rows = windows.h;
+  while (rows > 1 && bytes_of(rows) > cache) rows = (rows + 1) / 2;
+  return rows;
+}
 template <class Products>
 int rows_at_once(const Windows& windows) {
   constexpr std::int64_t cache = std::int64_t{256} << 10;
   constexpr auto bytes = std::int64_t{sizeof(StoredBy<Products>)} * Products::together;
-  int rows = windows.h;
-  while (rows > 1 && Region(windows, 0, rows).pixels() * windows.pixel * bytes > cache)
-    rows = (rows + 1) / 2;
-  return rows;
+  return rows_in_cache(windows, cache, [&](int rows) {
+    return Region(windows, 0, rows).pixels() * windows.pixel * bytes;
+  });
 }
 
 /// Gradients of a group of registers, pixel by pixel.

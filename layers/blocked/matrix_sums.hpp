@@ -13,8 +13,9 @@
 
 namespace carousel::blocked {
 
-/// One register's rows, for the instruction that adds products.
+/// Most rows of a register, and bytes of such a row.
 inline constexpr int matrix_rows = 16;
+inline constexpr int matrix_bytes = 64;
 
 /// Pairs of bf16 by TDPBF16PS, with the bits of TileProducts.
 struct MatrixProducts {
@@ -72,13 +73,12 @@ class MatrixSums {
   static constexpr int most = 2 * matrix_rows;
 
   MatrixSums(int rows, int pairs) : rows_{std::min(rows, matrix_rows), rows - matrix_rows} {
-    constexpr int bytes = lanes * int{sizeof(real)};
     MatrixShapes shapes;
     for (int half = 0; half < halves(); ++half) {
-      for (int v = 0; v < Vectors; ++v) shapes.set(2 * half + v, rows_[half], bytes);
+      for (int v = 0; v < Vectors; ++v) shapes.set(2 * half + v, rows_[half], matrix_bytes);
       shapes.set(4 + half, rows_[half], pairs * int{sizeof(std::uint32_t)});
     }
-    for (int v = 0; v < Vectors; ++v) shapes.set(6 + v, pairs, bytes);
+    for (int v = 0; v < Vectors; ++v) shapes.set(6 + v, pairs, matrix_bytes);
     shapes.apply();
   }
 

@@ -18,6 +18,11 @@ std::int64_t sum_delay(const Rule& ring, int slot, int replicas) {
   return replicas > 1 && (!completes || ring.slack() > 0) ? 1 : 0;
 }
 
+/// When what dp does for a stage behind a step is due: the first stages are read first.
+std::int64_t due_at(int stages, int stage) {
+  return 2LL * stages + stage / 2;
+}
+
 /// When the total of a stage can be used. Without a ring half of the time from a backward to the
 /// forward that reads new parameters is for sums: of dp up to the end of the step, and a little
 /// more where nobody waits for all; late sums have a step more.
@@ -27,7 +32,9 @@ std::int64_t ready_at(const Rule& ring, const ScheduleSpec& spec, int stage, int
     return ring.backward_time(last, stage, 0) + sum_delay(ring, last, replicas) + 1;
   const std::int64_t end = 2LL * ring.stages();
   if (ring.cyclic()) return end + ring.stages();
-  return spec.parallel.updates == Updates::eager && !needs_norms(spec) ? end + stage / 2 : end;
+  return spec.parallel.updates == Updates::eager && !needs_norms(spec)
+             ? due_at(ring.stages(), stage)
+             : end;
 }
 
 /// When a device of slot `slot` has new parameters of a stage, in time steps from the start of the
@@ -147,9 +154,9 @@ class SlotDevice {
     const bool owner = is_owner(stage);
     const std::int64_t cycle = 2LL * stages_;
     const std::int64_t here = news.time_at(slot_);
-    // Of what dp has updated all at once, the first stages are read first, and later ones, which
-    // have time, would share their links.
-    const std::int64_t leave = rule_.cyclic() ? here : std::max(here, cycle + stage / 2);
+    // Of what dp has updated all at once, later stages, which have time, would share the links of
+    // the first ones.
+    const std::int64_t leave = rule_.cyclic() ? here : std::max(here, due_at(stages_, stage));
     const std::int64_t copies = rule_.versions();
     // The buffer of version t+1 is free once the version before in it was read for the last time.
     const bool fresh = copies > 1 && rule_.fresh(place_.device(), stage);
