@@ -94,7 +94,8 @@ void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& sou
       const Segment columns = segment(windows.w, parts, p);
       Out* first = to.data + columns.first * to.pixel;
       real* wait = waiting.data + columns.first * waiting.pixel;
-      Sums::template with<Vectors>(columns.size, pairs, [&](auto& sums) {
+      // Never a call: behind one, sums would be in memory.
+      const auto add = [&](auto& sums) __attribute__((always_inline)) {
         if (s > 0)
           sums.fetch(wait, waiting.pixel, waiting.plane);
         else if (beginning.adds)
@@ -118,7 +119,8 @@ void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& sou
           sums.put(wait, waiting.pixel, waiting.plane);
         else
           sums.put(first, to.pixel, to.plane);
-      });
+      };
+      Sums::template with<Vectors>(columns.size, pairs, add);
     }
   }
 }
