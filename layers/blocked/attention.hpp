@@ -6,10 +6,13 @@
 // thread holds of the tokens by tokens matrix fits its cache, and backward makes it again.
 
 #include "core/engine/layer.hpp"
+#include "layers/blocked/products.hpp"
 
 namespace carousel::blocked {
 
-/// As carousel::Attention. A head has whole blocks of channels.
+/// As carousel::Attention. A head has whole blocks of channels. Activations in bf16 are multiplied
+/// in pairs, and so are probabilities and their gradients, rounded as tensors are;
+/// engine.products = "tiles" multiplies them in full.
 class Attention final : public Layer {
  public:
   explicit Attention(const LayerSpec& spec);
@@ -18,13 +21,20 @@ class Attention final : public Layer {
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
 
  private:
-  template <class Stored>
-  void average_values(const ExecutionSpace& exec, const ForwardArguments& arguments);
-  template <class Stored>
-  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments);
+  /// Calls run.operator()<Products, Stored>().
+  template <class Run>
+  void with_kinds(const Run& run) const;
 
   DataType type_;  // of activations
+  ProductOrder products_;
   int heads_;
+};
+
+/// The same by a kind of products, of activations that are stored so.
+template <class Products, class Stored>
+struct AttentionKernels {
+  static void forward(const ExecutionSpace& exec, int heads, const ForwardArguments& arguments);
+  static void backward(const ExecutionSpace& exec, int heads, const BackwardArguments& arguments);
 };
 
 }  // namespace carousel::blocked

@@ -7,11 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <utility>
-
 #include "layers/blocked/direct_kernels.hpp"
 #include "layers/blocked/direct_weights_kernels.hpp"
 #include "layers/blocked/matrix_sums.hpp"
+#include "layers/blocked/transpose.hpp"
 
 namespace carousel::blocked {
 
@@ -31,33 +30,6 @@ bool has_matrix_products() {
 
 namespace direct {
 namespace {
-
-/// 16 x 16 words.
-using Square = Words[matrix_rows];
-
-/// Numbers of two rows that are Far apart: those that belong to the first, or to the second.
-template <int Far, int... J>
-[[gnu::always_inline]] inline void exchange(Words& first, Words& second,
-                                            std::integer_sequence<int, J...> /*columns*/) {
-  const Words before = first;
-  first = __builtin_shufflevector(before, second, ((J & Far) != 0 ? lanes + J - Far : J)...);
-  second = __builtin_shufflevector(before, second, ((J & Far) != 0 ? lanes + J : J + Far)...);
-}
-
-void transpose(Square& rows) {
-  static_assert(lanes == matrix_rows);
-  const auto stage = [&]<int Far>() {
-    CAROUSEL_UNROLL_ALL
-    for (int i = 0; i < lanes; ++i) {
-      if ((i & Far) == 0)
-        exchange<Far>(rows[i], rows[i + Far], std::make_integer_sequence<int, lanes>());
-    }
-  };
-  stage.template operator()<1>();
-  stage.template operator()<2>();
-  stage.template operator()<4>();
-  stage.template operator()<8>();
-}
 
 /// A region of an image and the next in pairs, whose columns lie side by side for every channel:
 /// [block][row][lanes][step][columns][2]. Columns that one tap meets follow each other.
@@ -90,7 +62,7 @@ struct TurnedRegion {
       const int y = region.top + r;
       for (int phase = 0; phase < step; ++phase) {
         for (std::int64_t first = 0; first < columns; first += matrix_rows) {
-          Square square;
+          Words square[matrix_rows];
           for (int k = 0; k < matrix_rows; ++k) {
             const std::int64_t x = region.left + phase + (first + k) * step;
             const bool exists = y >= 0 && y < input.x.h && x >= 0 && x < w;

@@ -137,8 +137,18 @@ struct MatrixProducts;
 template <class Products>
 using StoredBy = std::conditional_t<std::is_same_v<Products, FullProducts>, real, Bfloat16>;
 
-/// Calls function(std::type_identity<Products>()) with products of what is stored so, those of bf16
-/// of the kind that is asked for: by an instruction where there is one, with the same bits.
+/// Calls function(std::type_identity<Products>()) with pairs, by the instruction where there is
+/// one.
+template <class Function>
+void with_pair_products(const Function& function) {
+#if defined(CAROUSEL_DOT_PRODUCTS)
+  if (has_dot_products()) return function(std::type_identity<DotProducts>());
+#endif
+  function(std::type_identity<PairProducts>());
+}
+
+/// Likewise with products of what is stored so, those of bf16 of the kind that is asked for: by an
+/// instruction where there is one, with the same bits.
 template <class Stored, class Function>
 void with_products([[maybe_unused]] ProductOrder kind, const Function& function) {
   if constexpr (std::is_same_v<Stored, real>) {
@@ -149,10 +159,7 @@ void with_products([[maybe_unused]] ProductOrder kind, const Function& function)
 #endif
     function(std::type_identity<TileProducts>());
   } else {
-#if defined(CAROUSEL_DOT_PRODUCTS)
-    if (has_dot_products()) return function(std::type_identity<DotProducts>());
-#endif
-    function(std::type_identity<PairProducts>());
+    with_pair_products(function);
   }
 }
 

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Direct convolutions of numbers in bf16, whose products are added in pairs: against naive loops,
-// and by the processor's instruction against what stands for it elsewhere, to the bit.
+// Direct convolutions and attention of numbers in bf16, whose products are added in pairs: against
+// naive loops, and by the processor's instruction against what stands for it elsewhere, to the bit.
 
 #include "core/base/vectors.hpp"
+#include "layers/blocked/attention.hpp"
 #include "layers/blocked/direct_weights.hpp"
 #include "layers/blocked/grids.hpp"
 #include "tests/layers/blocks.hpp"
 #include "tests/reference/image_layers.hpp"
+#include "tests/reference/token_layers.hpp"
 
 namespace carousel {
 namespace {
@@ -29,6 +31,15 @@ std::vector<Bfloat16> stored(const Numbers& numbers) {
                          [](real number) { return to_bfloat16(static_cast<float>(number)); });
   return result;
 }
+
+Numbers full_of(const std::vector<Bfloat16>& numbers) {
+  Numbers result(numbers.size());
+  std::ranges::transform(numbers, result.begin(), [](Bfloat16 number) { return full(number); });
+  return result;
+}
+
+/// Rounding to bf16 changes no number by more of it.
+constexpr double half_unit = 1.0 / 256;
 
 struct Case {
   int n;
@@ -105,11 +116,8 @@ class PairProducts : public testing::TestWithParam<Case> {
   template <class Products>
   void expect_the_definition() const {
     const reference::Windows windows = {n_, in_, out_, GetParam().window};
-    const std::vector<Bfloat16> y = outputs<Products>();
-    Numbers numbers(y.size());
-    std::ranges::transform(y, numbers.begin(), [](Bfloat16 number) { return full(number); });
-    constexpr double half_unit = 1.0 / 256;
-    EXPECT_LE(test::relative_difference(test::from_blocks(numbers, out_, blocks, n_),
+    const Numbers y = full_of(outputs<Products>());
+    EXPECT_LE(test::relative_difference(test::from_blocks(y, out_, blocks, n_),
                                         reference::convolution(windows, x_, w_, {})),
               half_unit);
     EXPECT_LE(
@@ -162,6 +170,94 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{4, 2, 2, {0, 3, 45}, {3, 1, 1}}, Case{3, 5, 2, {0, 2, 64}, {3, 2, 1}},
                     // Long rows, whose sums wait between sets of blocks.
                     Case{2, 40, 2, {0, 1, 150}, {1, 1, 0}}));
+
+struct Heads {
+  int n;
+  int heads;
+  int blocks;  // of a head
+  int tokens;
+};
+
+class AttentionInPairs : public testing::TestWithParam<Heads> {
+ protected:
+  AttentionInPairs()
+      : out_{GetParam().heads * GetParam().blocks * vector_block, GetParam().tokens, 1},
+        in_{3 * out_.channels, out_.height, 1},
+        x_(rounded(test::random_numbers(n() * in_.size(), "x"))),
+        d_y_(rounded(test::random_numbers(n() * out_.size(), "d_y"))),
+        d_x_(rounded(test::random_numbers(n() * in_.size(), "d_x"))) {}
+
+  [[nodiscard]] static int n() { return GetParam().n; }
+
+  template <class Products>
+  [[nodiscard]] std::vector<Bfloat16> outputs() const {
+    const ExecutionSpace exec;
+    const std::vector<Bfloat16> x = stored(test::in_blocks(x_, in_, blocks, n()));
+    std::vector<Bfloat16> y(n() * out_.size());
+    ForwardArguments arguments;
+    arguments.input = tensor<ConstTensor>(x, in_);
+    arguments.output = tensor<Tensor>(y, out_);
+    blocked::AttentionKernels<Products, Bfloat16>::forward(exec, GetParam().heads, arguments);
+    exec.fence();
+    return y;
+  }
+
+  /// What is added to d_x_, or overwrites it.
+  template <class Products>
+  [[nodiscard]] std::vector<Bfloat16> gradients(bool adds) const {
+    const ExecutionSpace exec;
+    const std::vector<Bfloat16> x = stored(test::in_blocks(x_, in_, blocks, n()));
+    std::vector<Bfloat16> d_y = stored(test::in_blocks(d_y_, out_, blocks, n()));
+    std::vector<Bfloat16> d_x = stored(test::in_blocks(d_x_, in_, blocks, n()));
+    BackwardArguments arguments;
+    arguments.input = tensor<ConstTensor>(x, in_);
+    arguments.d_output = tensor<Tensor>(d_y, out_);
+    arguments.d_input = tensor<Tensor>(d_x, in_);
+    arguments.adds_input = adds;
+    blocked::AttentionKernels<Products, Bfloat16>::backward(exec, GetParam().heads, arguments);
+    exec.fence();
+    return d_x;
+  }
+
+  SampleShape out_;
+  SampleShape in_;
+  Numbers x_, d_y_, d_x_;
+
+ private:
+  template <class Some, class Bytes>
+  static Some tensor(Bytes& numbers, const SampleShape& shape) {
+    return {reinterpret_cast<decltype(Some::data)>(numbers.data()), n(), shape};
+  }
+};
+
+TEST_P(AttentionInPairs, IsThatOfTheDefinition) {
+  const int heads = GetParam().heads;
+  const Numbers y = test::from_blocks(full_of(outputs<blocked::PairProducts>()), out_, blocks, n());
+  EXPECT_LE(test::relative_difference(y, reference::attention(n(), out_, heads, x_)),
+            2 * half_unit);
+  const Numbers expected = reference::attention_gradient(n(), out_, heads, x_, d_y_);
+  const auto found = [&](bool adds) {
+    return test::from_blocks(full_of(gradients<blocked::PairProducts>(adds)), in_, blocks, n());
+  };
+  EXPECT_LE(test::relative_difference(found(false), expected), 4 * half_unit);
+  Numbers sums = expected;
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += d_x_[i];
+  EXPECT_LE(test::relative_difference(found(true), sums), 4 * half_unit);
+}
+
+#if defined(CAROUSEL_DOT_PRODUCTS)
+TEST_P(AttentionInPairs, HasTheSameBitsByTheInstruction) {
+  if (!blocked::has_dot_products()) GTEST_SKIP() << "this processor has no VDPBF16PS";
+  using blocked::DotProducts;
+  EXPECT_EQ(outputs<blocked::PairProducts>(), outputs<DotProducts>());
+  for (const bool adds : {false, true})
+    EXPECT_EQ(gradients<blocked::PairProducts>(adds), gradients<DotProducts>(adds));
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionInPairs,
+                         testing::Values(Heads{2, 3, 1, 7}, Heads{1, 2, 4, 64}, Heads{3, 1, 3, 33},
+                                         Heads{1, 2, 2, 50}, Heads{1, 1, 4, 197}));
 
 }  // namespace
 }  // namespace carousel

@@ -4,6 +4,7 @@
 // The products of pairs by VDPBF16PS. The build compiles this source for processors that have it,
 // whatever the others are compiled for; has_dot_products() asks the one that runs.
 
+#include "layers/blocked/attention_kernels.hpp"
 #include "layers/blocked/direct_kernels.hpp"
 #include "layers/blocked/direct_weights_kernels.hpp"
 
@@ -26,5 +27,7 @@ template void weight_gradient<DotProducts>(const ExecutionSpace&, const std::str
                                            const Windows&, const BlockedInput<NormRelu, Bfloat16>&,
                                            const Planes<const Bfloat16>&, const WeightStrides&,
                                            real*, real*);
+
+template struct AttentionKernels<DotProducts, Bfloat16>;
 
 }  // namespace carousel::blocked

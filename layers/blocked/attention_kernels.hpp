@@ -1,0 +1,424 @@
+// SPDX-FileCopyrightText: 2026 The Carousel authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The inside of attention.hpp, for the sources that compile it for a kind of products.
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "layers/blocked/attention.hpp"
+#include "layers/blocked/register_tile.hpp"
+#include "layers/blocked/tasks.hpp"
+#include "layers/blocked/transpose.hpp"
+
+namespace carousel::blocked {
+namespace head {
+
+/// Queries of a tile: as many as a register tile is wide.
+inline constexpr int queries = tile_vectors * lanes;
+
+/// The channels of one head of one sample: [blocks][tokens][lanes].
+template <class Real>
+struct Rows {
+  Real* data;
+  int blocks;
+  int tokens;
+
+  [[nodiscard]] std::int64_t plane() const { return std::int64_t{tokens} * lanes; }
+  [[nodiscard]] std::int64_t size() const { return blocks * plane(); }
+  [[nodiscard]] Real* at(int block, int token) const {
+    return data + block * plane() + std::int64_t{token} * lanes;
+  }
+};
+
+/// Where the heads of a layer are.
+struct Heads {
+  int heads;
+  int blocks;  // of a head
+  int tokens;
+  real scale;
+
+  Heads(const SampleShape& output, int count) : Heads(output, count, output.channels / count) {}
+
+  /// Part `part` of `parts` of the channels: of queries, keys and values.
+  template <class Real>
+  [[nodiscard]] Rows<Real> rows(Real* data, int parts, int part, int head) const {
+    const std::int64_t first = (std::int64_t{head / heads} * parts + part) * heads + head % heads;
+    return {data + first * blocks * tokens * lanes, blocks, tokens};
+  }
+  [[nodiscard]] int tiles() const { return segments(tokens, queries); }
+  [[nodiscard]] Segment tile(int number) const {
+    const int first = number * queries;
+    return {first, std::min(queries, tokens - first)};
+  }
+  /// Numbers of the tokens by queries matrix.
+  [[nodiscard]] std::int64_t matrix() const { return std::int64_t{tokens} * queries; }
+
+ private:
+  Heads(const SampleShape& output, int count, int size)
+      : heads(count),
+        blocks(size / lanes),
+        tokens(output.height * output.width),
+        scale(static_cast<real>(1 / std::sqrt(static_cast<double>(size)))) {}
+};
+
+/// Hands out the memory of a task; without any it counts what would be handed out.
+class Room {
+ public:
+  explicit Room(real* memory = nullptr) : memory_(memory) {}
+
+  template <class Number>
+  [[nodiscard]] Number* take(std::int64_t numbers) {
+    real* const from = memory_ == nullptr ? nullptr : memory_ + taken_;
+    taken_ += in_reals<Number>(numbers);
+    return reinterpret_cast<Number*>(from);
+  }
+  [[nodiscard]] std::int64_t taken() const { return taken_; }
+
+ private:
+  real* memory_;
+  std::int64_t taken_ = 0;
+};
+
+/// What products of a kind read of a head, and how.
+template <class Products>
+struct Operands {
+  using Number = StoredBy<Products>;
+  static constexpr int together = Products::together;
+
+  /// Sums over channels read tokens where they lie, or here if they are stored otherwise.
+  template <class Stored>
+  static Rows<Number> room_for(const Rows<const Stored>& rows, Room& room) {
+    if constexpr (std::is_same_v<Stored, Number>)
+      return {nullptr, rows.blocks, rows.tokens};
+    else
+      return {room.take<Number>(rows.size()), rows.blocks, rows.tokens};
+  }
+  template <class Stored>
+  static Rows<const Number> read(const Rows<const Stored>& rows, const Rows<Number>& copy) {
+    if constexpr (std::is_same_v<Stored, Number>) {
+      return rows;
+    } else {
+      for (std::int64_t i = 0; i < rows.size(); i += lanes)
+        store(copy.data + i, load(rows.data + i));
+      return {copy.data, rows.blocks, rows.tokens};
+    }
+  }
+
+  /// Sums over tokens read those that are multiplied together side by side:
+  /// [blocks][tokens / together][lanes][together], zeros behind the last.
+  struct ByTokens {
+    const Number* data;
+    std::int64_t plane;
+  };
+  static int steps(int tokens) { return segments(tokens, together); }
+  static std::int64_t plane(int tokens) { return std::int64_t{steps(tokens)} * together * lanes; }
+  static Number* room_by_tokens(int blocks, int tokens, Room& room) {
+    return together == 1 ? nullptr : room.take<Number>(blocks * plane(tokens));
+  }
+  static ByTokens by_tokens(const Rows<const Number>& rows, [[maybe_unused]] Number* copy) {
+    if constexpr (together == 1) {
+      return {rows.data, rows.plane()};
+    } else {
+      Number* to = copy;
+      for (int b = 0; b < rows.blocks; ++b) {
+        for (int t = 0; t < rows.tokens; t += 2, to += 2 * lanes) {
+          Words first;
+          Words second = {};
+          widen(first, rows.at(b, t));
+          if (t + 1 < rows.tokens) widen(second, rows.at(b, t + 1));
+          put_pairs(to, first, second);
+        }
+      }
+      return {copy, plane(rows.tokens)};
+    }
+  }
+
+  /// to[c / together][q][together] = rows[c][first + q], zero behind the last of the tile.
+  static void pack(const Rows<const Number>& rows, const Segment& tile, Number* to) {
+    // A register has a channel, or two of them, of as many queries as it has lanes.
+    using Vector = std::conditional_t<together == 1, Lanes, Words>;
+    constexpr int height = lanes / together;
+    constexpr std::int64_t row = std::int64_t{queries} * together;
+    for (int b = 0; b < rows.blocks; ++b) {
+      for (int first = 0; first < queries; first += lanes) {
+        Vector square[height];
+        for (int k = 0; k < height; ++k) fetch(rows, tile, b, first + k, square[k]);
+        transpose(square);
+        Number* next = to + b * lanes * std::int64_t{queries} + first * together;
+        for (int k = 0; k < height; ++k, next += row) put(next, square[k]);
+      }
+    }
+  }
+
+ private:
+  /// A query of the tile, or one and the one half a register behind it.
+  static void fetch(const Rows<const real>& rows, const Segment& tile, int b, int q, Lanes& to) {
+    to = q < tile.size ? load(rows.at(b, tile.first + q)) : Lanes{};
+  }
+  static void fetch(const Rows<const Bfloat16>& rows, const Segment& tile, int b, int q,
+                    Words& to) {
+    Bfloat16 both[2 * lanes] = {};
+    for (int half = 0; half < 2; ++half) {
+      const int at = q + half * lanes / 2;
+      if (at < tile.size) std::copy_n(rows.at(b, tile.first + at), lanes, both + half * lanes);
+    }
+    to = *reinterpret_cast<const LoosePairs*>(both);
+  }
+  static void put(real* to, const Lanes& value) { store(to, value); }
+  static void put(Bfloat16* to, const Words& value) { *reinterpret_cast<LoosePairs*>(to) = value; }
+};
+
+/// A matrix of tokens by queries as products read it: [tokens][queries] for sums over queries and
+/// [tokens / together][queries][together] for sums over tokens. Full numbers have it once.
+template <class Products>
+struct Weights {
+  using Number = StoredBy<Products>;
+  using Operands = head::Operands<Products>;
+  static constexpr int together = Products::together;
+
+  static Number* room(int tokens, Room& room) {
+    return together == 1 ? nullptr : room.take<Number>(Operands::steps(tokens) * row);
+  }
+  static const Number* over_queries(int tokens, const real* matrix, [[maybe_unused]] Number* copy) {
+    if constexpr (together == 1) {
+      return matrix;
+    } else {
+      for (std::int64_t i = 0; i < std::int64_t{tokens} * queries; i += lanes)
+        store(copy + i, load(matrix + i));
+      return copy;
+    }
+  }
+  static const Number* over_tokens(int tokens, const real* matrix, [[maybe_unused]] Number* copy) {
+    if constexpr (together == 1) {
+      return matrix;
+    } else {
+      Number* to = copy;
+      for (int t = 0; t < tokens; t += 2) {
+        for (int q = 0; q < queries; q += lanes, to += 2 * lanes) {
+          const real* from = matrix + std::int64_t{t} * queries + q;
+          Words first;
+          Words second = {};
+          put_halves(first, load(from));
+          if (t + 1 < tokens) put_halves(second, load(from + queries));
+          put_pairs(to, first, second);
+        }
+      }
+      return copy;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t row = std::int64_t{queries} * together;
+};
+
+/// to[t][q] = sum_c rows[c][t] packed[c][q]
+template <class Products>
+void multiply(const Rows<const StoredBy<Products>>& rows, const StoredBy<Products>* packed,
+              real* to) {
+  constexpr int together = Products::together;
+  const int parts = segments(rows.tokens, tile_rows);
+  for (int p = 0; p < parts; ++p) {
+    const Segment tokens = segment(rows.tokens, parts, p);
+    with_rows<tile_rows>(tokens.size, [&](auto count) {
+      RegisterTile<count, tile_vectors> sums;
+      sums.clear();
+      for (int b = 0; b < rows.blocks; ++b)
+        sums.template add_rows<Products>(lanes / together, rows.at(b, tokens.first), lanes,
+                                         packed + std::int64_t{b} * lanes * queries,
+                                         together * queries);
+      sums.put(to + std::int64_t{tokens.first} * queries, queries, lanes);
+    });
+  }
+}
+
+/// Calls run(first block, registers) so that all blocks of a head are met.
+template <class Run>
+void for_each_blocks(int blocks, const Run& run) {
+  int b = 0;
+  for (; b + tile_vectors <= blocks; b += tile_vectors)
+    run(b, std::integral_constant<int, tile_vectors>());
+  for (; b < blocks; ++b) run(b, std::integral_constant<int, 1>());
+}
+
+/// to[c][tile.first + q] = or += sum_t weights[t][q] rows[c][t]
+template <class Products, class Stored>
+void average(const StoredBy<Products>* weights, const typename Operands<Products>::ByTokens& rows,
+             const Segment& tile, bool adds, const Rows<Stored>& to) {
+  constexpr int together = Products::together;
+  const int parts = segments(tile.size, tile_rows);
+  for (int p = 0; p < parts; ++p) {
+    const Segment part = segment(tile.size, parts, p);
+    for_each_blocks(to.blocks, [&](int b, auto vectors) {
+      Stored* first = to.at(b, tile.first + part.first);
+      with_rows<tile_rows>(part.size, [&](auto count) {
+        RegisterTile<count, vectors> sums;
+        if (adds)
+          sums.fetch(first, lanes, to.plane());
+        else
+          sums.clear();
+        sums.template add_columns<Products>(
+            Operands<Products>::steps(to.tokens), weights + std::int64_t{part.first} * together,
+            together * queries, rows.data + b * rows.plane, together * lanes, rows.plane);
+        sums.put(first, lanes, to.plane());
+      });
+    });
+  }
+}
+
+/// to[c][t] = or += sum_q weights[t][q] rows[c][tile.first + q]
+template <class Products>
+void spread(const StoredBy<Products>* weights, const typename Operands<Products>::ByTokens& rows,
+            const Segment& tile, bool adds, const Rows<real>& to) {
+  constexpr int together = Products::together;
+  const int parts = segments(to.tokens, tile_rows);
+  for (int p = 0; p < parts; ++p) {
+    const Segment tokens = segment(to.tokens, parts, p);
+    for_each_blocks(to.blocks, [&](int b, auto vectors) {
+      real* first = to.at(b, tokens.first);
+      with_rows<tile_rows>(tokens.size, [&](auto count) {
+        RegisterTile<count, vectors> sums;
+        if (adds)
+          sums.fetch(first, lanes, to.plane());
+        else
+          sums.clear();
+        sums.template add_rows<Products>(
+            Operands<Products>::steps(tile.size), weights + std::int64_t{tokens.first} * queries,
+            queries, rows.data + b * rows.plane + std::int64_t{tile.first} * lanes,
+            together * lanes, rows.plane);
+        sums.put(first, lanes, to.plane());
+      });
+    });
+  }
+}
+
+/// Products of queries and keys, times `scale`, become probabilities of each query over the tokens.
+void softmax(int tokens, real scale, real* scores);
+/// d of probabilities becomes d of products of queries and keys.
+void softmax_gradient(int tokens, const real* probabilities, real scale, real* d);
+
+/// Sums over all tiles, in full: where they belong, or in memory of the task.
+template <class Stored>
+Rows<real> sums_of(const Rows<Stored>& to, Room& room) {
+  if constexpr (std::is_same_v<Stored, real>)
+    return to;
+  else
+    return {room.take<real>(to.size()), to.blocks, to.tokens};
+}
+template <class Stored>
+void deliver(const Rows<real>& from, const Rows<Stored>& to, bool adds) {
+  if constexpr (!std::is_same_v<Stored, real>) {
+    for (std::int64_t i = 0; i < to.size(); i += lanes)
+      store(to.data + i, adds ? load(to.data + i) + load(from.data + i) : load(from.data + i));
+  }
+}
+
+}  // namespace head
+
+template <class Products, class Stored>
+void AttentionKernels<Products, Stored>::forward(const ExecutionSpace& exec, int count,
+                                                 const ForwardArguments& arguments) {
+  static const std::string label = "carousel::layers::attention_forward";
+  using Number = StoredBy<Products>;
+  using Operands = head::Operands<Products>;
+  using Weights = head::Weights<Products>;
+  const head::Heads heads(arguments.output.shape, count);
+  const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
+  auto* y = reinterpret_cast<Stored*>(arguments.output.data);
+  const auto work = [=](int head, head::Room room) {
+    const auto from = [&](int part) { return heads.rows(x, 3, part, head); };
+    const auto to = heads.rows(y, 1, 0, head);
+    Number* packed = room.take<Number>(std::int64_t{heads.blocks} * lanes * head::queries);
+    real* scores = room.take<real>(heads.matrix());
+    Number* weights = Weights::room(heads.tokens, room);
+    Number* pairs = Operands::room_by_tokens(heads.blocks, heads.tokens, room);
+    const auto q_room = Operands::room_for(from(0), room);
+    const auto k_room = Operands::room_for(from(1), room);
+    const auto v_room = Operands::room_for(from(2), room);
+    if (packed == nullptr) return room.taken();
+    const ZeroSubnormals zero(Products::together > 1);
+    const auto q = Operands::read(from(0), q_room);
+    const auto k = Operands::read(from(1), k_room);
+    const auto v = Operands::by_tokens(Operands::read(from(2), v_room), pairs);
+    for (int number = 0; number < heads.tiles(); ++number) {
+      const Segment tile = heads.tile(number);
+      Operands::pack(q, tile, packed);
+      head::multiply<Products>(k, packed, scores);
+      head::softmax(heads.tokens, heads.scale, scores);
+      head::average<Products>(Weights::over_tokens(heads.tokens, scores, weights), v, tile, false,
+                              to);
+    }
+    return room.taken();
+  };
+  for_each_task(exec, label, arguments.input.n * count, work(0, head::Room()),
+                [=](int head, real* scratch) { work(head, head::Room(scratch)); });
+}
+
+template <class Products, class Stored>
+void AttentionKernels<Products, Stored>::backward(const ExecutionSpace& exec, int count,
+                                                  const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::attention_backward";
+  using Number = StoredBy<Products>;
+  using Operands = head::Operands<Products>;
+  using Weights = head::Weights<Products>;
+  if (arguments.d_input.data == nullptr) return;
+  const head::Heads heads(arguments.d_output.shape, count);
+  const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
+  const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
+  auto* d_x = reinterpret_cast<Stored*>(arguments.d_input.data);
+  const bool adds = arguments.adds_input;
+  const bool adds_at_once = adds && std::is_same_v<Stored, real>;
+  const auto work = [=](int head, head::Room room) {
+    const auto from = [&](int part) { return heads.rows(x, 3, part, head); };
+    const auto to = [&](int part) { return heads.rows(d_x, 3, part, head); };
+    const auto from_output = heads.rows(d_y, 1, 0, head);
+    Number* packed = room.take<Number>(std::int64_t{heads.blocks} * lanes * head::queries);
+    real* probabilities = room.take<real>(heads.matrix());
+    real* d = room.take<real>(heads.matrix());
+    Number* weights = Weights::room(heads.tokens, room);
+    const auto pairs = [&] { return Operands::room_by_tokens(heads.blocks, heads.tokens, room); };
+    Number* q_pairs = pairs();
+    Number* k_pairs = pairs();
+    Number* d_pairs = pairs();
+    const auto q_room = Operands::room_for(from(0), room);
+    const auto k_room = Operands::room_for(from(1), room);
+    const auto v_room = Operands::room_for(from(2), room);
+    const auto d_room = Operands::room_for(from_output, room);
+    const auto d_k = head::sums_of(to(1), room);
+    const auto d_v = head::sums_of(to(2), room);
+    if (packed == nullptr) return room.taken();
+    const ZeroSubnormals zero(Products::together > 1);
+    const auto q = Operands::read(from(0), q_room);
+    const auto k = Operands::read(from(1), k_room);
+    const auto v = Operands::read(from(2), v_room);
+    const auto d_output = Operands::read(from_output, d_room);
+    const auto q_tokens = Operands::by_tokens(q, q_pairs);
+    const auto k_tokens = Operands::by_tokens(k, k_pairs);
+    const auto d_tokens = Operands::by_tokens(d_output, d_pairs);
+    for (int number = 0; number < heads.tiles(); ++number) {
+      const Segment tile = heads.tile(number);
+      const bool adds_all = adds_at_once || number > 0;
+      Operands::pack(q, tile, packed);
+      head::multiply<Products>(k, packed, probabilities);
+      head::softmax(heads.tokens, heads.scale, probabilities);
+      Operands::pack(d_output, tile, packed);
+      head::multiply<Products>(v, packed, d);
+      head::spread<Products>(Weights::over_queries(heads.tokens, probabilities, weights), d_tokens,
+                             tile, adds_all, d_v);
+      head::softmax_gradient(heads.tokens, probabilities, heads.scale, d);
+      head::average<Products>(Weights::over_tokens(heads.tokens, d, weights), k_tokens, tile, adds,
+                              to(0));
+      head::spread<Products>(Weights::over_queries(heads.tokens, d, weights), q_tokens, tile,
+                             adds_all, d_k);
+    }
+    head::deliver(d_k, to(1), adds);
+    head::deliver(d_v, to(2), adds);
+    return room.taken();
+  };
+  for_each_task(exec, label, arguments.d_output.n * count, work(0, head::Room()),
+                [=](int head, real* scratch) { work(head, head::Room(scratch)); });
+}
+
+}  // namespace carousel::blocked
