@@ -138,37 +138,17 @@ struct Operands {
 
   /// to[c / together][q][together] = rows[c][first + q], zero behind the last of the tile.
   static void pack(const Rows<const Number>& rows, const Segment& tile, Number* to) {
-    // A register has a channel, or two of them, of as many queries as it has lanes.
-    using Vector = std::conditional_t<together == 1, Lanes, Words>;
-    constexpr int height = lanes / together;
-    constexpr std::int64_t row = std::int64_t{queries} * together;
-    for (int b = 0; b < rows.blocks; ++b) {
+    static const Number zeros[lanes] = {};
+    for (int b = 0; b < rows.blocks; ++b, to += std::int64_t{queries} * lanes) {
       for (int first = 0; first < queries; first += lanes) {
-        Vector square[height];
-        for (int k = 0; k < height; ++k) fetch(rows, tile, b, first + k, square[k]);
-        transpose(square);
-        Number* next = to + b * lanes * std::int64_t{queries} + first * together;
-        for (int k = 0; k < height; ++k, next += row) put(next, square[k]);
+        const auto at = [&](int l) {
+          const int q = first + l;
+          return q < tile.size ? rows.at(b, tile.first + q) : zeros;
+        };
+        turn<Products>(at, to + first * together, std::int64_t{queries} * together);
       }
     }
   }
-
- private:
-  /// A query of the tile, or one and the one half a register behind it.
-  static void fetch(const Rows<const real>& rows, const Segment& tile, int b, int q, Lanes& to) {
-    to = q < tile.size ? load(rows.at(b, tile.first + q)) : Lanes{};
-  }
-  static void fetch(const Rows<const Bfloat16>& rows, const Segment& tile, int b, int q,
-                    Words& to) {
-    Bfloat16 both[2 * lanes] = {};
-    for (int half = 0; half < 2; ++half) {
-      const int at = q + half * lanes / 2;
-      if (at < tile.size) std::copy_n(rows.at(b, tile.first + at), lanes, both + half * lanes);
-    }
-    to = *reinterpret_cast<const LoosePairs*>(both);
-  }
-  static void put(real* to, const Lanes& value) { store(to, value); }
-  static void put(Bfloat16* to, const Words& value) { *reinterpret_cast<LoosePairs*>(to) = value; }
 };
 
 /// A matrix of tokens by queries as products read it: [tokens][queries] for sums over queries and

@@ -9,6 +9,7 @@
 #include "core/base/range.hpp"
 #include "layers/blocked/direct.hpp"
 #include "layers/blocked/register_tile.hpp"
+#include "layers/blocked/transpose.hpp"
 #include "layers/stored.hpp"
 
 namespace carousel::blocked {
@@ -171,6 +172,39 @@ void run_task(const Windows& windows, const Input& input, const StoredBy<Product
   }
 }
 
+/// to[d / together][l][together] = from[d][l] for a block of channels.
+template <class Products, class Weight>
+void gather_rows(const Weight* from, std::int64_t stride, StoredBy<Products>* to,
+                 std::int64_t row) {
+  for (int d = 0; d < lanes;
+       d += Products::together, to += row, from += Products::together * stride) {
+    if constexpr (Products::together == 1) {
+      store(to, load(from));
+    } else {
+      Words first;
+      Words second;
+      widen(first, from);
+      widen(second, from + stride);
+      put_pairs(to, first, second);
+    }
+  }
+}
+
+/// The same of weights anywhere, tap after tap.
+template <class Products, class Weight>
+void gather_weights(const WeightStrides& strides, const Weight* from, int depth,
+                    StoredBy<Products>* to, std::int64_t row) {
+  constexpr int together = Products::together;
+  for (int t = 0; t < strides.taps; ++t) {
+    for (int d = 0; d < depth; d += together, to += row) {
+      for (int j = 0; j < together; ++j) {
+        const Weight* first = from + offset_of(strides, t, d + j);
+        for (int l = 0; l < lanes; ++l) put(to[l * together + j], full(first[l * strides.result]));
+      }
+    }
+  }
+}
+
 }  // namespace direct
 
 template <class Products, class Weight>
@@ -179,24 +213,21 @@ void pack_weights(const ExecutionSpace& exec, const std::string& label,
                   int sum_blocks, int depth, StoredBy<Products>* packed) {
   constexpr int together = Products::together;
   const int vectors = vectors_of(result_blocks);
-  for_each_task(exec, label, result_blocks * sum_blocks, [=](int task) {
-    const int b = task % sum_blocks;
-    const int block = task / sum_blocks;
+  const std::int64_t row = std::int64_t{together} * vectors * lanes;
+  const bool is_square = strides.taps == 1 && depth == lanes;
+  for_each_blocks(exec, label, result_blocks, sum_blocks, [=](int block, int b) {
     const Weight* from = weights + std::int64_t{block} * lanes * strides.result +
                          std::int64_t{b} * lanes * strides.sum;
     StoredBy<Products>* to =
         packed +
         (std::int64_t{block / vectors} * sum_blocks + b) * strides.taps * depth * vectors * lanes +
         std::int64_t{block % vectors} * together * lanes;
-    for (int t = 0; t < strides.taps; ++t) {
-      for (int d = 0; d < depth; d += together, to += std::int64_t{together} * vectors * lanes) {
-        for (int j = 0; j < together; ++j) {
-          const Weight* first = from + offset_of(strides, t, d + j);
-          for (int l = 0; l < lanes; ++l)
-            put(to[l * together + j], full(first[l * strides.result]));
-        }
-      }
-    }
+    if (is_square && strides.sum == 1)
+      turn<Products>([=](int l) { return from + l * strides.result; }, to, row);
+    else if (is_square && strides.result == 1)
+      direct::gather_rows<Products>(from, strides.sum, to, row);
+    else
+      direct::gather_weights<Products>(strides, from, depth, to, row);
   });
 }
 

@@ -84,10 +84,8 @@ struct TurnedRegion {
 /// 3, 6 and 7 those of the last columns of a row, which fill no matrix.
 template <>
 struct ShareOf<MatrixProducts> {
-  static constexpr int most_blocks = 16;
-
   static int rows_at_once(const Windows& windows) {
-    constexpr std::int64_t cache = std::int64_t{64} << 10;  // for each of the blocks
+    constexpr std::int64_t cache = (std::int64_t{1} << 20) / most_blocks<MatrixProducts>;
     return rows_in_cache(windows, cache, [&](int rows) {
       return TurnedRegion(windows, {0, rows}).block() * std::int64_t{sizeof(Bfloat16)};
     });

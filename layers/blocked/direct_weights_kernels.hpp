@@ -11,6 +11,7 @@
 #include "layers/blocked/direct_weights.hpp"
 #include "layers/blocked/register_tile.hpp"
 #include "layers/blocked/tasks.hpp"
+#include "layers/blocked/transpose.hpp"
 
 namespace carousel::blocked {
 namespace direct {
@@ -21,6 +22,10 @@ inline int blocks_at_once(int blocks, int chunks, int threads, int most) {
   return std::clamp(blocks * chunks / (4 * threads), 1, most);
 }
 
+/// Most blocks at once. Pairs of gradients are made again for each such set of blocks.
+template <class Products>
+constexpr int most_blocks = Products::together == 1 ? 4 : 16;
+
 /// Rows of the grid of which bytes_of(rows), those of a copy, fit a cache.
 template <class Bytes>
 int rows_in_cache(const Windows& windows, std::int64_t cache, const Bytes& bytes_of) {
@@ -30,7 +35,7 @@ int rows_in_cache(const Windows& windows, std::int64_t cache, const Bytes& bytes
 }
 template <class Products>
 int rows_at_once(const Windows& windows) {
-  constexpr std::int64_t cache = std::int64_t{256} << 10;
+  constexpr std::int64_t cache = (std::int64_t{1} << 20) / most_blocks<Products>;
   constexpr auto bytes = std::int64_t{sizeof(StoredBy<Products>)} * Products::together;
   return rows_in_cache(windows, cache, [&](int rows) {
     return Region(windows, 0, rows).pixels() * windows.pixel * bytes;
@@ -85,8 +90,6 @@ struct Share {
 /// How a task makes its share with a kind of products.
 template <class Products>
 struct ShareOf {
-  static constexpr int most_blocks = 4;  // at once
-
   /// Numbers that a task copies.
   template <class Input>
   static std::int64_t copied(const Windows& windows, const Input& input, int blocks) {
@@ -190,17 +193,27 @@ void ShareOf<Products>::make(const Windows& windows, const Input& input,
 inline void add_chunks(const ExecutionSpace& exec, const std::string& label, int chunks,
                        std::int64_t size, const real* partial, int sum_blocks, int depth,
                        int result_blocks, const WeightStrides& strides, real* d_weights) {
-  for_each_task(exec, label, result_blocks * sum_blocks, [=](int task) {
-    const int block = task / sum_blocks;
-    const int b = task % sum_blocks;
+  const bool is_square = strides.taps == 1 && strides.sum == 1 && depth == lanes;
+  for_each_blocks(exec, label, result_blocks, sum_blocks, [=](int block, int b) {
     real* to = d_weights + std::int64_t{block} * lanes * strides.result +
                std::int64_t{b} * lanes * strides.sum;
+    const auto sum_of = [&](int d, int t) {
+      const std::int64_t panel = (std::int64_t{b} * strides.taps + t) * result_blocks + block;
+      const real* numbers = partial + (panel * depth + d) * lanes;
+      Lanes sum = load(numbers);
+      for (int c = 1; c < chunks; ++c) sum += load(numbers + c * size);
+      return sum;
+    };
+    if (is_square) {
+      Lanes square[lanes];
+      for (int d = 0; d < lanes; ++d) square[d] = sum_of(d, 0);
+      transpose(square);
+      for (int l = 0; l < lanes; ++l) store(to + l * strides.result, square[l]);
+      return;
+    }
     for (int d = 0; d < depth; ++d) {
       for (int t = 0; t < strides.taps; ++t) {
-        const std::int64_t panel = (std::int64_t{b} * strides.taps + t) * result_blocks + block;
-        const real* numbers = partial + (panel * depth + d) * lanes;
-        Lanes sum = load(numbers);
-        for (int c = 1; c < chunks; ++c) sum += load(numbers + c * size);
+        const Lanes sum = sum_of(d, t);
         real* first = to + offset_of(strides, t, d);
         for (int l = 0; l < lanes; ++l) first[l * strides.result] = sum[l];
       }
@@ -222,7 +235,7 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
   const std::int64_t panel = std::int64_t{taps} * windows.depth * results;
   using ShareOf = direct::ShareOf<Products>;
   const int at_once =
-      direct::blocks_at_once(blocks, chunks, concurrency(exec), ShareOf::most_blocks);
+      direct::blocks_at_once(blocks, chunks, concurrency(exec), direct::most_blocks<Products>);
   const int sets = segments(blocks, at_once);
   const std::int64_t copy = ShareOf::copied(windows, input, at_once);
   const Windows* at = &windows;  // a copy would take from the heap
