@@ -184,16 +184,22 @@ bool SymbolicDevice::is_of(const ParameterCopy& copy, const Action& action, Payl
   return copy.stage == action.stage && copy.payload == payload && copy.step == action.step;
 }
 
-void SymbolicDevice::enter(const Action& action, int piece) {
-  constexpr std::int64_t none = -2;
+std::vector<SymbolicDevice::ParameterCopy>& SymbolicDevice::enter(const Action& action) {
   std::vector<ParameterCopy>& buffer = passing_buffer(action, action.payload);
   for (ParameterCopy& copy : buffer) {
     if (is_of(copy, action, action.payload)) continue;
     demand(copy.pending.idle(), "lands in a buffer that is in use");
-    copy = {none, {}, action.stage, action.payload, action.step};
+    copy = {not_there, {}, action.stage, action.payload, action.step};
   }
-  const ParameterCopy& copy = buffer[std::max(piece, 0)];
-  demand(copy.pending.idle() && copy.version == none, "lands in a buffer that is in use");
+  return buffer;
+}
+
+void SymbolicDevice::enter(const Action& action, int piece) {
+  demand_room(enter(action)[std::max(piece, 0)]);
+}
+
+void SymbolicDevice::demand_room(const ParameterCopy& copy) {
+  demand(copy.pending.idle() && copy.version == not_there, "lands in a buffer that is in use");
 }
 
 /// The executor takes these buffers in turn; so must whoever checks its lists.
@@ -211,24 +217,18 @@ int SymbolicDevice::first_of_term(int micro_batch) const {
   return first;
 }
 
-std::vector<bool> SymbolicDevice::between(int first, int last) const {
-  std::vector<bool> summed(parallel_.micro_batches);
-  std::fill(summed.begin() + first, summed.begin() + last + 1, true);
-  return summed;
-}
-
 /// Whether the buffer has what a message of this kind is to carry, or an update to read.
 bool SymbolicDevice::holds(const GradientSum& buffer, const Action& action) const {
   if (buffer.pending.landing || buffer.step != action.step || buffer.stage != action.stage ||
       buffer.piece != action.piece)
     return false;
-  if (action.payload == Payload::part) return buffer.summed == only(action.micro_batch);
+  if (action.payload == Payload::part)
+    return buffer.summed == MicroBatchSet(action.micro_batch, action.micro_batch);
   const bool part = action.payload == Payload::gradient;
-  if (!part) return buffer.summed == through(parallel_.micro_batches - 1);
+  if (!part) return buffer.summed == MicroBatchSet(0, parallel_.micro_batches - 1);
   // What a device summed by itself first is not the sum through the last one it added.
-  if (parallel_.reduction == Reduction::local)
-    return !buffer.summed.empty() && buffer.summed[action.micro_batch];
-  return buffer.summed == through(action.micro_batch);
+  if (parallel_.reduction == Reduction::local) return buffer.summed.contains(action.micro_batch);
+  return buffer.summed == MicroBatchSet(0, action.micro_batch);
 }
 
 void SymbolicDevice::load(const Action& action) {
@@ -325,7 +325,8 @@ void SymbolicDevice::backward(const Action& action) {
   for (int p = 0; p < pieces(j); ++p) {
     GradientSum& sum = gradients_[action.buffer][p];
     demand(sum.pending.idle(), "overwrites a gradient that is being sent or received");
-    sum = {action.step, j, whole ? -1 : p, only(action.micro_batch), {}};
+    sum = {
+        action.step, j, whole ? -1 : p, MicroBatchSet(action.micro_batch, action.micro_batch), {}};
   }
 }
 
@@ -342,17 +343,14 @@ void SymbolicDevice::accumulate(const Action& action) {
   const bool local = parallel_.reduction == Reduction::local;
   // In index order: all before this micro-batch, or before those summed with it, and itself.
   const int first = first_of_term(i);
-  const bool in_order =
-      first > 0 && ((to.summed == between(first, i) && from.summed == through(first - 1)) ||
-                    (from.summed == between(first, i) && to.summed == through(first - 1)));
+  const auto joins = [&](const MicroBatchSet& before, const MicroBatchSet& term) {
+    return first > 0 && before == MicroBatchSet(0, first - 1) && term == MicroBatchSet(first, i);
+  };
+  const bool in_order = joins(from.summed, to.summed) || joins(to.summed, from.summed);
   demand(local || in_order, "does not add in index order");
-  for (std::size_t k = 0; k < to.summed.size(); ++k) {
-    demand(!(to.summed[k] && from.summed[k]), "adds a micro-batch twice");
-    to.summed[k] = to.summed[k] || from.summed[k];
-  }
-  const bool newest =
-      std::find(to.summed.begin() + i + 1, to.summed.end(), true) == to.summed.end();
-  demand(to.summed[i] && newest, "adds another micro-batch than it says");
+  demand(!to.summed.intersects(from.summed), "adds a micro-batch twice");
+  to.summed.add(from.summed);
+  demand(to.summed.last() == i, "adds another micro-batch than it says");
   from.step = -1;  // added once
 }
 

@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "core/plan/schedule.hpp"
+#include "core/proof/micro_batch_set.hpp"
 
 namespace carousel {
 
 /// What a message carries, beside what its action says.
 struct Statement {
-  std::vector<bool> summed;    // [N] micro-batches of a gradient
+  MicroBatchSet summed;        // of a gradient
   std::int64_t decision = -1;  // of activations: newest step known complete when they were made
 };
 
@@ -64,6 +65,7 @@ class SymbolicDevice {
     int forwards = 0;
     int backwards = 0;
   };
+  static constexpr std::int64_t not_there = -2;  // version of a piece
   struct ParameterCopy {
     std::int64_t version = -1;
     Pending pending;
@@ -76,7 +78,7 @@ class SymbolicDevice {
     std::int64_t step = -1;
     int stage = -1;
     int piece = -1;
-    std::vector<bool> summed = {};  // [N] micro-batches
+    MicroBatchSet summed = {};
     Pending pending = {};
   };
 
@@ -143,8 +145,11 @@ class SymbolicDevice {
   [[nodiscard]] bool has_passing(const Action& pass, Payload payload);
   /// Whether that copy is of the one that an action is about.
   [[nodiscard]] static bool is_of(const ParameterCopy& copy, const Action& action, Payload payload);
-  /// Gives the buffer to the copy that the action is about, whose piece is not there yet.
+  /// Gives the buffer to the copy that the action is about, all of whose pieces it hands out.
+  std::vector<ParameterCopy>& enter(const Action& action);
+  /// The same for a piece that is not there yet.
   void enter(const Action& action, int piece);
+  void demand_room(const ParameterCopy& copy);
   /// What a gather brings.
   [[nodiscard]] ParameterCopy& gathered(const Action& action, int piece);
   /// What a broadcast brings passes by, or stays where the device keeps the stage.
@@ -156,11 +161,6 @@ class SymbolicDevice {
   [[nodiscard]] Holder& in_turn(std::vector<Holder>& places, const Action& action);
   /// The first micro-batch whose gradient a collective adds to that of `micro_batch`, the last one.
   [[nodiscard]] int first_of_term(int micro_batch) const;
-  [[nodiscard]] std::vector<bool> between(int first, int last) const;
-  [[nodiscard]] std::vector<bool> only(int micro_batch) const {
-    return between(micro_batch, micro_batch);
-  }
-  [[nodiscard]] std::vector<bool> through(int micro_batch) const { return between(0, micro_batch); }
   /// With the parameters of stage 0 come loss and decision of the step that made them.
   void learn(std::int64_t step);
   [[nodiscard]] bool holds(const GradientSum& sum, const Action& action) const;

@@ -144,8 +144,8 @@ void SymbolicDevice::collective(const Action& action) {
   const int own = (cyclic ? first_of_term(action.micro_batch) : 0) + static_cast<int>(place);
   for (int j = first; j <= last; ++j) {
     GradientSum& buffer = gradients_[action.stage < 0 ? j : action.buffer][0];
-    demand(buffer.step == action.step && buffer.stage == j && buffer.summed == only(own) &&
-               buffer.pending.idle(),
+    demand(buffer.step == action.step && buffer.stage == j &&
+               buffer.summed == MicroBatchSet(own, own) && buffer.pending.idle(),
            "not all gradients are here");
     buffer.pending.landing = true;
   }
@@ -170,7 +170,7 @@ void SymbolicDevice::finish_collective(const Action& action) {
   }
   const int last =
       parallel_.rule == RuleKind::dp ? parallel_.micro_batches - 1 : action.micro_batch;
-  const std::vector<bool> all = between(first_of_term(last), last);
+  const MicroBatchSet all(first_of_term(last), last);
   if (action.stage < 0) {
     for (int j = 0; j < parallel_.stages; ++j) gradients_[j][0] = {action.step, j, -1, all, {}};
     return;
@@ -195,11 +195,13 @@ SymbolicDevice::ParameterCopy& SymbolicDevice::gathered(const Action& action, in
 
 void SymbolicDevice::chunk(const Action& action) {
   const bool passes = action.payload != Payload::parameters;
+  const MicroBatchSet own_gradient(device_, device_);
+  bool entered = false;  // once for all pieces, of which there may be thousands
   for_each_of_chunk(action, [&](int piece, bool own) {
     if (action.kind == ActionKind::reduce_scatter) {
       GradientSum& from = gradients_[action.source][piece];
       demand(from.step == action.step && from.stage == action.stage && from.piece == piece &&
-                 from.summed == only(device_) && !from.pending.landing,
+                 from.summed == own_gradient && !from.pending.landing,
              "not all gradients are here");
       ++from.pending.sends;
       if (!own) return;
@@ -216,7 +218,11 @@ void SymbolicDevice::chunk(const Action& action) {
       ++copy.pending.sends;
       return;
     }
-    if (passes) enter(action, piece);
+    if (passes) {
+      if (!entered) enter(action);
+      entered = true;
+      demand_room(copy);
+    }
     demand(copy.pending.idle(), "lands in a buffer that is in use");
     demand(passes || copy.version < action.version, "lands on a version that is here already");
     copy.pending.landing = true;
@@ -230,7 +236,7 @@ void SymbolicDevice::finish_chunk(const Action& action) {
       --gradients_[action.source][piece].pending.sends;
       if (own)
         gradients_[action.buffer][0] = {
-            action.step, action.stage, piece, between(first, action.micro_batch), {}};
+            action.step, action.stage, piece, MicroBatchSet(first, action.micro_batch), {}};
       return;
     }
     ParameterCopy& copy = gathered(action, piece);
