@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/blocked/norm_kernels.hpp"
 
+#include <cstring>
+#include <utility>
+
 #include "layers/blocked/tasks.hpp"
 
 namespace carousel::blocked {
@@ -11,6 +14,69 @@ namespace {
 struct Sums {
   Wide first = {};
   Wide second = {};
+};
+
+/// A register of doubles, and how many of them a block takes: compilers keep a Wide in memory,
+/// where every number that is added would wait for the one before.
+using Doubles = double __attribute__((vector_size(vector_bytes)));
+constexpr int parts = sizeof(double) / sizeof(real);
+constexpr int part_size = lanes / parts;
+
+/// Calls visit(std::integral_constant<int, part>()).
+template <class Visit>
+[[gnu::always_inline]] inline void for_each_part(const Visit& visit) {
+  const auto call = [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
+    (visit(std::integral_constant<int, K>()), ...);
+  };
+  call(std::make_integer_sequence<int, parts>());
+}
+
+template <int Part, int... J>
+[[gnu::always_inline]] inline void put_part(Doubles& to, const Lanes& from,
+                                            std::integer_sequence<int, J...> /*lanes*/) {
+  to = __builtin_convertvector(__builtin_shufflevector(from, from, (Part * part_size + J)...),
+                               Doubles);
+}
+
+/// Sums of a and of a b over the numbers of a block, less `center` of the channel: of both if they
+/// are the same, else of b.
+class RunningSums {
+ public:
+  [[gnu::always_inline]] explicit RunningSums(const Lanes& center) {
+    for_each_part([&](auto part) __attribute__((always_inline)) {
+      put_part<part>(center_[part], center, numbers);
+    });
+  }
+  [[gnu::always_inline]] void add_squares(const Lanes& value) {
+    for_each_part([&](auto part) __attribute__((always_inline)) {
+      Doubles d;
+      put_part<part>(d, value, numbers);
+      d -= center_[part];
+      first_[part] += d;
+      second_[part] += d * d;
+    });
+  }
+  [[gnu::always_inline]] void add_products(const Lanes& a, const Lanes& b) {
+    for_each_part([&](auto part) __attribute__((always_inline)) {
+      Doubles wide;
+      Doubles d;
+      put_part<part>(wide, a, numbers);
+      put_part<part>(d, b, numbers);
+      first_[part] += wide;
+      second_[part] += wide * (d - center_[part]);
+    });
+  }
+  [[gnu::always_inline]] void put(Sums& to) const {
+    std::memcpy(&to.first, first_, sizeof(first_));
+    std::memcpy(&to.second, second_, sizeof(second_));
+  }
+
+ private:
+  static constexpr std::make_integer_sequence<int, part_size> numbers = {};
+
+  Doubles first_[parts] = {};
+  Doubles second_[parts] = {};
+  Doubles center_[parts];
 };
 
 [[gnu::always_inline]] inline Sums& at(double* partial, std::int64_t number) {
@@ -55,8 +121,7 @@ void sum_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& tenso
     const Stored* x = tensors.x.plane(image, block);
     const Stored* y = By == Mask::output ? tensors.y.plane(image, block) : nullptr;
     Stored* d_y = tensors.d_y.plane(image, block);
-    const Wide mean = __builtin_convertvector(load(saved.mean + block * lanes), Wide);
-    Sums sums;
+    RunningSums sums(load(saved.mean + block * lanes));
     for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
       const Lanes value = load(x + p);
       Lanes d = masked<By>(saved, block, value, load(d_y + p));
@@ -64,11 +129,9 @@ void sum_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& tenso
         d = where_positive(load(y + p), d);
         store(d_y + p, d);
       }
-      const Wide wide = __builtin_convertvector(d, Wide);
-      sums.first += wide;
-      sums.second += wide * (__builtin_convertvector(value, Wide) - mean);
+      sums.add_products(d, value);
     }
-    at(partial, task) = sums;
+    sums.put(at(partial, task));
   });
 }
 
@@ -139,14 +202,9 @@ void batch_statistics(const ExecutionSpace& exec, const Planes<const Stored>& x,
   // Sums of squares about some value of the channel lose nothing where its mean is large.
   for_each_task(exec, sum_label, x.images * x.blocks, [=](int task) {
     const Stored* plane = x.plane(task / x.blocks, task % x.blocks);
-    const Wide pivot = __builtin_convertvector(load(x.plane(0, task % x.blocks)), Wide);
-    Sums sums;
-    for (std::int64_t p = 0; p < x.plane_size(); p += lanes) {
-      const Wide d = __builtin_convertvector(load(plane + p), Wide) - pivot;
-      sums.first += d;
-      sums.second += d * d;
-    }
-    at(partial, task) = sums;
+    RunningSums sums(load(x.plane(0, task % x.blocks)));
+    for (std::int64_t p = 0; p < x.plane_size(); p += lanes) sums.add_squares(load(plane + p));
+    sums.put(at(partial, task));
   });
   const int channels = x.blocks * lanes;
   const double count = values_of(x);
