@@ -341,11 +341,13 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
     if (local) {
       hub.emplace(*exec, run->schedule.groups(), pending_messages(run->schedule), seconds);
     } else if (transport == TransportKind::nccl) {
+      const bool cuts = !run->schedule.spec().pieces.empty();
       ranks.together([&] {
         check_own_gpu(*exec, *session);
         nccl.emplace(*session, *exec,
                      NcclSession::Spec{.groups = run->schedule.groups(),
-                                       .peers = peers_of(run->schedule, session->rank())});
+                                       .peers = peers_of(run->schedule, session->rank()),
+                                       .nodes = cuts ? session->nodes() : std::vector<int>()});
       });
       failures.emplace(witness, [&nccl] { return nccl->failure(); });
       queue = [&](int device) { return nccl->queue(requests(device), seconds); };

@@ -73,6 +73,12 @@ void MpiSession::learn_node() {
   CAROUSEL_MPI(MPI_Comm_free(&node));
 }
 
+std::vector<int> MpiSession::nodes() const {
+  std::vector<int> all(size_);
+  CAROUSEL_MPI(MPI_Allgather(&ends_on_node_.first, 1, MPI_INT, all.data(), 1, MPI_INT, world_));
+  return all;
+}
+
 MpiSession::NodeTexts MpiSession::texts_of_node(const std::string& text) const {
   NodeTexts all;
   MPI_Comm node = this->node();

@@ -49,6 +49,8 @@ class MpiSession {
   [[nodiscard]] int ranks_on_node() const { return ranks_on_node_; }
   /// The first and the last of them.
   [[nodiscard]] std::pair<int, int> ends_on_node() const { return ends_on_node_; }
+  /// [rank] the first rank that shares its memory. Collective.
+  [[nodiscard]] std::vector<int> nodes() const;
   /// Cores that those may use together, whether a launcher bound each to some or none; 0: unknown.
   [[nodiscard]] int cores_on_node() const { return cores_on_node_; }
 

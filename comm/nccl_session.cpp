@@ -5,6 +5,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -34,15 +35,46 @@ void nccl_must(ncclResult_t result, const char* call) {
 
 constexpr ncclDataType_t real_type = sizeof(real) == sizeof(double) ? ncclFloat64 : ncclFloat32;
 
+/// Members of each node where there are several nodes with as many each, and more than one, side by
+/// side; else 0.
+int width_of_nodes(std::span<const int> members, std::span<const int> nodes) {
+  if (nodes.empty()) return 0;
+  const auto node = [&](std::size_t k) { return nodes[members[k]]; };
+  std::size_t width = 1;
+  while (width < members.size() && node(width) == node(0)) ++width;
+  if (width == 1 || width == members.size() || members.size() % width != 0) return 0;
+  std::vector<int> seen;
+  for (std::size_t k = 0; k < members.size(); ++k) {
+    if (node(k) != node(k / width * width)) return 0;
+    if (k % width == 0) seen.push_back(node(k));
+  }
+  std::ranges::sort(seen);
+  return std::ranges::adjacent_find(seen) == seen.end() ? static_cast<int>(width) : 0;
+}
+
 }  // namespace
 
 struct NcclSession::Communicators {
   struct Group {
     ncclComm_t ranks = nullptr;  // null where this rank has no part in it
     std::vector<int> members;    // ranks of the world, in its order
+    // Of several nodes with several members each, side by side; else null:
+    ncclComm_t inside = nullptr;  // those of the own node
+    ncclComm_t across = nullptr;  // one of each node, in the same place there
+    int width = 0;                // members of a node
   };
   ncclComm_t world = nullptr;
   std::vector<Group> groups;
+
+  /// Calls visit(ranks) for all communicators of groups that this rank has a part in.
+  template <class Visit>
+  void for_each_of_groups(const Visit& visit) const {
+    for (const Group& group : groups) {
+      for (const ncclComm_t ranks : {group.ranks, group.inside, group.across}) {
+        if (ranks != nullptr) visit(ranks);
+      }
+    }
+  }
 };
 
 /// Messages of a round are one group of calls, which NCCL works off together, and its collectives
@@ -203,38 +235,89 @@ class NcclSession::Queue final : public CommunicationQueue {
     }
   }
 
-  /// Parts of equal sizes are one collective of the library. Others, which it does not know, are a
-  /// reduction to, or a broadcast by, each member, all of which it works off together.
+  /// NCCL takes a ring of all devices, whose latencies grow with them. Of several nodes, parts are
+  /// therefore summed inside, where each sum belongs to a device in the same place there, then
+  /// between those of all nodes; and gathered the other way round.
   void start_parts(const Collective& collective, const Communicators::Group& group) {
-    const cudaStream_t stream = stream_of(exec_);
-    auto* const bytes = reinterpret_cast<std::byte*>(collective.data);
     const bool sums = collective.kind == Collective::Kind::reduce_scatter;
     CAROUSEL_CHECK(!sums || collective.from != collective.data, "a sum would lie in its terms");
-    const auto size = static_cast<std::size_t>(collective.parts[0]);
-    if (std::ranges::count(collective.parts, collective.parts[0]) == std::ssize(collective.parts)) {
+    const std::span<const int> parts = collective.parts;
+    if (group.inside == nullptr) {
+      start_parts(collective, parts, 0, collective.data, group.ranks);
+      return;
+    }
+    int node = 0;
+    int place = 0;
+    CAROUSEL_NCCL(ncclCommUserRank(group.across, &node));
+    CAROUSEL_NCCL(ncclCommUserRank(group.inside, &place));
+    const auto inside = [&] {
+      CAROUSEL_NCCL(ncclGroupStart());
+      std::size_t at = 0;
+      for (std::size_t k = 0; k < parts.size(); k += group.width) {
+        const auto own = parts.subspan(k, group.width);
+        const std::size_t before = total(own.first(place));
+        start_parts(collective, own, at, sums ? collective.from + at + before : nullptr,
+                    group.inside);
+        at += total(own);
+      }
+      CAROUSEL_NCCL(ncclGroupEnd());
+    };
+    const auto across = [&] {
+      CAROUSEL_NCCL(ncclGroupStart());
+      for (int k = 0; k * group.width < std::ssize(parts); ++k) {
+        const int part = k * group.width + place;
+        start_part(collective, total(parts.first(part)), parts[part], k, collective.data,
+                   group.across);
+      }
+      CAROUSEL_NCCL(ncclGroupEnd());
+    };
+    if (sums) inside();
+    across();
+    if (!sums) inside();
+  }
+
+  [[nodiscard]] static std::size_t total(std::span<const int> parts) {
+    return std::accumulate(parts.begin(), parts.end(), std::size_t{0});
+  }
+
+  /// Parts of equal sizes are one collective of the library. Others, which it does not know, are a
+  /// reduction to, or a broadcast by, each member, all of which it works off together. They begin
+  /// with number `at`; a sum is left in `to`.
+  void start_parts(const Collective& collective, std::span<const int> parts, std::size_t at,
+                   real* to, ncclComm_t ranks) {
+    const cudaStream_t stream = stream_of(exec_);
+    auto* const bytes = reinterpret_cast<std::byte*>(collective.data) + at;
+    const auto size = static_cast<std::size_t>(parts[0]);
+    if (std::ranges::count(parts, parts[0]) == std::ssize(parts)) {
+      if (size == 0) return;
       int own = 0;
-      CAROUSEL_NCCL(ncclCommUserRank(group.ranks, &own));
-      if (sums)
-        CAROUSEL_NCCL(ncclReduceScatter(collective.from, collective.data, size, real_type, ncclSum,
-                                        group.ranks, stream));
-      else
+      CAROUSEL_NCCL(ncclCommUserRank(ranks, &own));
+      if (collective.kind == Collective::Kind::reduce_scatter)
         CAROUSEL_NCCL(
-            ncclAllGather(bytes + own * size, bytes, size, ncclInt8, group.ranks, stream));
+            ncclReduceScatter(collective.from + at, to, size, real_type, ncclSum, ranks, stream));
+      else
+        CAROUSEL_NCCL(ncclAllGather(bytes + own * size, bytes, size, ncclInt8, ranks, stream));
       return;
     }
     CAROUSEL_NCCL(ncclGroupStart());
-    std::size_t at = 0;
-    for (int k = 0; k < std::ssize(collective.parts); ++k) {
-      const auto part = static_cast<std::size_t>(collective.parts[k]);
-      if (part > 0 && sums)
-        CAROUSEL_NCCL(ncclReduce(collective.from + at, collective.data, part, real_type, ncclSum, k,
-                                 group.ranks, stream));
-      if (part > 0 && !sums)
-        CAROUSEL_NCCL(
-            ncclBroadcast(bytes + at, bytes + at, part, ncclInt8, k, group.ranks, stream));
-      at += part;
+    for (int k = 0; k < std::ssize(parts); ++k) {
+      start_part(collective, at, parts[k], k, to, ranks);
+      at += static_cast<std::size_t>(parts[k]);
     }
     CAROUSEL_NCCL(ncclGroupEnd());
+  }
+
+  /// A part to the member `root`, or from it.
+  void start_part(const Collective& collective, std::size_t at, int size, int root, real* to,
+                  ncclComm_t ranks) {
+    if (size == 0) return;
+    const auto count = static_cast<std::size_t>(size);
+    auto* const bytes = reinterpret_cast<std::byte*>(collective.data) + at;
+    if (collective.kind == Collective::Kind::reduce_scatter)
+      CAROUSEL_NCCL(ncclReduce(collective.from + at, to, count, real_type, ncclSum, root, ranks,
+                               stream_of(exec_)));
+    else
+      CAROUSEL_NCCL(ncclBroadcast(bytes, bytes, count, ncclInt8, root, ranks, stream_of(exec_)));
   }
 
   ExecutionSpace exec_;
@@ -258,12 +341,21 @@ NcclSession::NcclSession(const MpiSession& session, const ExecutionSpace& exec, 
   if (session.rank() == 0) CAROUSEL_NCCL(ncclGetUniqueId(&id));
   session.from_first(std::as_writable_bytes(std::span(&id, 1)));
   CAROUSEL_NCCL(ncclCommInitRank(&all_->world, session.size(), id, session.rank()));
+  const auto split = [&](int color, int key, ncclComm_t* ranks) {
+    CAROUSEL_NCCL(ncclCommSplit(all_->world, color, key, ranks, nullptr));
+  };
   for (std::vector<int>& members : spec.groups) {
-    const auto place = std::ranges::find(members, session.rank()) - members.begin();
-    const int color = place == std::ssize(members) ? NCCL_SPLIT_NOCOLOR : 0;
-    Communicators::Group group{.ranks = nullptr, .members = std::move(members)};
-    CAROUSEL_NCCL(
-        ncclCommSplit(all_->world, color, static_cast<int>(place), &group.ranks, nullptr));
+    const auto place =
+        static_cast<int>(std::ranges::find(members, session.rank()) - members.begin());
+    const bool takes_part = place < std::ssize(members);
+    Communicators::Group group;
+    split(takes_part ? 0 : NCCL_SPLIT_NOCOLOR, place, &group.ranks);
+    group.width = width_of_nodes(members, spec.nodes);
+    if (group.width > 0) {
+      split(takes_part ? place / group.width : NCCL_SPLIT_NOCOLOR, place, &group.inside);
+      split(takes_part ? place % group.width : NCCL_SPLIT_NOCOLOR, place, &group.across);
+    }
+    group.members = std::move(members);
     all_->groups.push_back(std::move(group));
   }
   warm(spec.peers);
@@ -284,18 +376,15 @@ void NcclSession::warm(const std::vector<int>& peers) {
     CAROUSEL_NCCL(ncclRecv(at++, 1, ncclInt8, peer, all_->world, stream));
   }
   CAROUSEL_NCCL(ncclGroupEnd());
-  for (const Communicators::Group& group : all_->groups) {
-    if (group.ranks == nullptr) continue;
+  all_->for_each_of_groups([&](ncclComm_t ranks) {
     CAROUSEL_NCCL(
-        ncclAllReduce(number.data(), number.data(), 1, real_type, ncclSum, group.ranks, stream));
-  }
+        ncclAllReduce(number.data(), number.data(), 1, real_type, ncclSum, ranks, stream));
+  });
   finish(exec_, "carousel::comm::warm");
 }
 
 void NcclSession::close() {
-  for (const Communicators::Group& group : all_->groups) {
-    if (group.ranks != nullptr) CAROUSEL_NCCL(ncclCommDestroy(group.ranks));
-  }
+  all_->for_each_of_groups([](ncclComm_t ranks) { CAROUSEL_NCCL(ncclCommDestroy(ranks)); });
   CAROUSEL_NCCL(ncclCommDestroy(all_->world));
   all_->groups.clear();
   all_->world = nullptr;
@@ -313,8 +402,9 @@ std::string NcclSession::failure() const {
     return fmt::format("NCCL: {}: {}", ncclGetErrorString(result), ncclGetLastError(ranks));
   };
   std::string told = look(all_->world);
-  for (std::size_t k = 0; told.empty() && k < all_->groups.size(); ++k)
-    told = look(all_->groups[k].ranks);
+  all_->for_each_of_groups([&](ncclComm_t ranks) {
+    if (told.empty()) told = look(ranks);
+  });
   return told;
 }
 

@@ -22,6 +22,7 @@ class NcclSession {
   struct Spec {
     std::vector<std::vector<int>> groups;  // of devices that have collectives
     std::vector<int> peers;                // of this device, which have it for a peer, too
+    std::vector<int> nodes;                // [rank] its node; empty where no stage is cut
   };
 
   /// Collective over all ranks. Makes the communicators and sends a first message over every

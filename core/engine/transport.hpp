@@ -30,13 +30,13 @@ struct Collective {
   /// what each has in its part of `data`.
   enum class Kind : std::uint8_t { all_reduce, reduce, broadcast, reduce_scatter, all_gather };
   Kind kind = Kind::all_reduce;
-  int group = 0;               // of the schedule's groups
-  int root = -1;               // device that a reduce leaves the sum on and a broadcast comes from
-  real* data = nullptr;        // untouched by others until the request is done
-  std::size_t count = 0;       // of all parts
-  std::int64_t round = 0;      // see Transport::exchange
-  const real* from = nullptr;  // of a reduce_scatter, likewise; may be `data`, which is then lost
-  std::size_t own = 0;         // numbers of the own part, which a reduce_scatter leaves in `data`
+  int group = 0;           // of the schedule's groups
+  int root = -1;           // device that a reduce leaves the sum on and a broadcast comes from
+  real* data = nullptr;    // untouched by others until the request is done
+  std::size_t count = 0;   // of all parts
+  std::int64_t round = 0;  // see Transport::exchange
+  real* from = nullptr;    // of a reduce_scatter, likewise, and lost; may be `data`
+  std::size_t own = 0;     // numbers of the own part, which a reduce_scatter leaves in `data`
   // [member of the group] numbers of its part, one behind the other: of an all_gather, bytes.
   std::span<const int> parts = {};
 

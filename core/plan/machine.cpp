@@ -21,6 +21,7 @@ struct Ring {
   double latency = 0;                                          // of all links but the fastest one
   double devices = 0;
   double nodes = 0;
+  bool alike = true;  // all nodes have as many devices of it, side by side
 
   Ring(const Machine& machine, std::span<const int> members)
       : devices(static_cast<double>(members.size())) {
@@ -28,6 +29,9 @@ struct Ring {
     for (const int device : members) ++counts[machine.node(device)];
     nodes = static_cast<double>(counts.size());
     const int rings = std::ranges::min_element(counts, {}, second)->second;
+    for (int k = 0; k < std::ssize(members); ++k)
+      alike &= machine.same_node(members[k], members[k / rings * rings]);
+    alike &= rings * std::ssize(counts) == std::ssize(members);
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < members.size(); ++k) {
       const int from = members[k];
@@ -64,11 +68,21 @@ double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
 double scatter_seconds(const Machine& machine, std::span<const int> devices, std::int64_t bytes) {
   if (devices.size() < 2) return 0;
   const Ring ring(machine, devices);
+  // (p - 1) / p of so many bytes.
+  const auto send = [](double p, double all, double bandwidth) {
+    return (p - 1) / p * all / bandwidth;
+  };
+  const auto all = static_cast<double>(bytes);
+  const double inside = ring.devices / ring.nodes;
+  if (ring.nodes > 1 && inside > 1 && ring.alike) {
+    return (inside - 1) * machine.latency_inside + send(inside, all, machine.bandwidth_inside) +
+           (ring.nodes - 1) * machine.latency_between +
+           send(ring.nodes, all / inside, machine.bandwidth_between);
+  }
   const bool halves = ring.nodes == ring.devices;
   const double latency =
       halves ? hops_of_a_tree(ring.devices) * machine.latency_between : ring.latency;
-  const double seconds = static_cast<double>(bytes) / ring.bandwidth;
-  return latency + (ring.devices - 1) * seconds / ring.devices;
+  return latency + send(ring.devices, all, ring.bandwidth);
 }
 
 double chain_seconds(const Machine& machine, std::span<const int> devices, std::int64_t bytes) {

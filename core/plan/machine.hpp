@@ -63,7 +63,9 @@ struct Machine {
 /// Seconds of a reduce-scatter or an all-gather of `bytes` in all, of which every device sends
 /// (p-1) / p: once around the ring, with all its latencies. Where every device has a node of its
 /// own, by halves of what is left, in log2(p) messages (Thakur et al. 2005, doi
-/// 10.1177/1094342005051521); NCCL's parallel aggregated trees know no other nodes either.
+/// 10.1177/1094342005051521); NCCL's parallel aggregated trees know no other nodes either. Where
+/// several nodes have as many devices each, around the devices of every node, and around one of
+/// each node, in as many rings as a node has devices, as NcclSession does.
 [[nodiscard]] double scatter_seconds(const Machine& machine, std::span<const int> devices,
                                      std::int64_t bytes);
 

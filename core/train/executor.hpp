@@ -78,7 +78,7 @@ class Executor {
   /// What a message carries, or where it is put.
   [[nodiscard]] std::byte* payload(const Action& action) const;
   /// What a reduce_scatter sums, of its whole chunk.
-  [[nodiscard]] const real* summed(const Action& action) const;
+  [[nodiscard]] real* summed(const Action& action) const;
 
   /// Actions executed since begin().
   [[nodiscard]] std::int64_t executed() const { return executed_; }

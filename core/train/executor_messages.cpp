@@ -19,7 +19,7 @@ int Executor::first_of(const Action& action) const {
   return chunk ? action.piece + stage(action.stage).shards - 1 : action.piece;
 }
 
-const real* Executor::summed(const Action& action) const {
+real* Executor::summed(const Action& action) const {
   return parts_.memory.gradient(action.source) + stage(action.stage).piece(first_of(action)).begin;
 }
 

@@ -60,8 +60,8 @@ def cpu_name():
     return "unknown processor"
 
 
-def write_dataset(path, case):
-    random = np.random.default_rng(1)
+def write_dataset(path, case, seed=1):
+    random = np.random.default_rng(seed)
     with h5py.File(path, "w") as file:
         file.attrs["format"] = np.bytes_("carousel dataset")
         file.attrs["format_version"] = 1

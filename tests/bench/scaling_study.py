@@ -13,8 +13,8 @@ memory's bandwidth says. `carousel plan --measured` then simulates every rule wi
 per device, up to `--most` of them: 32 images on each (weak), or 4,096 images on all of them
 (strong); and weak scaling where every action takes 3% or 10% more or less, at random, on up to 256
 devices. dp and late sums have 4, 8 or 16 stages; rings have four or eight slots of devices, in
-which stages are cut into shards, and v2 a slack of one or two; of each the fastest counts. What
-FOLDER has is not done again. Prints a table and draws FOLDER/scaling.png: the part of a step in
+which stages are cut into shards, and v2 a slack of one or two; shards travel whole or in up to 4 or
+16 chunks of the model; of each the fastest counts. What FOLDER has is not done again. Prints a table and draws FOLDER/scaling.png: the part of a step in
 which devices compute; `-` where a rule does not exist, `?` where not all of it is done. Needs h5py,
 numpy and matplotlib.
 """
@@ -71,14 +71,17 @@ CLUSTERS = [
 
 REPLICATED, SHARDED = "parallel.placement=replicated", "parallel.placement=sharded"
 FAST = "parallel.reduction=fast"
-SHARDS = ["parallel.shards=true", "parallel.chunks=16", FAST]
+SHARDS = ["parallel.shards=true", FAST]
+CHUNKS = (1, 4, 16)
 DP, V1, V2 = (f"parallel.rule={rule}" for rule in ("dp", "cdp-v1", "cdp-v2"))
 SLOTS = (4, 8)
 STAGES = (*SLOTS, 16)  # where micro-batches run together
 
 
 def cut(keys, stages=STAGES):
-    return [[*keys, f"parallel.stages={count}"] for count in stages]
+    chunks = CHUNKS if SHARDS[0] in keys else (1,)
+    return [[*keys, f"parallel.chunks={most}", f"parallel.stages={count}"]
+            for count in stages for most in chunks]
 
 
 # Name, colour, line and the keys of which the fastest counts.
@@ -250,10 +253,13 @@ class Scaling:
 
     @staticmethod
     def note(keys):
-        """Which of its variants was the fastest: S stages, with a slack."""
-        slots = number_of("parallel.stages", keys or [])
-        slack = number_of("parallel.slack", keys or [])
-        return "" if slots is None else f"S={slots}" + ("" if slack is None else f"+{slack}")
+        """Which of its variants was the fastest: S stages, with a slack, in chunks."""
+        slots, slack, chunks = (number_of(f"parallel.{key}", keys or [])
+                                for key in ("stages", "slack", "chunks"))
+        if slots is None:
+            return ""
+        return (f"S={slots}" + ("" if slack is None else f"+{slack}")
+                + ("" if chunks == 1 else f"/{chunks}"))
 
     def report_pipelines(self):
         """S devices, as many micro-batches in a step."""

@@ -270,10 +270,20 @@ ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
 ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
                                ncclRedOp_t operation, ncclComm_t comm, cudaStream_t /*stream*/) {
   MPI_Comm ranks = ranks_of(comm, type, "reduce_scatter", count);
-  if (ranks == MPI_COMM_NULL || from == to || operation != ncclSum) return ncclInvalidArgument;
+  if (ranks == MPI_COMM_NULL || operation != ncclSum) return ncclInvalidArgument;
+  int rank = 0;
   int size = 0;
+  PMPI_Comm_rank(ranks, &rank);
   PMPI_Comm_size(ranks, &size);
   const std::size_t all = count * static_cast<std::size_t>(size);
+  // Apart from what is summed, or in the own place there.
+  const std::less<const void*> before;
+  const auto bytes = static_cast<std::size_t>(size_of(type));
+  const auto* const first = static_cast<const std::byte*>(from);
+  const bool apart = !before(first, static_cast<const std::byte*>(to) + count * bytes) ||
+                     !before(to, first + all * bytes);
+  if (!apart && to != first + static_cast<std::size_t>(rank) * count * bytes)
+    return ncclInvalidArgument;
   calls.counts.reduce_scatters.add(static_cast<std::int64_t>(all) * size_of(type));
   return add_sum(
       {.own = copy_of(from, all, type), .start = [=](const std::byte* own, MPI_Request* request) {

@@ -196,7 +196,9 @@ TEST(Simulator, ReducesOverARingOrTrees) {
   const double around = 2 * 1 + 5 * 0.25;
   EXPECT_EQ(all_reduce_seconds(machine, devices, 6400),
             2 * (around + 7.0 / 8 * (6400.0 / (4 * 4))));
-  EXPECT_EQ(scatter_seconds(machine, devices, 6400), around + 7.0 / 8 * 6400 / (4 * 4));
+  // Three latencies and quarters inside, then one between nodes, with a quarter of the bytes.
+  EXPECT_EQ(scatter_seconds(machine, devices, 6400),
+            3 * 0.25 + 3.0 / 4 * 6400 / 16 + 1 + 1.0 / 2 * (6400.0 / 4) / 4);
   // One device on every node: halves of halves, as many bytes in as few latencies as a tree has.
   const std::vector<int> apart = {0, 4, 8, 12, 16, 20, 24, 28};
   EXPECT_EQ(scatter_seconds(machine, apart, 6400), 3 * 1 + 7.0 / 8 * 6400 / 4);
@@ -204,6 +206,7 @@ TEST(Simulator, ReducesOverARingOrTrees) {
   devices.resize(5);
   const double there = 2 * 1 + 2 * 0.25;
   EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * (there + 4.0 / 5 * (6400.0 / 4)));
+  EXPECT_EQ(scatter_seconds(machine, devices, 6400), there + 4.0 / 5 * 6400 / 4);
   EXPECT_EQ(chain_seconds(machine, devices, 6400), there + 6400.0 / 4);
 
   // All begin when the last has come.

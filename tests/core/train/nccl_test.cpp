@@ -20,12 +20,13 @@ class NcclRanks : public Ranks {
   /// Closes the communicators of one run before the next one.
   class Run {
    public:
-    Run(const ExecutionSpace& exec, const Dataset& dataset, SmallDeck deck) {
+    Run(const ExecutionSpace& exec, const Dataset& dataset, SmallDeck deck,
+        const std::vector<int>& nodes = {}) {
       deck.rounds = true;
-      process_.queue = [this, &exec](const Schedule& schedule, Clock clock) {
+      process_.queue = [this, &exec, nodes](const Schedule& schedule, Clock clock) {
         session_.emplace(
             session(), exec,
-            NcclSession::Spec{schedule.groups(), peers_of(schedule, session().rank())});
+            NcclSession::Spec{schedule.groups(), peers_of(schedule, session().rank()), nodes});
         clear_nccl();
         return session_->queue(schedule.buffers(session().rank()).requests, std::move(clock));
       };
@@ -45,13 +46,20 @@ class NcclRanks : public Ranks {
     Process process_ = {.device = session().rank(), .connect = {}, .token_bytes = token_bytes};
     std::optional<SmallRun> run_;
   };
+
+  /// As if two ranks each had a node, by which gathers and fast sums of pieces go in two levels.
+  static std::vector<int> pairs() {
+    std::vector<int> nodes(session().size());
+    for (int r = 0; r < session().size(); ++r) nodes[r] = r / 2;
+    return nodes;
+  }
 };
 
 TEST_F(NcclRanks, GiveTheBitsOfOneProcess) {
   int compared = 0;
   for (const SmallDeck& deck : decks()) {
     SCOPED_TRACE(name_of(deck));
-    Run ring(exec_, dataset_, deck);
+    Run ring(exec_, dataset_, deck, pairs());
     SmallRun local(exec_, dataset_, deck);
     const std::vector<Snapshot> saved = train_and_save(ring->trainer());
     std::vector<Snapshot> expected = train_and_save(local.trainer());
@@ -73,11 +81,14 @@ TEST_F(NcclRanks, AgreeToRoundingWhereSumsAreMadeInAnotherOrder) {
     const SmallDeck deck = comparable(exact);
     SmallRun local(exec_, dataset_, placed(deck, Placement::single));
     (void)local.trainer().run();
-    Run run(exec_, dataset_, deck);
-    const Snapshot expected = owned_by(session().rank(), *run, snapshot(local.trainer()));
-    (void)run->trainer().run();
-    expect_close(snapshot(run->trainer()).parameters, expected.parameters);
-    ++compared;
+    for (const std::vector<int>& nodes : {std::vector<int>(), pairs()}) {
+      if (!nodes.empty() && !deck.parallel.shards) continue;
+      Run run(exec_, dataset_, deck, nodes);
+      const Snapshot expected = owned_by(session().rank(), *run, snapshot(local.trainer()));
+      (void)run->trainer().run();
+      expect_close(snapshot(run->trainer()).parameters, expected.parameters);
+      ++compared;
+    }
   }
   if (session().rank() == 0)
     fmt::print("matrix: {} runs by NCCL's queue with other sums on {} ranks\n", compared,
