@@ -35,7 +35,8 @@ class NcclQueue : public ::testing::Test {
     // All in another order, and the first one alone.
     std::ranges::reverse(all);
     clear_nccl();
-    session_.emplace(session(), exec_, NcclSession::Spec{.groups = {all, {0}}, .peers = peers, .nodes = {}});
+    session_.emplace(session(), exec_,
+                     NcclSession::Spec{.groups = {all, {0}}, .peers = peers, .nodes = {}});
     warmed_ = nccl_calls();
     clear_nccl();
     queue_ = session_->queue(room, [this] { return now_; });
