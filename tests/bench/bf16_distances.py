@@ -6,12 +6,13 @@
     bf16_distances.py [--build build/release] [--only NETWORK] [--seeds 5] [key=value ...]
 
 Needs torch, torchvision and h5py. Both compute one micro-batch of the same images with the same
-weights; Carousel's gradients are what one step of plain SGD has changed. The distance of a tensor is
-the norm of its difference to PyTorch's gradient in float64 over the norm of that, its mean square
-over so many networks and batches, since rounding at random decides about a single one. Prints for
-each network how many tensors are at most as far as by autocast, quartiles and the largest of the ratios,
-and the tensors that are farther. Keys are added to Carousel's deck: engine.products=tiles. Ends with
-exit code 1 where a tensor is farther than by autocast by more than a tenth.
+weights; Carousel's gradients are what one step of plain SGD has changed. The distance of a tensor
+is the norm of its difference to PyTorch's gradient in float64 over the norm of that, its mean
+square over so many networks and batches, since rounding at random decides about a single one.
+Prints for each network how many tensors are at most as far as by autocast, quartiles and the
+largest of the ratios, and the tensors that are farther. Keys are added to Carousel's deck:
+engine.products=tiles. Ends with exit code 1 where a tensor is farther than by autocast by more than
+a tenth. Autocast keeps the sums of a transformer's branches in fp32, Carousel in bf16.
 """
 import argparse
 import pathlib
@@ -40,6 +41,9 @@ def by_pytorch(case, folder, seed):
     """Its weights, and gradients in float64 and by autocast of what the data set has."""
     torch.manual_seed(seed)
     model = case["build"]().train()
+    for each in model.parameters():
+        if not each.any():  # from a transformer's head of zeros no gradient comes
+            torch.nn.init.normal_(each, std=0.02)
     with h5py.File(folder / "data.h5") as file:
         images = torch.from_numpy(file["train/images"][:]).double()
         labels = torch.from_numpy(file["train/labels"][:]).long()
