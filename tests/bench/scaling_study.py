@@ -79,9 +79,8 @@ STAGES = (*SLOTS, 16)  # where micro-batches run together
 
 
 def cut(keys, stages=STAGES):
-    chunks = CHUNKS if SHARDS[0] in keys else (1,)
-    return [[*keys, f"parallel.chunks={most}", f"parallel.stages={count}"]
-            for count in stages for most in chunks]
+    chunks = [[f"parallel.chunks={most}"] for most in CHUNKS] if SHARDS[0] in keys else [[]]
+    return [[*keys, *most, f"parallel.stages={count}"] for count in stages for most in chunks]
 
 
 # Name, colour, line and the keys of which the fastest counts.
@@ -259,7 +258,7 @@ class Scaling:
         if slots is None:
             return ""
         return (f"S={slots}" + ("" if slack is None else f"+{slack}")
-                + ("" if chunks == 1 else f"/{chunks}"))
+                + ("" if chunks in (None, 1) else f"/{chunks}"))
 
     def report_pipelines(self):
         """S devices, as many micro-batches in a step."""
