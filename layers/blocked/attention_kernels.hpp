@@ -214,13 +214,31 @@ void multiply(const Rows<const StoredBy<Products>>& rows, const StoredBy<Product
   }
 }
 
-/// Calls run(first block, registers) so that all blocks of a head are met.
-template <class Run>
-void for_each_blocks(int blocks, const Run& run) {
-  int b = 0;
-  for (; b + tile_vectors <= blocks; b += tile_vectors)
-    run(b, std::integral_constant<int, tile_vectors>());
-  for (; b < blocks; ++b) run(b, std::integral_constant<int, 1>());
+/// Sums of some tokens, for all blocks of a head, in registers: add(sums, tokens, first block)
+/// makes them, which must not be a call.
+template <class Stored, class Add>
+void sum_tokens(const Segment& all, bool adds, const Rows<Stored>& to, const Add& add) {
+  const int parts = segments(all.size, tile_rows);
+  for (int p = 0; p < parts; ++p) {
+    const Segment part = segment(all.size, parts, p);
+    const Segment tokens = {all.first + part.first, part.size};
+    const auto run = [&](int b, auto vectors) {
+      with_rows<tile_rows>(tokens.size, [&](auto count) {
+        Stored* first = to.at(b, tokens.first);
+        RegisterTile<count, vectors> sums;
+        if (adds)
+          sums.fetch(first, lanes, to.plane());
+        else
+          sums.clear();
+        add(sums, tokens, b);
+        sums.put(first, lanes, to.plane());
+      });
+    };
+    int b = 0;
+    for (; b + tile_vectors <= to.blocks; b += tile_vectors)
+      run(b, std::integral_constant<int, tile_vectors>());
+    for (; b < to.blocks; ++b) run(b, std::integral_constant<int, 1>());
+  }
 }
 
 /// to[c][tile.first + q] = or += sum_t weights[t][q] rows[c][t]
@@ -228,24 +246,13 @@ template <class Products, class Stored>
 void average(const StoredBy<Products>* weights, const typename Operands<Products>::ByTokens& rows,
              const Segment& tile, bool adds, const Rows<Stored>& to) {
   constexpr int together = Products::together;
-  const int parts = segments(tile.size, tile_rows);
-  for (int p = 0; p < parts; ++p) {
-    const Segment part = segment(tile.size, parts, p);
-    for_each_blocks(to.blocks, [&](int b, auto vectors) {
-      Stored* first = to.at(b, tile.first + part.first);
-      with_rows<tile_rows>(part.size, [&](auto count) {
-        RegisterTile<count, vectors> sums;
-        if (adds)
-          sums.fetch(first, lanes, to.plane());
-        else
-          sums.clear();
-        sums.template add_columns<Products>(
-            Operands<Products>::steps(to.tokens), weights + std::int64_t{part.first} * together,
-            together * queries, rows.data + b * rows.plane, together * lanes, rows.plane);
-        sums.put(first, lanes, to.plane());
-      });
-    });
-  }
+  const auto add = [&](auto& sums, const Segment& tokens, int b) __attribute__((always_inline)) {
+    sums.template add_columns<Products>(
+        Operands<Products>::steps(to.tokens),
+        weights + std::int64_t{tokens.first - tile.first} * together, together * queries,
+        rows.data + b * rows.plane, together * lanes, rows.plane);
+  };
+  sum_tokens(tile, adds, to, add);
 }
 
 /// to[c][t] = or += sum_q weights[t][q] rows[c][tile.first + q]
@@ -253,25 +260,13 @@ template <class Products>
 void spread(const StoredBy<Products>* weights, const typename Operands<Products>::ByTokens& rows,
             const Segment& tile, bool adds, const Rows<real>& to) {
   constexpr int together = Products::together;
-  const int parts = segments(to.tokens, tile_rows);
-  for (int p = 0; p < parts; ++p) {
-    const Segment tokens = segment(to.tokens, parts, p);
-    for_each_blocks(to.blocks, [&](int b, auto vectors) {
-      real* first = to.at(b, tokens.first);
-      with_rows<tile_rows>(tokens.size, [&](auto count) {
-        RegisterTile<count, vectors> sums;
-        if (adds)
-          sums.fetch(first, lanes, to.plane());
-        else
-          sums.clear();
-        sums.template add_rows<Products>(
-            Operands<Products>::steps(tile.size), weights + std::int64_t{tokens.first} * queries,
-            queries, rows.data + b * rows.plane + std::int64_t{tile.first} * lanes,
-            together * lanes, rows.plane);
-        sums.put(first, lanes, to.plane());
-      });
-    });
-  }
+  const auto add = [&](auto& sums, const Segment& tokens, int b) __attribute__((always_inline)) {
+    sums.template add_rows<Products>(Operands<Products>::steps(tile.size),
+                                     weights + std::int64_t{tokens.first} * queries, queries,
+                                     rows.data + b * rows.plane + std::int64_t{tile.first} * lanes,
+                                     together * lanes, rows.plane);
+  };
+  sum_tokens({0, to.tokens}, adds, to, add);
 }
 
 /// Products of queries and keys, times `scale`, become probabilities of each query over the tokens.
