@@ -246,9 +246,7 @@ class NcclSession::Queue final : public CommunicationQueue {
       start_parts(collective, parts, 0, collective.data, group.ranks);
       return;
     }
-    int node = 0;
     int place = 0;
-    CAROUSEL_NCCL(ncclCommUserRank(group.across, &node));
     CAROUSEL_NCCL(ncclCommUserRank(group.inside, &place));
     const auto inside = [&] {
       CAROUSEL_NCCL(ncclGroupStart());
