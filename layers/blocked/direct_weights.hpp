@@ -9,6 +9,7 @@
 
 #include "core/base/view.hpp"
 #include "layers/blocked/direct.hpp"
+#include "layers/blocked/plane_sums.hpp"
 
 namespace carousel::blocked {
 
@@ -24,14 +25,16 @@ template <class Stored>
 void bias_gradient(const ExecutionSpace& exec, const std::string& label,
                    const Planes<const Stored>& d_y, real* d_bias) {
   for_each_task(exec, label, d_y.blocks, [=](int block) {
-    Wide sum = {};
+    PlaneSums<1> sum;
     for (int i = 0; i < d_y.images; ++i) {
       const Stored* from = d_y.plane(i, block);
-      const std::int64_t numbers = std::int64_t{d_y.h} * d_y.w * lanes;
-      for (std::int64_t p = 0; p < numbers; p += lanes)
-        sum += __builtin_convertvector(load(from + p), Wide);
+      add_pixels(
+          std::int64_t{d_y.h} * d_y.w * lanes,
+          sum, [&](std::int64_t p, Lanes(&of)[1]) __attribute__((always_inline)) {
+            of[0] = load(from + p);
+          });
     }
-    store(d_bias + std::int64_t{block} * lanes, __builtin_convertvector(sum, Lanes));
+    store(d_bias + std::int64_t{block} * lanes, __builtin_convertvector(sum.of[0], Lanes));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/check.hpp"
 #include "layers/add_numbers.hpp"
 #include "layers/blocked/blocked.hpp"
+#include "layers/blocked/plane_sums.hpp"
 #include "layers/blocked/tasks.hpp"
 #include "layers/blocked/tensor.hpp"
 #include "layers/group_norm/op.hpp"
@@ -57,16 +58,12 @@ struct Units {
   }
 };
 
-/// Two sums of each channel of a block.
-struct Sums {
-  Wide first = {};
-  Wide second = {};
-
-  void put(double* sums, int channels, int c) const {
-    for (int l = 0; l < lanes; ++l) sums[c + l] = first[l];
-    for (int l = 0; l < lanes; ++l) sums[channels + c + l] = second[l];
+/// Puts two sums of each channel of a block.
+void put(const PlaneSums<2>& from, double* sums, int channels, int c) {
+  for (int k = 0; k < 2; ++k) {
+    for (int l = 0; l < lanes; ++l) sums[k * channels + c + l] = from.of[k][l];
   }
-};
+}
 
 /// What each channel of a block has of the two numbers of its group.
 struct OfGroups {
@@ -117,16 +114,9 @@ void find_statistics(const Units& units, const Planes<const Stored>& x, double e
   const auto pivot_of = [&](int c) { return full(x.plane(image, c / lanes)[c % lanes]); };
   for (int c = begin; c < begin + units.unit_channels; c += lanes) {
     // Sums of squares about some number of the group lose nothing where its mean is large.
-    Wide pivot = {};
+    Lanes pivot = {};
     for (int l = 0; l < lanes; ++l) pivot[l] = pivot_of((c + l) / units.size * units.size);
-    const Stored* plane = x.plane(image, c / lanes);
-    Sums of_block;
-    for (std::int64_t p = 0; p < units.plane_size; p += lanes) {
-      const Wide d = __builtin_convertvector(load(plane + p), Wide) - pivot;
-      of_block.first += d;
-      of_block.second += d * d;
-    }
-    of_block.put(sums, units.channels, c);
+    put(squares_about(pivot, x.plane(image, c / lanes), units.plane_size), sums, units.channels, c);
   }
   real* to = units.of_image(saved, image) + std::int64_t{2} * (begin / units.size);
   for (int c = begin; c < begin + units.unit_channels; c += units.size, to += 2) {
@@ -197,22 +187,23 @@ struct Gradient {
     for (int c = begin; c < begin + units.unit_channels; c += lanes) {
       const Normalise normalised(units, saved, weight, image, c);
       const Stored* from = x.plane(image, c / lanes);
-      const Stored* of = By == Mask::output ? y.plane(image, c / lanes) : nullptr;
+      const Stored* of_y = By == Mask::output ? y.plane(image, c / lanes) : nullptr;
       Stored* d_of = d_y.plane(image, c / lanes);
-      Sums of_block;
-      for (std::int64_t p = 0; p < units.plane_size; p += lanes) {
-        const Lanes value = load(from + p);
-        Lanes d = masked<By>(normalised, value, load(d_of + p));
-        if constexpr (By == Mask::output) {
-          d = where_positive(load(of + p), d);
-          store(d_of + p, d);
-        }
-        const Wide wide = __builtin_convertvector(d, Wide);
-        of_block.first += wide * __builtin_convertvector(value - normalised.mean, Wide);
-        of_block.second += wide;
-      }
-      of_block.first *= __builtin_convertvector(normalised.inverse, Wide);
-      of_block.put(sums, units.channels, c);
+      PlaneSums<2> of_block;
+      add_pixels(
+          units.plane_size,
+          of_block, [&](std::int64_t p, Lanes(&of)[2]) __attribute__((always_inline)) {
+            const Lanes value = load(from + p);
+            Lanes d = masked<By>(normalised, value, load(d_of + p));
+            if constexpr (By == Mask::output) {
+              d = where_positive(load(of_y + p), d);
+              store(d_of + p, d);
+            }
+            of[0] = d * (value - normalised.mean);
+            of[1] = d;
+          });
+      of_block.of[0] *= __builtin_convertvector(normalised.inverse, Wide);
+      put(of_block, sums, units.channels, c);
     }
   }
 

@@ -2,82 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/blocked/norm_kernels.hpp"
 
-#include <cstring>
-#include <utility>
-
+#include "layers/blocked/plane_sums.hpp"
 #include "layers/blocked/tasks.hpp"
 
 namespace carousel::blocked {
 namespace {
 
-/// Two sums of one block of channels.
-struct Sums {
-  Wide first = {};
-  Wide second = {};
-};
-
-/// A register of doubles, and how many of them a block takes: compilers keep a Wide in memory,
-/// where every number that is added would wait for the one before.
-using Doubles = double __attribute__((vector_size(vector_bytes)));
-constexpr int parts = sizeof(double) / sizeof(real);
-constexpr int part_size = lanes / parts;
-
-/// Calls visit(std::integral_constant<int, part>()).
-template <class Visit>
-[[gnu::always_inline]] inline void for_each_part(const Visit& visit) {
-  const auto call = [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
-    (visit(std::integral_constant<int, K>()), ...);
-  };
-  call(std::make_integer_sequence<int, parts>());
-}
-
-template <int Part, int... J>
-[[gnu::always_inline]] inline void put_part(Doubles& to, const Lanes& from,
-                                            std::integer_sequence<int, J...> /*lanes*/) {
-  to = __builtin_convertvector(__builtin_shufflevector(from, from, (Part * part_size + J)...),
-                               Doubles);
-}
-
-/// Sums of a and of a b over the numbers of a block, less `center` of the channel: of both if they
-/// are the same, else of b.
-class RunningSums {
- public:
-  [[gnu::always_inline]] explicit RunningSums(const Lanes& center) {
-    for_each_part([&](auto part) __attribute__((always_inline)) {
-      put_part<part>(center_[part], center, numbers);
-    });
-  }
-  [[gnu::always_inline]] void add_squares(const Lanes& value) {
-    for_each_part([&](auto part) __attribute__((always_inline)) {
-      Doubles d;
-      put_part<part>(d, value, numbers);
-      d -= center_[part];
-      first_[part] += d;
-      second_[part] += d * d;
-    });
-  }
-  [[gnu::always_inline]] void add_products(const Lanes& a, const Lanes& b) {
-    for_each_part([&](auto part) __attribute__((always_inline)) {
-      Doubles wide;
-      Doubles d;
-      put_part<part>(wide, a, numbers);
-      put_part<part>(d, b, numbers);
-      first_[part] += wide;
-      second_[part] += wide * (d - center_[part]);
-    });
-  }
-  [[gnu::always_inline]] void put(Sums& to) const {
-    std::memcpy(&to.first, first_, sizeof(first_));
-    std::memcpy(&to.second, second_, sizeof(second_));
-  }
-
- private:
-  static constexpr std::make_integer_sequence<int, part_size> numbers = {};
-
-  Doubles first_[parts] = {};
-  Doubles second_[parts] = {};
-  Doubles center_[parts];
-};
+using Sums = PlaneSums<2>;
 
 [[gnu::always_inline]] inline Sums& at(double* partial, std::int64_t number) {
   return reinterpret_cast<Sums*>(partial)[number];
@@ -89,8 +20,8 @@ Sums total(double* partial, const Planes<const Stored>& x, int block) {
   Sums& sums = at(partial, block);
   for (int i = 1; i < x.images; ++i) {
     const Sums& image = at(partial, std::int64_t{i} * x.blocks + block);
-    sums.first += image.first;
-    sums.second += image.second;
+    sums.of[0] += image.of[0];
+    sums.of[1] += image.of[1];
   }
   return sums;
 }
@@ -121,17 +52,21 @@ void sum_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& tenso
     const Stored* x = tensors.x.plane(image, block);
     const Stored* y = By == Mask::output ? tensors.y.plane(image, block) : nullptr;
     Stored* d_y = tensors.d_y.plane(image, block);
-    RunningSums sums(load(saved.mean + block * lanes));
-    for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
-      const Lanes value = load(x + p);
-      Lanes d = masked<By>(saved, block, value, load(d_y + p));
-      if constexpr (By == Mask::output) {
-        d = where_positive(load(y + p), d);
-        store(d_y + p, d);
-      }
-      sums.add_products(d, value);
-    }
-    sums.put(at(partial, task));
+    const Lanes mean = load(saved.mean + block * lanes);
+    Sums sums;
+    add_pixels(
+        tensors.x.plane_size(),
+        sums, [&](std::int64_t p, Lanes(&of)[2]) __attribute__((always_inline)) {
+          const Lanes value = load(x + p);
+          Lanes d = masked<By>(saved, block, value, load(d_y + p));
+          if constexpr (By == Mask::output) {
+            d = where_positive(load(y + p), d);
+            store(d_y + p, d);
+          }
+          of[0] = d;
+          of[1] = d * (value - mean);
+        });
+    at(partial, task) = sums;
   });
 }
 
@@ -150,9 +85,9 @@ void spread_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& te
     Stored* d_x = tensors.d_x.plane(image, block);
     const Sums sums = at(partial, block);
     const Wide inverse = __builtin_convertvector(load(saved.inverse + block * lanes), Wide);
-    const Lanes of_mean = __builtin_convertvector(sums.first / count, Lanes);
+    const Lanes of_mean = __builtin_convertvector(sums.of[0] / count, Lanes);
     const Lanes of_variance =
-        __builtin_convertvector(sums.second * inverse * inverse / count, Lanes);
+        __builtin_convertvector(sums.of[1] * inverse * inverse / count, Lanes);
     const Lanes mean = load(saved.mean + block * lanes);
     const Lanes scale = load(saved.scale + block * lanes);
     for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
@@ -174,8 +109,8 @@ void run_gradient(const ExecutionSpace& exec, const NormGradient<Stored>& tensor
     const int c = block * lanes;
     const Sums sums = total(partial, tensors.x, block);
     const Wide inverse = __builtin_convertvector(load(saved.inverse + c), Wide);
-    store(d_weight + c, __builtin_convertvector(sums.second * inverse, Lanes));
-    store(d_weight + channels + c, __builtin_convertvector(sums.first, Lanes));
+    store(d_weight + c, __builtin_convertvector(sums.of[1] * inverse, Lanes));
+    store(d_weight + channels + c, __builtin_convertvector(sums.of[0], Lanes));
     store(statistics + c, load(saved.mean + c));
     store(statistics + channels + c, load(saved.variance + c));
   });
@@ -202,18 +137,16 @@ void batch_statistics(const ExecutionSpace& exec, const Planes<const Stored>& x,
   // Sums of squares about some value of the channel lose nothing where its mean is large.
   for_each_task(exec, sum_label, x.images * x.blocks, [=](int task) {
     const Stored* plane = x.plane(task / x.blocks, task % x.blocks);
-    RunningSums sums(load(x.plane(0, task % x.blocks)));
-    for (std::int64_t p = 0; p < x.plane_size(); p += lanes) sums.add_squares(load(plane + p));
-    sums.put(at(partial, task));
+    at(partial, task) = squares_about(load(x.plane(0, task % x.blocks)), plane, x.plane_size());
   });
   const int channels = x.blocks * lanes;
   const double count = values_of(x);
   for_each_task(exec, label, x.blocks, [=](int block) {
     const int c = block * lanes;
     const Sums sums = total(partial, x, block);
-    const Wide from_pivot = sums.first / count;
+    const Wide from_pivot = sums.of[0] / count;
     const Wide mean = __builtin_convertvector(load(x.plane(0, block)), Wide) + from_pivot;
-    const Wide spread = sums.second / count - from_pivot * from_pivot;
+    const Wide spread = sums.of[1] / count - from_pivot * from_pivot;
     const Wide variance = spread < 0 ? Wide{} : spread;  // by rounding, where all are equal
     store(to.mean + c, __builtin_convertvector(mean, Lanes));
     store(to.variance + c, __builtin_convertvector(variance * (count / (count - 1)), Lanes));

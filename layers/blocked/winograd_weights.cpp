@@ -42,9 +42,9 @@ void add_products(int tiles, const Rows<const real>& v, int blocks_in, const Row
   }
 }
 
-/// d_g = G^T sum G, for one block of the output and one of the input, of the sums of all chunks.
-void put_gradients(const Rows<const real>& sum, std::int64_t matrix, int chunks, std::int64_t chunk,
-                   int channels_in, real* d_weights) {
+/// d_g = G^T sum G, for one block of the output and one of the input.
+void put_gradients(const Rows<const real>& sum, std::int64_t matrix, int channels_in,
+                   real* d_weights) {
   WeightBlock gradients;
   for (int c = 0; c < lanes; ++c) {
     Lanes half[3][patch];
@@ -52,11 +52,8 @@ void put_gradients(const Rows<const real>& sum, std::int64_t matrix, int chunks,
     for (int j = 0; j < patch; ++j) {
       Lanes u[patch];
       CAROUSEL_UNROLL_ALL
-      for (int i = 0; i < patch; ++i) {
-        const real* from = sum.data + c * sum.row + (i * patch + j) * matrix;
-        u[i] = load(from);
-        for (int k = 1; k < chunks; ++k) u[i] += load(from + k * chunk);
-      }
+      for (int i = 0; i < patch; ++i)
+        u[i] = load(sum.data + c * sum.row + (i * patch + j) * matrix);
       Lanes column[3];
       transform_d_weight(u, column);
       CAROUSEL_UNROLL_ALL
@@ -76,16 +73,30 @@ real* block_of(real* d_weights, int out, int in, int blocks_in) {
   return d_weights + (std::int64_t{out} * lanes * blocks_in + in) * lanes * WeightBlock::taps;
 }
 
-/// Of chunks of sums of all channels, one after the other.
+/// Adds the sums of all other chunks, in order, to those of the first one.
+void sum_chunks(const ExecutionSpace& exec, const std::string& label, int blocks_in, int blocks_out,
+                int chunks, real* sums) {
+  const std::int64_t size = std::int64_t{blocks_out} * lanes * lanes;
+  const std::int64_t matrix = winograd_matrix(blocks_in * size, lanes);
+  for_each_task(exec, label, products * blocks_in, [=](int task) {
+    real* to = sums + task / blocks_in * matrix + task % blocks_in * size;
+    for (int k = 1; k < chunks; ++k) {
+      const real* from = to + k * products * matrix;
+      for (std::int64_t i = 0; i < size; i += lanes) store(to + i, load(to + i) + load(from + i));
+    }
+  });
+}
+
+/// Of the sums of all channels.
 void put_all_gradients(const ExecutionSpace& exec, const std::string& label, int blocks_in,
-                       int blocks_out, const real* sums, int chunks, real* d_weights) {
+                       int blocks_out, const real* sums, real* d_weights) {
   const std::int64_t row = std::int64_t{blocks_out} * lanes;
   const std::int64_t matrix = winograd_matrix(blocks_in * lanes * row, lanes);
   for_each_task(exec, label, blocks_in * blocks_out, [=](int task) {
     const int out = task / blocks_in;
     const int in = task % blocks_in;
-    put_gradients({sums + in * lanes * row + out * lanes, row}, matrix, chunks, products * matrix,
-                  blocks_in * lanes, block_of(d_weights, out, in, blocks_in));
+    put_gradients({sums + in * lanes * row + out * lanes, row}, matrix, blocks_in * lanes,
+                  block_of(d_weights, out, in, blocks_in));
   });
 }
 
@@ -126,7 +137,8 @@ void add_chunks(const ExecutionSpace& exec, const std::string& label, const Plan
                     }
                   }
                 });
-  put_all_gradients(exec, label, x.blocks, d_y.blocks, workspace, chunks, d_weights);
+  sum_chunks(exec, label, x.blocks, d_y.blocks, chunks, workspace);
+  put_all_gradients(exec, label, x.blocks, d_y.blocks, workspace, d_weights);
 }
 
 /// Many channels: as many tiles as a far cache holds are transformed for all. If they are all, each
@@ -171,8 +183,8 @@ void add_parts(const ExecutionSpace& exec, const std::string& label, const Plane
                                   {sums + k * matrix, row});
           for (int o = 0; o < size_out; ++o) {
             for (int i = 0; i < size_in; ++i)
-              put_gradients({sums + i * lanes * row + o * lanes, row}, matrix, 1, 0,
-                            x.blocks * lanes, block_of(d_weights, out + o, in + i, x.blocks));
+              put_gradients({sums + i * lanes * row + o * lanes, row}, matrix, x.blocks * lanes,
+                            block_of(d_weights, out + o, in + i, x.blocks));
           }
         });
     return;
@@ -191,7 +203,7 @@ void add_parts(const ExecutionSpace& exec, const std::string& label, const Plane
                             {sums + k * matrix + in * lanes * row, row});
     });
   }
-  put_all_gradients(exec, label, x.blocks, d_y.blocks, sums, 1, d_weights);
+  put_all_gradients(exec, label, x.blocks, d_y.blocks, sums, d_weights);
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ memory's bandwidth says. `carousel plan --measured` then simulates every rule wi
 per device, up to `--most` of them: 32 images on each (weak), or 4,096 images on all of them
 (strong); and weak scaling where every action takes 3% or 10% more or less, at random, on up to 256
 devices. dp and late sums have 4, 8 or 16 stages; rings have four or eight slots of devices, in
-which stages are cut into shards, and v2 a slack of one or two; shards travel whole or in up to 4 or
-16 chunks of the model; of each the fastest counts. What FOLDER has is not done again. Prints a table and draws FOLDER/scaling.png: the part of a step in
-which devices compute; `-` where a rule does not exist, `?` where not all of it is done. Needs h5py,
-numpy and matplotlib.
+which stages are cut into shards, and v2 a slack of one or two; shards travel whole or in up to 16
+chunks of the model; of each the fastest counts. What FOLDER has is not done again. Prints a table
+and draws FOLDER/scaling.png: the part of a step in which devices compute; `-` where a rule does not
+exist, `?` where not all of it is done. Needs h5py, numpy and matplotlib.
 """
 import functools
 import json
@@ -72,7 +72,7 @@ CLUSTERS = [
 REPLICATED, SHARDED = "parallel.placement=replicated", "parallel.placement=sharded"
 FAST = "parallel.reduction=fast"
 SHARDS = ["parallel.shards=true", FAST]
-CHUNKS = (1, 4, 16)
+CHUNKS = (1, 16)
 DP, V1, V2 = (f"parallel.rule={rule}" for rule in ("dp", "cdp-v1", "cdp-v2"))
 SLOTS = (4, 8)
 STAGES = (*SLOTS, 16)  # where micro-batches run together
