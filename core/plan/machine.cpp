@@ -61,7 +61,9 @@ double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
   const double seconds = static_cast<double>(bytes) / ring.bandwidth;
   const double around = ring.latency + (ring.devices - 1) * seconds / ring.devices;
   const double inside = (std::ceil(ring.devices / ring.nodes) - 1) * machine.latency_inside;
-  const double up = inside + hops_of_a_tree(ring.nodes) * machine.latency_between + seconds;
+  // A node hands on to two others what it has from one; of two, each is the root of one tree.
+  const double sent = ring.nodes == 2 ? seconds / 2 : seconds;
+  const double up = inside + hops_of_a_tree(ring.nodes) * machine.latency_between + sent;
   return 2 * std::min(around, up);
 }
 

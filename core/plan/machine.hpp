@@ -56,7 +56,8 @@ struct Machine {
 /// as NCCL chooses, where all devices of a node share what leaves it: a ring, around which every
 /// piece of bytes / p goes twice (Patarasuk & Yuan 2009, doi 10.1016/j.jpdc.2008.09.002), or two
 /// trees of nodes, each for one half of the bytes, up and down, with the devices of a node in a
-/// chain (Sanders, Speck & Traeff 2009, doi 10.1016/j.parco.2009.09.001).
+/// chain (Sanders, Speck & Traeff 2009, doi 10.1016/j.parco.2009.09.001), which between two nodes
+/// sends half as many bytes as a ring.
 [[nodiscard]] double all_reduce_seconds(const Machine& machine, std::span<const int> devices,
                                         std::int64_t bytes);
 

@@ -189,13 +189,9 @@ TEST(Simulator, ReducesOverARingOrTrees) {
   EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 0);
   devices.resize(8);
   std::iota(devices.begin(), devices.end(), 0);
-  // Two nodes: a ring for each of the four devices of a node. Trees: three hops inside, one
-  // between.
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * (3 * 0.25 + 1 + 64.0 / (4 * 4)));
-  // Two latencies between nodes and six inside, of which nothing goes through the last.
-  const double around = 2 * 1 + 5 * 0.25;
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400),
-            2 * (around + 7.0 / 8 * (6400.0 / (4 * 4))));
+  // Two nodes: trees of three hops inside and one between, which each half of the bytes takes once
+  // in either direction.
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * (3 * 0.25 + 1) + 6400.0 / (4 * 4));
   // Three latencies and quarters inside, then one between nodes, with a quarter of the bytes.
   EXPECT_EQ(scatter_seconds(machine, devices, 6400),
             3 * 0.25 + 3.0 / 4 * 6400 / 16 + 1 + 1.0 / 2 * (6400.0 / 4) / 4);
@@ -205,9 +201,16 @@ TEST(Simulator, ReducesOverARingOrTrees) {
   // One device of the other node: it alone has a link to there.
   devices.resize(5);
   const double there = 2 * 1 + 2 * 0.25;
-  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * (there + 4.0 / 5 * (6400.0 / 4)));
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 6400), 2 * (2 * 0.25 + 1) + 6400.0 / 4);
   EXPECT_EQ(scatter_seconds(machine, devices, 6400), there + 4.0 / 5 * 6400 / 4);
   EXPECT_EQ(chain_seconds(machine, devices, 6400), there + 6400.0 / 4);
+  // Three nodes: a ring for each of the four devices of a node, with three latencies between nodes
+  // and nine inside, of which nothing goes through the last, or trees with two hops between.
+  devices.resize(12);
+  std::iota(devices.begin(), devices.end(), 0);
+  EXPECT_DOUBLE_EQ(all_reduce_seconds(machine, devices, 6400),
+                   2 * (3 * 1 + 8 * 0.25 + 11.0 / 12 * (6400.0 / (4 * 4))));
+  EXPECT_EQ(all_reduce_seconds(machine, devices, 64), 2 * (3 * 0.25 + 2 * 1 + 64.0 / (4 * 4)));
 
   // All begin when the last has come.
   Lists lists(4, {all_reduce(64), wait(all_reduce(64))});
