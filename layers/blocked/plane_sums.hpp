@@ -89,7 +89,8 @@ template <int Count, class Terms>
 }
 
 /// Sums of x - pivot and of its squares over a plane of `size` numbers. Each run is taken about its
-/// own first pixel, so that a pivot far from most of them costs no digits.
+/// own first pixel, so that a pivot far from most of them costs digits of doubles alone: by the
+/// square of (distance / deviation).
 template <class Stored>
 [[gnu::always_inline]] inline PlaneSums<2> squares_about(const Lanes& pivot, const Stored* plane,
                                                          std::int64_t size) {
