@@ -23,10 +23,14 @@ import sys
 import tempfile
 import time
 
-import h5py
-import numpy as np
-import torch
-import torchvision
+# What a shell sets for ranks of MPI would bind all threads of these programs to one core.
+for variable in [name for name in os.environ if name.startswith("OMP_")]:
+    del os.environ[variable]
+
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import torchvision  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/reference"))
