@@ -65,16 +65,23 @@ inline void add_planned(MessageCounts& counts, const std::vector<Action>& action
   return counts;
 }
 
-/// The same with what happens between them.
-[[nodiscard]] inline MessageCounts planned_run(const SmallRun& run) {
-  MessageCounts counts = planned_training(run);
+/// Calls visit with the list of this rank for every segment of a run, and for what happens behind
+/// it.
+template <class Visit>
+void for_each_list(const SmallRun& run, const Visit& visit) {
   for (const Segment& segment : run.story().segments) {
-    add_planned(counts, closing_actions(run.schedule(), segment.last)[session().rank()]);
+    visit(run.schedule().actions(session().rank(), segment));
+    visit(closing_actions(run.schedule(), segment.last)[session().rank()]);
     if (!run.trainer().agenda().evaluates_after(segment.last)) continue;
-    add_planned(counts,
-                evaluation_actions(run.schedule(), run.memory().evaluation_batches, segment.last,
-                                   run.memory().report_bytes())[session().rank()]);
+    visit(evaluation_actions(run.schedule(), run.memory().evaluation_batches, segment.last,
+                             run.memory().report_bytes())[session().rank()]);
   }
+}
+
+/// All of them.
+[[nodiscard]] inline MessageCounts planned_run(const SmallRun& run) {
+  MessageCounts counts;
+  for_each_list(run, [&](const std::vector<Action>& actions) { add_planned(counts, actions); });
   return counts;
 }
 
