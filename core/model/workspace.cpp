@@ -42,17 +42,49 @@ std::int64_t sum_bytes(int channels_in, int channels_out) {
   return winograd_products * real_bytes * channels_in * channels_out;
 }
 
-}  // namespace
-
-bool winograd_sums_fit(int channels_in, int channels_out) {
+bool sums_fit(int channels_in, int channels_out) {
   return sum_bytes(channels_in, channels_out) <= 2 * near_cache / 3;
 }
 
-int winograd_chunks(int tiles, int channels_in, int channels_out) {
-  constexpr int least_tiles = 16;  // of a chunk: fewer are no work beside adding its sums
+/// Of sums in chunks: fewer tiles are little work beside adding their sums, and fewer chunks leave
+/// cores without work.
+constexpr int least_tiles = 48;
+constexpr int least_chunks = 16;
+
+/// There is room for so many.
+int most_chunks(int tiles, int channels_in, int channels_out) {
   const std::int64_t most = far_cache / sum_bytes(channels_in, channels_out);
-  return std::min((tiles - 1) / least_tiles + 1,
-                  static_cast<int>(std::clamp<std::int64_t>(most, 16, 64)));
+  return std::min((tiles - 1) / 16 + 1,
+                  static_cast<int>(std::clamp<std::int64_t>(most, least_chunks, 64)));
+}
+
+std::int64_t chunk_bytes(int channels_in, int channels_out, int block) {
+  return winograd_products * real_bytes *
+         winograd_matrix(std::int64_t{channels_in} * channels_out, block);
+}
+
+/// Tiles that the room of all chunks holds at once beside one sum.
+int tiles_in_place_of_chunks(int tiles, int channels_in, int channels_out, int block) {
+  const std::int64_t chunk = chunk_bytes(channels_in, channels_out, block);
+  const std::int64_t gaps = 2 * winograd_products * real_bytes * winograd_matrix(0, block);
+  const std::int64_t room = (most_chunks(tiles, channels_in, channels_out) - 1) * chunk - gaps;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(room / tile_bytes(channels_in, channels_out, block), 0, tiles));
+}
+
+}  // namespace
+
+bool winograd_sums_in_chunks(int tiles, int channels_in, int channels_out, int block) {
+  if (!sums_fit(channels_in, channels_out)) return false;
+  const int chunks = winograd_chunks(tiles, channels_in, channels_out);
+  return tiles >= chunks * least_tiles ||
+         tiles_in_place_of_chunks(tiles, channels_in, channels_out, block) <
+             std::min(tiles, least_tiles);
+}
+
+int winograd_chunks(int tiles, int channels_in, int channels_out) {
+  return std::min(most_chunks(tiles, channels_in, channels_out),
+                  std::max(least_chunks, tiles / least_tiles));
 }
 
 int winograd_tiles_in_cache(int channels_in, int channels_out) {
@@ -62,7 +94,9 @@ int winograd_tiles_in_cache(int channels_in, int channels_out) {
 }
 
 int winograd_tiles_at_once(int tiles, int channels_in, int channels_out, int block) {
-  return std::min(tiles, most_tiles(channels_in, channels_out, block));
+  const int most = std::min(tiles, most_tiles(channels_in, channels_out, block));
+  if (!sums_fit(channels_in, channels_out)) return most;
+  return std::min(most, tiles_in_place_of_chunks(tiles, channels_in, channels_out, block));
 }
 
 int weight_chunks(int images, int blocks) {
@@ -76,10 +110,10 @@ std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block) {
   const std::int64_t tile = tile_bytes(in, out, block);
   const std::int64_t weights = winograd_matrix(std::int64_t{in} * out, block);
   const std::int64_t gaps = 2 * winograd_matrix(0, block);  // of both tensors of tiles
-  if (winograd_sums_fit(in, out)) {
-    const std::int64_t chunk = winograd_products * real_bytes * weights;
-    return {{0, winograd_chunks(winograd_tiles(spec.input()), in, out) * chunk,
-             winograd_chunks(std::numeric_limits<int>::max(), in, out) * chunk}};
+  if (sums_fit(in, out)) {
+    const std::int64_t chunk = chunk_bytes(in, out, block);
+    return {{0, most_chunks(winograd_tiles(spec.input()), in, out) * chunk,
+             most_chunks(std::numeric_limits<int>::max(), in, out) * chunk}};
   }
   return {{winograd_products * real_bytes * (weights + gaps), winograd_tiles(spec.input()) * tile,
            most_tiles(in, out, block) * tile}};

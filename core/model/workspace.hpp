@@ -41,10 +41,12 @@ inline constexpr int winograd_tile = 4;
   return tiles * numbers <= std::int64_t{channels_in} * channels_out;
 }
 
-/// Whether the sums that give the gradient of the weights stay in the second cache of a core.
-[[nodiscard]] bool winograd_sums_fit(int channels_in, int channels_out);
-/// If they do: chunks of the tiles, whose sums are made apart, then added in order, and tiles of a
-/// chunk that are transformed at once.
+/// Whether the sums that give the gradient of the weights are made in chunks of the tiles: where
+/// they stay in the second cache of a core, and tiles are so many that every chunk has enough, or
+/// so few that there is no room for more than chunks.
+[[nodiscard]] bool winograd_sums_in_chunks(int tiles, int channels_in, int channels_out, int block);
+/// If they are: chunks, whose sums are made apart, then added in order, and tiles of a chunk that
+/// are transformed at once.
 [[nodiscard]] int winograd_chunks(int tiles, int channels_in, int channels_out);
 [[nodiscard]] int winograd_tiles_in_cache(int channels_in, int channels_out);
 /// If not: of `tiles`, those that the gradient of the weights transforms before it multiplies.

@@ -100,8 +100,8 @@ void put_all_gradients(const ExecutionSpace& exec, const std::string& label, int
   });
 }
 
-/// Few channels: a task has the sums of all of them for a chunk of the tiles, of which it
-/// transforms a few at a time, so that nothing leaves the second cache.
+/// Few channels and many tiles: a task has the sums of all of them for a chunk of the tiles, of
+/// which it transforms a few at a time, so that nothing leaves the second cache.
 template <int Vectors, class Stored, class Source>
 void add_chunks(const ExecutionSpace& exec, const std::string& label, const Planes<const Stored>& x,
                 const Source& source, const Planes<const Stored>& d_y, real* workspace,
@@ -141,8 +141,9 @@ void add_chunks(const ExecutionSpace& exec, const std::string& label, const Plan
   put_all_gradients(exec, label, x.blocks, d_y.blocks, workspace, d_weights);
 }
 
-/// Many channels: as many tiles as a far cache holds are transformed for all. If they are all, each
-/// task makes the sums of some channels and their gradients, so that no sum leaves its cache.
+/// Otherwise as many tiles as a far cache holds are transformed for all. If they are all, and there
+/// are enough channels for several tasks, each makes the sums of some channels and their gradients,
+/// so that no sum leaves its cache.
 template <int Vectors, class Stored, class Source>
 void add_parts(const ExecutionSpace& exec, const std::string& label, const Planes<const Stored>& x,
                const Source& source, const Planes<const Stored>& d_y, real* workspace,
@@ -165,12 +166,12 @@ void add_parts(const ExecutionSpace& exec, const std::string& label, const Plane
     });
   };
   const int parts = segments(grid.size(), most);
-  if (parts == 1) {
+  const int groups_in = segments(x.blocks, group_blocks);
+  const int groups_out = segments(d_y.blocks, group_blocks);
+  if (parts == 1 && groups_in * groups_out > 1) {
     transform({0, grid.size()});
     constexpr std::int64_t row = group_blocks * lanes;
     constexpr std::int64_t matrix = winograd_matrix(row * row, lanes);
-    const int groups_in = segments(x.blocks, group_blocks);
-    const int groups_out = segments(d_y.blocks, group_blocks);
     for_each_task(
         exec, label, groups_in * groups_out, products * matrix, [=](int task, real* sums) {
           const int in = task % groups_in * group_blocks;
@@ -213,7 +214,8 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label,
                      const Planes<const Stored>& x, const Source& source,
                      const Planes<const Stored>& d_y, real* workspace, real* d_weights) {
   with_vectors(d_y.blocks, [&](auto vectors) {
-    if (winograd_sums_fit(x.blocks * lanes, d_y.blocks * lanes))
+    const int tiles = TileGrid(x.images, x.h, x.w).size();
+    if (winograd_sums_in_chunks(tiles, x.blocks * lanes, d_y.blocks * lanes, lanes))
       add_chunks<vectors>(exec, label, x, source, d_y, workspace, d_weights);
     else
       add_parts<vectors>(exec, label, x, source, d_y, workspace, d_weights);
