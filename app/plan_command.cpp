@@ -144,9 +144,8 @@ void print_sweep(const PlanArguments& arguments, const Estimator& estimate_of) {
   fmt::print("{}\n{}", key, tabulate("value", rows));
 }
 
-/// Keys of the deck that make a candidate the plan, in lines of at most 80 columns. `in_shards`:
-/// the deck cuts stages.
-std::string overrides_of(const Candidate& candidate, bool in_shards) {
+/// Keys that make a candidate the plan of a deck that has `deck`, in lines of at most 80 columns.
+std::string overrides_of(const Candidate& candidate, const ParallelConfig& deck) {
   const ParallelConfig& parallel = candidate.parallel;
   std::vector<std::string> keys = {
       fmt::format("parallel.rule={}", to_string(parallel.rule)),
@@ -156,11 +155,13 @@ std::string overrides_of(const Candidate& candidate, bool in_shards) {
       fmt::format("parallel.stages={}", parallel.stages),
       fmt::format("parallel.balance={}", to_string(parallel.balance)),
       fmt::format("parallel.reduction={}", to_string(parallel.reduction))};
+  if (parallel.passes > 1 || (deck.passes > 1 && traits_of(parallel.placement).has_passes))
+    keys.push_back(fmt::format("parallel.passes={}", parallel.passes));
   if (parallel.rule == RuleKind::dp && traits_of(parallel.placement).has_orders)
     keys.push_back(fmt::format("parallel.order={}", to_string(parallel.order)));
   if (parallel.rule == RuleKind::cdp_v2)
     keys.push_back(fmt::format("parallel.slack={}", parallel.slack));
-  if (parallel.shards || (in_shards && traits_of(parallel.placement).cuts_stages))
+  if (parallel.shards || (deck.shards && traits_of(parallel.placement).cuts_stages))
     keys.push_back(fmt::format("parallel.shards={}", parallel.shards));
   if (parallel.shards) keys.push_back(fmt::format("parallel.chunks={}", parallel.chunks));
   if (parallel.shards && parallel.rule == RuleKind::dp)
@@ -200,7 +201,7 @@ void print_advice(const RunConfig& config) {
   const Candidate& taken = advice.to_take();
   fmt::print("\nKeys of {}:\n{}\n",
              &taken == &advice.best.front() ? "the fastest one" : "dp's fastest one",
-             overrides_of(taken, config.parallel.shards));
+             overrides_of(taken, config.parallel));
 }
 
 /// The slow device must be a device of the plan.

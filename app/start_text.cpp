@@ -55,8 +55,10 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
       fmt::format("{} training and {} test samples, {}", human_count(run.basis.train_samples),
                   human_count(run.basis.test_samples), to_string(run.basis.source.input.shape)));
   add(run.model.target.has_labels() ? "labels" : "targets", printable(classes));
-  add("rule", fmt::format("{}, {}: N = {}, S = {}{}", to_string(parallel.rule),
-                          to_string(parallel.placement), parallel.micro_batches, parallel.stages,
+  add("rule", fmt::format("{}, {}: N = {}{}, S = {}{}", to_string(parallel.rule),
+                          to_string(parallel.placement), parallel.micro_batches,
+                          parallel.passes > 1 ? fmt::format(", k = {}", parallel.passes) : "",
+                          parallel.stages,
                           parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : ""));
   const int queues = run.memory.devices.front().queues();
   add("devices", describe_devices(node, run.schedule.devices(), processes) +
@@ -99,7 +101,7 @@ std::string slow_gradients(std::uint64_t layers) {
 
 std::string scattering(const ParallelConfig& parallel, const NodeUse& node) {
   const int shards = shards_of(parallel);
-  if (node.in_order || shards == 1 || shards == parallel.micro_batches) return "";
+  if (node.in_order || shards == 1 || shards == parallel.workers()) return "";
   return fmt::format(
       "warning: ranks of this node do not follow each other, and the {} of a slot "
       "(parallel.shards) should be of one node; use srun --distribution=block or mpiexec -ppn",

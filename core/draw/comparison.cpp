@@ -29,6 +29,10 @@ std::string seconds_of(const std::optional<Exposure>& seconds, double Exposure::
   return seconds ? fmt::format("{:.4g}", (*seconds).*member) : std::string("-");
 }
 
+int passes_of(const Estimate& e) {
+  return e.parallel.passes;
+}
+
 std::string bytes_of(const CategoryBytes& bytes, Category category) {
   return human_bytes(bytes[index_of(category)]);
 }
@@ -90,11 +94,14 @@ std::vector<Quantity> quantities(std::span<const Estimate> estimates,
 }  // namespace
 
 std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
-  const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
   std::vector<ParallelConfig> all;
   for (const PlacementKind& kind : placement_kinds()) {
-    const bool cuts = traits_of(kind.placement).cuts_stages;
-    ParallelConfig dp = cuts ? parallel : parallel.whole();
+    ParallelConfig asked = kind.traits.cuts_stages ? parallel : parallel.whole();
+    if (!kind.traits.has_passes) {
+      asked.passes = 1;
+      asked.slack = std::min(asked.slack, asked.stages);
+    }
+    ParallelConfig dp = asked;
     dp.rule = RuleKind::dp;
     dp.placement = kind.placement;
     dp.order = Order::together;
@@ -102,14 +109,15 @@ std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
     dp.slack = 0;
     dp.reduction = has_fast_sums(dp) ? Reduction::fast : Reduction::ordered;
     all.push_back(dp);
-    ParallelConfig cyclic = cuts ? parallel : parallel.whole();
+    ParallelConfig cyclic = asked;
     if (parallel.rule == RuleKind::dp) cyclic.rule = RuleKind::cdp_v2;
     cyclic.placement = kind.placement;
     cyclic.order = Order::together;
     cyclic.updates = Updates::eager;
-    if (!traits_of(kind.placement).sums_late) cyclic.sums = Sums::ring;
-    const bool asked = parallel.rule != RuleKind::dp && has_reduction(cyclic, cyclic.reduction);
-    if (!asked) cyclic.reduction = Reduction::ordered;
+    if (!kind.traits.sums_late) cyclic.sums = Sums::ring;
+    if (parallel.rule == RuleKind::dp || !has_reduction(cyclic, cyclic.reduction))
+      cyclic.reduction = Reduction::ordered;
+    const bool whole_slots = cyclic.workers() % cyclic.stages == 0;
     const bool rings = cyclic.shards && cyclic.sums == Sums::ring;
     if (whole_slots || !(rings || needs_whole_slots(cyclic.rule, kind.placement)))
       all.push_back(cyclic);
@@ -147,6 +155,12 @@ std::string compare(std::span<const Estimate> estimates, const ComparisonBasis& 
     text +=
         "Numbers without a formula are of stages in shards (parallel.shards): of dp in all\n"
         "N, of a ring in R.\n";
+  const int passes = std::ranges::max(estimates, {}, passes_of).parallel.passes;
+  if (passes > 1)
+    text += fmt::format(
+        "Numbers without a formula are of {} workers that take k = {} micro-batches each, one\n"
+        "after the other (parallel.passes).\n",
+        parallel.micro_batches / passes, passes);
   // Formulas hold if there is something to divide; those of cyclic rules need whole slots.
   const bool parted = parallel.micro_batches > 1 && parallel.stages > 1;
   const bool whole_slots = parallel.micro_batches % parallel.stages == 0;
@@ -156,7 +170,9 @@ std::string compare(std::span<const Estimate> estimates, const ComparisonBasis& 
     const Formulas formulas =
         quantity.formulas == nullptr ? Formulas{"", ""} : kind.formulas.*quantity.formulas;
     const bool parts = parted && (basis.in_fp32.empty() || !quantity.same_types);
-    const auto holds = [&](const Estimate* e) { return parts && !e->parallel.shards; };
+    const auto holds = [&](const Estimate* e) {
+      return parts && !e->parallel.shards && e->parallel.passes == 1;
+    };
     text += fmt::format("  {:<11}", kind.name);
     text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",
                         dp != nullptr && holds(dp) ? formulas.dp : "");

@@ -86,6 +86,7 @@ std::string Picture::draw_title() {
   std::string title =
       fmt::format("{}, {}, N = {} micro-batches, S = {} stages", to_string(parallel.rule),
                   to_string(parallel.placement), parallel.micro_batches, parallel.stages);
+  if (parallel.passes > 1) title += fmt::format(", k = {} passes", parallel.passes);
   if (parallel.rule == RuleKind::cdp_v2) title += fmt::format(", slack {}", parallel.slack);
   if (parallel.order != Order::together) title += fmt::format(", {}", to_string(parallel.order));
   if (parallel.reduction != Reduction::ordered)

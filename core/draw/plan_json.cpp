@@ -52,6 +52,7 @@ std::string plan_json(const Schedule& schedule, const MemoryPlan& memory, std::i
                {"order", to_string(parallel.order)},
                {"reduction", to_string(parallel.reduction)},
                {"N", parallel.micro_batches},
+               {"k", parallel.passes},
                {"S", parallel.stages},
                {"slack", schedule.rule().slack()},
                {"devices", schedule.devices()},

@@ -15,7 +15,7 @@
 
 namespace carousel {
 
-/// One object: `rule`, `placement`, `order`, `reduction`, `N`, `S`, `slack`, `devices`;
+/// One object: `rule`, `placement`, `order`, `reduction`, `N`, `k`, `S`, `slack`, `devices`;
 /// `activation_units` [device], frames of saved activations of one stage; `bytes`, by category
 /// [device]; `groups` [group][device] of the collectives; `period_time`, time steps of a training
 /// step; and `actions` of training steps 0 .. steps - 1 by device, in the order in which it

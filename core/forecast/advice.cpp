@@ -62,7 +62,7 @@ std::vector<ParallelConfig> in_shards(const ParallelConfig& parallel) {
   if (!traits.cuts_stages) return all;
   const ParallelConfig shards = with(parallel, &ParallelConfig::shards, true);
   std::vector<ParallelConfig> ways;
-  if (parallel.rule == RuleKind::dp || parallel.micro_batches % parallel.stages == 0)
+  if (parallel.rule == RuleKind::dp || parallel.workers() % parallel.stages == 0)
     ways.push_back(shards);
   if (parallel.rule == RuleKind::cdp_v1 && traits.sums_late)
     ways.push_back(with(shards, &ParallelConfig::sums, Sums::late));
@@ -176,8 +176,10 @@ class Search {
     const bool cyclic = rule != RuleKind::dp;
     if (cyclic && n < 2) return;
     for (const int stages : stages_for(n)) {
-      const ParallelConfig parallel{
+      ParallelConfig parallel{
           .rule = rule, .placement = placement, .micro_batches = n, .stages = stages};
+      if (traits_of(placement).has_passes && n % question_.passes == 0)
+        parallel.passes = question_.passes;
       const bool odd = needs_whole_slots(rule, placement) && n % stages != 0;
       const int devices = devices_of(parallel);
       if (odd || devices > question_.machine.devices) continue;

@@ -24,13 +24,21 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
                          {"parallel.placement", placements_with(&PlacementTraits::has_orders)}}}),
       key("micro_batches", &ParallelConfig::micro_batches, counts,
           "Number of micro-batches in a training step, N.", bound(Bond::numbers)),
+      key("passes", &ParallelConfig::passes, counts,
+          "Micro-batches that a worker takes one after the other, k. It adds up their gradients "
+          "first, and then those of all N / k workers are added up, in every placement: what "
+          "travels is that of one micro-batch, for k times as long. Must divide "
+          "parallel.micro_batches; workers then take the place of micro-batches in what is said "
+          "below.",
+          bound(Bond::numbers,
+                only_with("parallel.placement", placements_with(&PlacementTraits::has_passes)))),
       key("stages", &ParallelConfig::stages, counts,
           "Number of consecutive stages of the model, S."),
       key("balance", &ParallelConfig::balance, one_of<Balance>(),
           "What the cut makes equal between stages. time needs a [machine] table."),
       key("slack", &ParallelConfig::slack, within(0, most_parallel),
           "Extra time for messages: each unit gives them two more time steps. 0 is the paper's "
-          "cdp-v2. At most parallel.stages.",
+          "cdp-v2. At most parallel.stages times parallel.passes.",
           bound(Bond::fixed, only_with("parallel.rule", {"cdp-v2"}))),
       key("shards", &ParallelConfig::shards, anything,
           "Cuts every stage into a piece for each device that shares the work, which adds up and "

@@ -71,7 +71,7 @@ std::int64_t StageMemory::stored_of_shard(int shard) const {
 int shards_of(const ParallelConfig& parallel) {
   if (!parallel.shards) return 1;
   const bool together = parallel.rule == RuleKind::dp || parallel.sums == Sums::late;
-  return together ? parallel.micro_batches : parallel.micro_batches / parallel.stages;
+  return together ? parallel.workers() : parallel.workers() / parallel.stages;
 }
 
 int tokens_apart(const ParallelConfig& parallel) {

@@ -35,7 +35,7 @@ struct StagePiece {
 
 /// Devices among which a stage is cut: those of a slot or, where micro-batches run together, all.
 [[nodiscard]] int shards_of(const ParallelConfig& parallel);
-/// Micro-batches, and devices, between the ends of a token: where stages are cut, those of a slot
+/// Workers, and devices, between the ends of a token: where stages are cut, those of a slot
 /// keep pace by what they exchange.
 [[nodiscard]] int tokens_apart(const ParallelConfig& parallel);
 /// Whether stages are cut at all.

@@ -3,7 +3,8 @@
 #pragma once
 
 // The update rules of Cyclic Data Parallelism (Fournier & Oyallon, arXiv 2403.08837) as functions
-// of (N, S, slack): when a micro-batch runs and which parameters it reads. No devices, no actions.
+// of (N, S, slack, passes): when a micro-batch runs and which parameters it reads. No devices, no
+// actions.
 
 #include <cstdint>
 #include <string>
@@ -77,14 +78,17 @@ struct ParallelConfig {
   Reduction reduction = Reduction::ordered;
   Balance balance = Balance::flops;
   int micro_batches = 1;             // N, per training step
+  int passes = 1;                    // k, of which a worker takes one after the other; divides N
   int stages = 1;                    // S
-  int slack = 0;                     // cdp-v2 only; 0 .. S
+  int slack = 0;                     // cdp-v2 only; 0 .. S k
   Updates updates = Updates::eager;  // dp with shards only
   Sums sums = Sums::ring;            // late: cdp-v1 with shards only
   bool shards = false;               // stages are cut among the devices of a slot,
   int chunks = 1;  // and so that no message has more than 1 / chunks of all parameters
 
   [[nodiscard]] static std::vector<Row<ParallelConfig>> rows();
+  /// W = N / k. The gradients of a worker are added up first, and then those of all workers.
+  [[nodiscard]] int workers() const { return micro_batches / passes; }
   /// The same with stages that are not cut.
   [[nodiscard]] ParallelConfig whole() const {
     ParallelConfig result = *this;
@@ -97,11 +101,13 @@ struct ParallelConfig {
 };
 
 /// One time step is one forward or one backward of one stage. Micro-batches are i = 0 .. N-1,
-/// stages j = 0 .. S-1, training steps t = 0, 1, ...
+/// stages j = 0 .. S-1, training steps t = 0, 1, ... Worker w = 0 .. W-1 takes micro-batches
+/// k w .. k w + k - 1 one after the other, one in every pass; the paper has k = 1.
 class Rule {
  public:
-  /// `together`: the micro-batches of a step run at the same time, as those of dp always do.
-  Rule(RuleKind kind, int micro_batches, int stages, int slack, bool together = false);
+  /// `together`: the workers of a step run at the same time, as those of dp always do.
+  Rule(RuleKind kind, int micro_batches, int stages, int slack, bool together = false,
+       int passes = 1);
 
   [[nodiscard]] RuleKind kind() const { return kind_; }
   [[nodiscard]] bool cyclic() const { return kind_ != RuleKind::dp; }
@@ -109,23 +115,45 @@ class Rule {
   [[nodiscard]] int micro_batches() const { return n_; }
   [[nodiscard]] int stages() const { return s_; }
   [[nodiscard]] int slack() const { return slack_; }
+  [[nodiscard]] int passes() const { return k_; }
+  [[nodiscard]] int workers() const { return n_ / k_; }
 
-  /// floor(S i / N): micro-batches of one slot run at the same time.
-  [[nodiscard]] int slot(int i) const;
-  /// First and last micro-batch of the slot of micro-batch i.
-  [[nodiscard]] int first_of_slot(int i) const;
-  [[nodiscard]] int last_of_slot(int i) const;
-  /// Time steps by which micro-batch i starts after micro-batch 0 of the same training step.
-  [[nodiscard]] int offset(int i) const { return together_ ? 0 : 2 * slot(i); }
+  [[nodiscard]] int worker_of(int i) const { return i / k_; }
+  /// First and last micro-batch of a worker.
+  [[nodiscard]] int first_of(int worker) const { return worker * k_; }
+  [[nodiscard]] int last_of(int worker) const { return worker * k_ + k_ - 1; }
+  /// floor(S w / W): workers of one slot run at the same time.
+  [[nodiscard]] int slot_of(int worker) const;
+  /// First and last worker of the slot of a worker.
+  [[nodiscard]] int first_in_slot(int worker) const;
+  [[nodiscard]] int last_in_slot(int worker) const;
+  /// Time steps of a training step, 2 S k.
+  [[nodiscard]] std::int64_t period() const { return 2LL * s_ * k_; }
+  /// Time steps by which a worker starts after worker 0 of the same training step: 2 k for every
+  /// slot. Where k and S have a common divisor g, slots S / g apart would then be at the same stage
+  /// at the same time, and their activations grow and shrink together; there they start up to
+  /// 2 (g - 1) time steps later, so that all slots are at different stages, as they are for k = 1.
+  [[nodiscard]] std::int64_t offset(int worker) const;
   /// Time step at which the forward (backward) of stage j of micro-batch i, training step t, runs.
   [[nodiscard]] std::int64_t forward_time(int i, int j, std::int64_t t) const;
   [[nodiscard]] std::int64_t backward_time(int i, int j, std::int64_t t) const;
+  /// Time step of the last backward of a worker, which completes its gradient of stage j.
+  [[nodiscard]] std::int64_t gradient_time(int worker, int j, std::int64_t t) const {
+    return backward_time(last_of(worker), j, t);
+  }
   /// Whether micro-batch i reads theta_t of stage j in step t; otherwise it reads theta_{t-1}.
   [[nodiscard]] bool fresh(int i, int j) const;
+  /// Whether no micro-batch reads theta_t of any stage in step t.
+  [[nodiscard]] bool always_stale() const { return slack_ == s_ * k_ && cyclic(); }
   /// The version read by micro-batch i in stage j in step t; -1 stands for theta_{-1} = theta_0.
   [[nodiscard]] std::int64_t version(int i, int j, std::int64_t t) const {
     return fresh(i, j) ? t : t - 1;
   }
+  /// The first micro-batch of a worker that is fresh in stage j; first_of(worker) + k where none
+  /// is. Those behind it are fresh, too.
+  [[nodiscard]] int first_fresh(int worker, int j) const;
+  /// When a worker reads theta_{t+1} of stage j for the first time.
+  [[nodiscard]] std::int64_t first_use(int worker, int j, std::int64_t t) const;
   /// Copies of the parameters of a stage that the rule needs: one for dp, two for cyclic rules.
   [[nodiscard]] int versions() const { return cyclic() ? 2 : 1; }
 
@@ -133,6 +161,7 @@ class Rule {
   RuleKind kind_;
   int n_;
   int s_;
+  int k_;
   int slack_;
   bool together_;
 };

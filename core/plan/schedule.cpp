@@ -76,7 +76,7 @@ Schedule::Schedule(const ScheduleSpec& spec)
     : spec_(spec),
       traits_(&traits_of(spec.parallel.placement)),
       rule_(spec.parallel.rule, spec.parallel.micro_batches, spec.parallel.stages,
-            spec.parallel.slack, spec.parallel.sums == Sums::late) {
+            spec.parallel.slack, spec.parallel.sums == Sums::late, spec.parallel.passes) {
   const auto stages = static_cast<std::size_t>(rule_.stages());
   spec_.activation_bytes.resize(stages);
   spec_.d_activation_bytes.resize(stages);

@@ -136,6 +136,7 @@ AdviceQuestion advice_question(const PlannedDeck& deck, const PreparedRun& run) 
   AdviceQuestion question{
       .samples = std::int64_t{deck.parallel.micro_batches} * deck.train.micro_batch_size,
       .micro_batches = {},
+      .passes = deck.parallel.passes,
       .optimizer = deck.train.optimizer,
       .largest_message = deck.largest_message == 0 ? INT64_MAX : deck.largest_message,
       .machine = *deck.machine,

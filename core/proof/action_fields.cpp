@@ -53,7 +53,8 @@ class Fields {
         break;
       case ActionKind::accumulate:
         micro_batch();
-        if (stage()) piece();
+        // A worker adds up whole gradients, of which it then sends pieces.
+        if (stage() && !(action_.piece < 0 && both_whole())) piece();
         gradient(&Action::buffer);
         gradient(&Action::source);
         break;
@@ -92,7 +93,8 @@ class Fields {
         micro_batch();
         const int from = sends() ? device_ : action_.peer;
         const int to = sends() ? action_.peer : device_;
-        demand(from + tokens_apart(schedule_.parallel()) == to && action_.micro_batch == to,
+        demand(from + tokens_apart(schedule_.parallel()) == to &&
+                   action_.micro_batch == to * schedule_.parallel().passes,
                "lets another than the next one begin");
         break;
       }
@@ -198,10 +200,12 @@ class Fields {
     }
     if (cyclic()) {
       micro_batch();
-      demand(schedule_.rule().last_of_slot(action_.micro_batch) == action_.micro_batch,
+      const Rule& rule = schedule_.rule();
+      const int worker = rule.worker_of(action_.micro_batch);
+      demand(rule.last_of(rule.last_in_slot(worker)) == action_.micro_batch,
              "is not named by the last micro-batch of its slot");
       // Where groups are those of a stage, their devices take the slots in turn.
-      demand(traits.groups_by_stage || action_.group == schedule_.rule().slot(action_.micro_batch),
+      demand(traits.groups_by_stage || action_.group == rule.slot_of(worker),
              "is of another slot than its group");
       bare_.peer = devices.back();
     } else if (dp_sum_of(parallel) == ActionKind::reduce && any_stage()) {
@@ -256,7 +260,7 @@ class Fields {
       return verdict();
     }
     micro_batch();
-    demand(action_.micro_batch == (action_.group + 1) * shards - 1,
+    demand(action_.micro_batch == (action_.group + 1) * shards * schedule_.parallel().passes - 1,
            "is not named by the last micro-batch of its slot");
     bare_.source = action_.source;
     bare_.buffer = action_.buffer;
@@ -298,6 +302,14 @@ class Fields {
     return demand(
         within(action_.piece, static_cast<int>(cut.size())) && cut[action_.piece].gradients > 0,
         "names a piece that is not");
+  }
+
+  [[nodiscard]] bool both_whole() const {
+    const auto whole = [&](int buffer) {
+      return within(buffer, static_cast<int>(counts_.gradients.size())) &&
+             counts_.gradients[buffer].shard < 0;
+    };
+    return whole(action_.buffer) && whole(action_.source);
   }
 
   void own_piece() {

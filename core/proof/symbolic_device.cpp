@@ -3,6 +3,7 @@
 #include "core/proof/symbolic_device.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/plan/pieces.hpp"
 #include "core/proof/action_fields.hpp"
@@ -11,15 +12,31 @@ namespace carousel {
 namespace {
 
 /// The rule once more, straight from the paper's table and not by way of Rule.
-std::int64_t slot_by_rule(const ParallelConfig& parallel, std::int64_t i) {
-  return parallel.stages * i / parallel.micro_batches;
+std::int64_t slot_by_rule(const ParallelConfig& parallel, std::int64_t worker) {
+  return parallel.stages * worker / parallel.workers();
+}
+
+/// Pairs of time steps by which a worker begins behind worker 0: k for every slot, and what keeps
+/// slots at different stages, where the multiples of k are not all different modulo S.
+std::int64_t start_by_rule(const ParallelConfig& parallel, std::int64_t worker) {
+  const std::int64_t divisor = std::gcd(parallel.passes, parallel.stages);
+  const std::int64_t slot = slot_by_rule(parallel, worker);
+  const std::int64_t block = slot * divisor / parallel.stages;
+  // 0, 2, 4, ..., 5, 3, 1
+  const bool rising = 2 * block < divisor;
+  const std::int64_t shift = rising ? 2 * block : 2 * (divisor - 1 - block) + 1;
+  return parallel.passes * slot + shift;
 }
 
 std::int64_t version_by_rule(const ParallelConfig& parallel, int i, int j, std::int64_t t) {
   if (parallel.rule == RuleKind::dp) return t;
   if (parallel.rule == RuleKind::cdp_v1) return t - 1;
-  const std::int64_t last = slot_by_rule(parallel, parallel.micro_batches - 1);
-  return slot_by_rule(parallel, i) + j >= last + parallel.slack ? t : t - 1;
+  // Pass p is S p pairs behind the first one. The last worker has its last backward of stage j of
+  // step t - 1 behind it k S pairs and j time steps before it begins this stage in step t.
+  const std::int64_t begin = start_by_rule(parallel, i / parallel.passes) +
+                             std::int64_t{i % parallel.passes} * parallel.stages;
+  const std::int64_t last = start_by_rule(parallel, parallel.workers() - 1);
+  return begin + j >= last + parallel.slack ? t : t - 1;
 }
 
 /// Whether devices pace each other by tokens.
@@ -209,12 +226,26 @@ SymbolicDevice::Holder& SymbolicDevice::in_turn(std::vector<Holder>& places, con
 }
 
 int SymbolicDevice::first_of_term(int micro_batch) const {
-  if (!by_collectives(parallel_.reduction)) return micro_batch;
-  if (parallel_.rule == RuleKind::dp || parallel_.sums == Sums::late) return 0;
-  int first = micro_batch;
-  while (first > 0 && slot_by_rule(parallel_, first - 1) == slot_by_rule(parallel_, micro_batch))
-    --first;
-  return first;
+  const int worker = micro_batch / parallel_.passes;
+  int first = worker;
+  if (by_collectives(parallel_.reduction)) {
+    if (parallel_.rule == RuleKind::dp || parallel_.sums == Sums::late) return 0;
+    while (first > 0 && slot_by_rule(parallel_, first - 1) == slot_by_rule(parallel_, worker))
+      --first;
+  }
+  return first * parallel_.passes;
+}
+
+bool SymbolicDevice::joins(const MicroBatchSet& before, const MicroBatchSet& term,
+                           int micro_batch) const {
+  const int i = micro_batch;
+  const int worker = first_of_worker(i);
+  if (i > worker && before == MicroBatchSet(worker, i - 1) && term == MicroBatchSet(i, i))
+    return true;
+  const bool complete = i + 1 == worker + parallel_.passes;
+  const int first = first_of_term(i);
+  return complete && first > 0 && before == MicroBatchSet(0, first - 1) &&
+         term == MicroBatchSet(first, i);
 }
 
 /// Whether the buffer has what a message of this kind is to carry, or an update to read.
@@ -223,7 +254,7 @@ bool SymbolicDevice::holds(const GradientSum& buffer, const Action& action) cons
       buffer.piece != action.piece)
     return false;
   if (action.payload == Payload::part)
-    return buffer.summed == MicroBatchSet(action.micro_batch, action.micro_batch);
+    return buffer.summed == MicroBatchSet(first_of_worker(action.micro_batch), action.micro_batch);
   const bool part = action.payload == Payload::gradient;
   if (!part) return buffer.summed == MicroBatchSet(0, parallel_.micro_batches - 1);
   // What a device summed by itself first is not the sum through the last one it added.
@@ -275,8 +306,9 @@ void SymbolicDevice::forward(const Action& action) {
     demand(in_turn(landings_, action).holds(self), "its input is not here");
   Holder& frame = in_turn(frames_[j], action);
   demand(frame.free(), "overwrites activations in use");
-  const bool waits_for_token =
-      paced(parallel_) && action.micro_batch >= tokens_apart(parallel_) && j == 0;
+  const bool begins = action.micro_batch == first_of_worker(action.micro_batch) && j == 0;
+  const bool waits_for_token = paced(parallel_) && begins &&
+                               action.micro_batch >= tokens_apart(parallel_) * parallel_.passes;
   demand(!waits_for_token || token_ == action.step, "begins without the token of its step");
   if (!fine()) return;
   frame.who = self;
@@ -331,8 +363,14 @@ void SymbolicDevice::backward(const Action& action) {
 }
 
 void SymbolicDevice::accumulate(const Action& action) {
-  GradientSum& to = gradient(action.buffer, action);
-  GradientSum& from = gradient(action.source, action);
+  if (action.piece >= 0 || schedule_.spec().pieces.empty())
+    return add(action, gradient(action.source, action), gradient(action.buffer, action));
+  Action of_piece = action;
+  for (of_piece.piece = 0; of_piece.piece < pieces(action.stage); ++of_piece.piece)
+    add(of_piece, gradient(action.source, of_piece), gradient(action.buffer, of_piece));
+}
+
+void SymbolicDevice::add(const Action& action, GradientSum& from, GradientSum& to) {
   demand(to.pending.idle(), "overwrites a gradient that is being sent or received");
   demand(!from.pending.landing, "reads a gradient that has not landed");
   demand(to.step == action.step && from.step == action.step, "adds gradients of another step");
@@ -342,11 +380,7 @@ void SymbolicDevice::accumulate(const Action& action) {
   const int i = action.micro_batch;
   const bool local = parallel_.reduction == Reduction::local;
   // In index order: all before this micro-batch, or before those summed with it, and itself.
-  const int first = first_of_term(i);
-  const auto joins = [&](const MicroBatchSet& before, const MicroBatchSet& term) {
-    return first > 0 && before == MicroBatchSet(0, first - 1) && term == MicroBatchSet(first, i);
-  };
-  const bool in_order = joins(from.summed, to.summed) || joins(to.summed, from.summed);
+  const bool in_order = joins(from.summed, to.summed, i) || joins(to.summed, from.summed, i);
   demand(local || in_order, "does not add in index order");
   demand(!to.summed.intersects(from.summed), "adds a micro-batch twice");
   to.summed.add(from.summed);
@@ -427,13 +461,17 @@ void SymbolicDevice::release(const Action& action) {
 }
 
 void SymbolicDevice::token(const Action& action) {
-  const int i = action.micro_batch;
-  const int from = i - tokens_apart(parallel_);
+  const int next = action.micro_batch / parallel_.passes;
+  const int from = next - tokens_apart(parallel_);
   const std::int64_t ahead =
-      from >= 0 ? 2 * (slot_by_rule(parallel_, i) - slot_by_rule(parallel_, from)) : -1;
-  const Progress& before = progress_[{action.step, from}];
+      from >= 0 ? 2 * (start_by_rule(parallel_, next) - start_by_rule(parallel_, from)) : -1;
+  std::int64_t done = 0;
+  for (int i = from * parallel_.passes; i < (from + 1) * parallel_.passes; ++i) {
+    const Progress& before = progress_[{action.step, i}];
+    done += before.forwards + before.backwards;
+  }
   const bool begins = from < tokens_apart(parallel_) || token_ == action.step;
-  demand(begins && before.forwards + before.backwards == ahead, "paces the next device wrongly");
+  demand(begins && done == ahead, "paces the next device wrongly");
 }
 
 const char* SymbolicDevice::at_the_end() {

@@ -99,6 +99,8 @@ class SymbolicDevice {
   void forward(const Action& action);
   void backward(const Action& action);
   void accumulate(const Action& action);
+  /// Of one piece, or of a stage that goes whole.
+  void add(const Action& action, GradientSum& from, GradientSum& to);
   void measure(const Action& action);
   [[nodiscard]] PieceNorm& piece_norm(const Action& action) {
     return piece_norms_[{action.stage, action.piece}];
@@ -159,8 +161,20 @@ class SymbolicDevice {
   }
   [[nodiscard]] Pending* pending(const Action& action);
   [[nodiscard]] Holder& in_turn(std::vector<Holder>& places, const Action& action);
-  /// The first micro-batch whose gradient a collective adds to that of `micro_batch`, the last one.
+  /// The first micro-batch of the worker of this one.
+  [[nodiscard]] int first_of_worker(int micro_batch) const {
+    return micro_batch - micro_batch % parallel_.passes;
+  }
+  /// All micro-batches of the worker on this device, where it has one.
+  [[nodiscard]] MicroBatchSet own_gradient() const {
+    return {device_ * parallel_.passes, device_ * parallel_.passes + parallel_.passes - 1};
+  }
+  /// The first micro-batch whose gradient is added to that of `micro_batch`, the last one, before
+  /// both become part of the sum: those of a worker, or all that a collective adds up.
   [[nodiscard]] int first_of_term(int micro_batch) const;
+  /// Whether a term through `micro_batch` may be added to what is there before it.
+  [[nodiscard]] bool joins(const MicroBatchSet& before, const MicroBatchSet& term,
+                           int micro_batch) const;
   /// With the parameters of stage 0 come loss and decision of the step that made them.
   void learn(std::int64_t step);
   [[nodiscard]] bool holds(const GradientSum& sum, const Action& action) const;

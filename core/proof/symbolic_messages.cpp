@@ -141,11 +141,13 @@ void SymbolicDevice::collective(const Action& action) {
   const int last = action.stage < 0 ? parallel_.stages - 1 : action.stage;
   const std::vector<int>& devices = schedule_.groups()[action.group];
   const auto place = std::ranges::find(devices, device_) - devices.begin();
-  const int own = (cyclic ? first_of_term(action.micro_batch) : 0) + static_cast<int>(place);
+  const int first_own =
+      (cyclic ? first_of_term(action.micro_batch) : 0) + static_cast<int>(place) * parallel_.passes;
+  const MicroBatchSet own(first_own, first_own + parallel_.passes - 1);
   for (int j = first; j <= last; ++j) {
     GradientSum& buffer = gradients_[action.stage < 0 ? j : action.buffer][0];
-    demand(buffer.step == action.step && buffer.stage == j &&
-               buffer.summed == MicroBatchSet(own, own) && buffer.pending.idle(),
+    demand(buffer.step == action.step && buffer.stage == j && buffer.summed == own &&
+               buffer.pending.idle(),
            "not all gradients are here");
     buffer.pending.landing = true;
   }
@@ -195,7 +197,7 @@ SymbolicDevice::ParameterCopy& SymbolicDevice::gathered(const Action& action, in
 
 void SymbolicDevice::chunk(const Action& action) {
   const bool passes = action.payload != Payload::parameters;
-  const MicroBatchSet own_gradient(device_, device_);
+  const MicroBatchSet own_gradient = this->own_gradient();
   bool entered = false;  // once for all pieces, of which there may be thousands
   for_each_of_chunk(action, [&](int piece, bool own) {
     if (action.kind == ActionKind::reduce_scatter) {

@@ -42,7 +42,8 @@ LaneOrder::LaneOrder(const Schedule& schedule, int device, int lanes)
 
 int LaneOrder::lane_of(const Action& action, bool training) const {
   if (!training || !is_pass(action)) return 0;
-  return schedule_.rule().slot(action.micro_batch) % lanes_;
+  const Rule& rule = schedule_.rule();
+  return rule.slot_of(rule.worker_of(action.micro_batch)) % lanes_;
 }
 
 void LaneOrder::begin(std::int64_t first_step) {

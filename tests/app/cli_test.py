@@ -218,6 +218,7 @@ class CommandLine(unittest.TestCase):
     def test_help_fits_a_terminal(self):
         for words in (["--help"], ["help"], ["help", "deck"], ["help", "train"], ["help", "plan"],
                       ["help", "files"], ["help", "faults"], ["help", "restart"], ["help", "rules"],
+                      ["help", "placements"],
                       ["help", "exit-codes"], ["help", "help"],
                       ["train", "--help"], ["train", "--help-deck"], ["inspect", "--help"],
                       ["help", "verify"], ["diff", "--help"], ["help", "import"],
@@ -231,8 +232,8 @@ class CommandLine(unittest.TestCase):
         for words in (["help"], ["--help"], ["help", "help"]):
             text = self.run_carousel(*words).stdout
             listed = re.findall(r"^  (\S+) +\S", text.split("Topics of carousel help:\n")[1], re.M)
-            self.assertEqual(listed, ["deck", "network", "layers", "rules", "files", "faults",
-                                      "restart", "exit-codes"])
+            self.assertEqual(listed, ["deck", "network", "layers", "rules", "placements", "files",
+                                      "faults", "restart", "exit-codes"])
         for topic in listed[1:]:
             self.assertLessEqual(self.run_carousel("help", topic).stdout.count("\n"), 66, topic)
 
@@ -246,8 +247,8 @@ class CommandLine(unittest.TestCase):
         self.assertIn("DECK", self.refused("train"))
         self.assertIn("--frob", self.refused("train", "x.toml", "--frob"))
         self.assertIn("table.key=value", self.refused("plan", "x.toml", "frob"))
-        self.assertIn("topics are deck, network, layers, rules, files, faults, restart, exit-codes",
-                      self.refused("help", "frob"))
+        self.assertIn("topics are deck, network, layers, rules, placements, files, faults, restart, "
+                      "exit-codes", self.refused("help", "frob"))
         self.assertIn("import: give a command: cifar10, imagenet, images, weights", self.refused("import"))
         self.assertIn("DECK", self.refused("import", "weights", "a.h5"))
         self.assertIn("eval: unexpected argument \"c\"", self.refused("eval", "a", "b", "c"))

@@ -163,7 +163,9 @@ WRONG_OVERRIDES = [
     ["run.watchdog_seconds=0.5"], ["run.wall_clock=90"], ["train.new_head=true"],
     ["run.output=\udcff"],  # a byte that is no UTF-8
     ["parallel.placement=model", "parallel.micro_batches=3"],
-    ["parallel.shards=true", "parallel.micro_batches=3"],
+    ["parallel.shards=true", "parallel.micro_batches=3"], ["parallel.passes=3"],
+    ["parallel.passes=2", "parallel.slack=9"], ["parallel.passes=2", "parallel.placement=pipeline"],
+    ["parallel.passes=4", "parallel.shards=true"],
     ["parallel.shards=true", "parallel.rule=dp", "parallel.slack=", "parallel.reduction=owner"],
     ["parallel.shards=true", "profile.audit=true"], ["parallel.chunks=2"],
     ["parallel.shards=true", "parallel.placement=sharded", "parallel.rule=cdp-v1",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/base/check.hpp"
 #include "tests/reference/optimizers.hpp"
@@ -72,14 +73,31 @@ void clip(const SerialTraining& training, const std::vector<Slice>& slices, Numb
 
 }  // namespace
 
+int CyclicRule::start(int worker) const {
+  // Every slot has 2 k time steps more than the one before. Those that would then be at the stage
+  // of an earlier one wait for a stage that nobody is at: first even numbers of stages, then odd
+  // ones back.
+  const int workers = micro_batches / passes;
+  const int slot = stages * worker / workers;
+  int blocks = 1;  // of slots that are all at different stages
+  for (int d = 2; d <= std::min(passes, stages); ++d) {
+    if (passes % d == 0 && stages % d == 0) blocks = d;
+  }
+  std::vector<int> waits;
+  for (int w = 0; w < blocks; w += 2) waits.push_back(w);
+  for (int w = blocks - 1 - blocks % 2; w > 0; w -= 2) waits.push_back(w);
+  return 2 * (passes * slot + waits.at(slot / (stages / blocks)));
+}
+
 bool CyclicRule::reads_new(int i, int j) const {
   if (!cyclic) return true;
-  // Micro-batch i starts 2 floor(S i / N) time steps late; its forward of stage j follows j later.
-  // The backward of stage j by the last micro-batch of the step before, 2 S earlier, ends 2 S - j
-  // time steps after that one's start; two time steps per unit of slack are given to messages.
-  const auto start = [&](int k) { return 2 * (stages * k / micro_batches); };
-  const int reads = start(i) + j;
-  const int complete = start(micro_batches - 1) - 2 * stages + (2 * stages - j);
+  // The forward of stage j comes j time steps behind the start of its pass, of 2 S each. The
+  // backward of stage j in the last pass of the last worker of the step before ends 2 S - j time
+  // steps behind the start of that pass; two time steps per unit of slack are given to messages.
+  const int step = 2 * stages * passes;
+  const int reads = start(i / passes) + i % passes * 2 * stages + j;
+  const int complete =
+      start(micro_batches / passes - 1) + (passes - 1) * 2 * stages + (2 * stages - j) - step;
   return reads >= complete + 2 * slack;
 }
 
@@ -97,6 +115,8 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
   for (std::int64_t t = 0; t < steps; ++t) {
     Numbers gradient;
     Numbers statistics;
+    Numbers of_worker;
+    Numbers statistics_of_worker;
     double loss = 0;
     double margin = 1;
     for (int i = 0; i < rule.micro_batches; ++i) {
@@ -108,8 +128,12 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
       const ModelGradient g = training.gradient
                                   ? ModelGradient{.gradient = training.gradient(read)}
                                   : gradient_of(training.model, read, training.micro_batch(t, i));
-      accumulate(gradient, g.gradient);
-      accumulate(statistics, g.statistics);
+      accumulate(of_worker, g.gradient);
+      accumulate(statistics_of_worker, g.statistics);
+      if (i % rule.passes == rule.passes - 1) {
+        accumulate(gradient, std::exchange(of_worker, {}));
+        accumulate(statistics, std::exchange(statistics_of_worker, {}));
+      }
       loss += g.loss / rule.micro_batches;
       margin = std::min(margin, g.margin);
     }

@@ -20,8 +20,11 @@ struct CyclicRule {
   bool cyclic = false;    // false: dp, every micro-batch reads theta_t
   int micro_batches = 1;  // N
   int stages = 1;         // S
-  int slack = 0;          // 0: v2 ... S: v1
+  int slack = 0;          // 0: v2 ... S passes: v1
+  int passes = 1;         // k, micro-batches that a worker takes one after the other
 
+  /// Time steps by which a worker starts late.
+  [[nodiscard]] int start(int worker) const;
   /// Whether micro-batch i of step t finds theta_t of stage j complete when its forward starts.
   [[nodiscard]] bool reads_new(int i, int j) const;
 };

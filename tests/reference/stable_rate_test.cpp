@@ -1,13 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The largest learning rate with which a rule converges on a quadratic, by the serial oracle, and
-// what gradient descent with a delay says: with curvature h and a share f of micro-batches that
-// read theta_t, the others theta_{t-1}, a = rate h, theta_{t+1} = theta_t - a (f theta_t + (1 - f)
-// theta_{t-1}) has the characteristic polynomial z^2 - (1 - a f) z + a (1 - f), whose roots lie
-// within the unit circle (Jury's criterion) for a < 1 / (1 - f) and a < 2 / (2 f - 1). dp has f = 1
-// and 2 / h; v1 f = 0 and 1 / h; under v2 stage j of N has f = (j + 1) / N, and the first stage
-// holds all others to N / (N - 1) / h where curvatures are equal.
+// The largest learning rate with which a rule converges on a quadratic, by the serial oracle,
+// against the roots of its recurrence. With curvature h, a = rate h and a share f of micro-batches
+// that read theta_t, the others theta_{t-1}, the gradient is h g_t with
+// g_t = f theta_t + (1 - f) theta_{t-1}, and of SGD with momentum beta remains
+//   theta_{t+1} - theta_t = beta (theta_t - theta_{t-1}) - a g_t,
+// Nesterov's having (1 + beta) g_t - beta g_{t-1} in place of g_t. It converges where all roots of
+// its characteristic polynomial lie within the unit circle. So dp (f = 1) bears 2 (1 + beta) / h
+// and v1 (f = 0) only (1 - beta) / h: a half without momentum, a 38th with 0.9. Under v2 stage j
+// of N has f = (j + 1) / N, and the first stage holds all others to (1 - beta) N / (N - 1) / h
+// where curvatures are equal.
 
 #include <gtest/gtest.h>
 
@@ -24,9 +27,11 @@ namespace {
 /// As many numbers in every stage, each with a curvature of its own.
 class Quadratic {
  public:
-  Quadratic(const CyclicRule& rule, Numbers curvatures) : curvatures_(std::move(curvatures)) {
+  Quadratic(const CyclicRule& rule, Numbers curvatures, const Sgd& sgd = {})
+      : curvatures_(std::move(curvatures)) {
     training_.model = model_of(rule.stages);
     training_.rule = rule;
+    training_.optimizer.kind = sgd;
     for (int j = 0; j < rule.stages; ++j) training_.stage_begin.push_back(j);
     training_.gradient = [this](const Numbers& theta) {
       Numbers gradient = theta;
@@ -73,38 +78,98 @@ class Quadratic {
   SerialTraining training_;
 };
 
-double limit(double fresh, double curvature) {
-  double limit = std::numeric_limits<double>::infinity();
-  if (fresh < 1) limit = std::min(limit, 1 / (1 - fresh));
-  if (fresh > 0.5) limit = std::min(limit, 2 / (2 * fresh - 1));
-  return limit / curvature;
+/// Whether all roots of a polynomial, its highest power first, lie within the unit circle: by the
+/// recursion of Schur and Cohn, each step of which leaves one root less.
+bool is_stable(std::vector<double> polynomial) {
+  while (polynomial.size() > 1) {
+    const double first = polynomial.front();
+    const double last = polynomial.back();
+    if (std::abs(last) >= std::abs(first)) return false;
+    const std::size_t degree = polynomial.size() - 1;
+    std::vector<double> less(degree);
+    for (std::size_t k = 0; k < degree; ++k)
+      less[k] = first * polynomial[k] - last * polynomial[degree - k];
+    polynomial = std::move(less);
+  }
+  return true;
+}
+
+/// Of theta_{t+1}, theta_t, theta_{t-1} and theta_{t-2}.
+std::vector<double> recurrence(double fresh, double a, const Sgd& sgd) {
+  const double b = sgd.momentum;
+  std::vector<double> terms = {1, -1 - b, b, 0};
+  const double now = sgd.nesterov ? 1 + b : 1;
+  const double before = sgd.nesterov ? -b : 0;
+  terms[1] += a * now * fresh;
+  terms[2] += a * (now * (1 - fresh) + before * fresh);
+  terms[3] += a * before * (1 - fresh);
+  while (terms.back() == 0) terms.pop_back();
+  return terms;
+}
+
+/// The largest rate for curvature 1. Every rate below it is stable, too.
+double limit(double fresh, const Sgd& sgd) {
+  constexpr double step = 1e-4;
+  double a = step;
+  while (is_stable(recurrence(fresh, a, sgd))) a += step;
+  return a - step / 2;
 }
 
 /// Of the stage that stands the least.
-double theory(const CyclicRule& rule, const Numbers& curvatures) {
+double theory(const CyclicRule& rule, const Numbers& curvatures, const Sgd& sgd = {}) {
   double least = std::numeric_limits<double>::infinity();
   for (int j = 0; j < rule.stages; ++j) {
     int fresh = 0;
     for (int i = 0; i < rule.micro_batches; ++i) fresh += rule.reads_new(i, j) ? 1 : 0;
     const double share = static_cast<double>(fresh) / rule.micro_batches;
     for (int k = 0; k < 2; ++k)
-      least = std::min(least, limit(share, static_cast<double>(curvatures[2 * j + k])));
+      least = std::min(least, limit(share, sgd) / static_cast<double>(curvatures[2 * j + k]));
   }
   return least;
 }
 
 constexpr double near = 0.05;
 
+const std::vector<Sgd> kinds = {{}, {.momentum = 0.9}, {.momentum = 0.9, .nesterov = true}};
+
 TEST(StableRate, IsThatOfGradientDescentWithDelay) {
-  for (const int n : {1, 2, 4, 8}) {
-    for (int slack = -1; slack <= n; ++slack) {  // -1: dp
-      const CyclicRule rule{slack >= 0, n, n, std::max(slack, 0)};
-      Numbers curvatures = test::random_numbers(2 * static_cast<std::size_t>(n), "curvatures");
-      for (real& h : curvatures) h += 1;  // 0.5 to 1.5
-      const double found = Quadratic(rule, curvatures).stable_rate();
-      EXPECT_NEAR(found / theory(rule, curvatures), 1, near) << "N = " << n << ", slack " << slack;
+  for (const Sgd& sgd : kinds) {
+    for (const int n : {1, 2, 4, 8}) {
+      if (n > 4 && sgd.momentum > 0) continue;
+      for (int slack = -1; slack <= n; ++slack) {  // -1: dp
+        const CyclicRule rule{slack >= 0, n, n, std::max(slack, 0)};
+        Numbers curvatures = test::random_numbers(2 * static_cast<std::size_t>(n), "curvatures");
+        for (real& h : curvatures) h += 1;  // 0.5 to 1.5
+        const double found = Quadratic(rule, curvatures, sgd).stable_rate();
+        EXPECT_NEAR(found / theory(rule, curvatures, sgd), 1, near)
+            << "N = " << n << ", slack " << slack << ", momentum " << sgd.momentum;
+      }
     }
   }
+}
+
+// Where freshness is decided for every pass.
+TEST(StableRate, IsThatOfGradientDescentWithDelayInPasses) {
+  for (const Sgd& sgd : kinds) {
+    for (const int slack : {0, 1, 3, 8}) {
+      const CyclicRule rule{true, 8, 4, slack, 2};
+      const Numbers ones(8, 1);
+      const double found = Quadratic(rule, ones, sgd).stable_rate();
+      EXPECT_NEAR(found / theory(rule, ones, sgd), 1, near) << "slack " << slack;
+    }
+  }
+}
+
+// The closed forms, which the polynomials are held against.
+TEST(StableRate, WithMomentumIsTwiceOneAndItForDpAndWhatItLeavesOfOneForV1) {
+  for (const double b : {0.0, 0.5, 0.9}) {
+    EXPECT_NEAR(limit(1, {.momentum = b}), 2 * (1 + b), 1e-3);
+    EXPECT_NEAR(limit(0, {.momentum = b}), 1 - b, 1e-3);
+    for (const double fresh : {0.25, 0.5})
+      EXPECT_NEAR(limit(fresh, {.momentum = b}), (1 - b) / (1 - fresh), 1e-3);
+  }
+  // Nesterov's momentum takes back a part of the delay.
+  EXPECT_NEAR(limit(0, {.momentum = 0.9, .nesterov = true}), 0.253, 1e-3);
 }
 
 TEST(StableRate, OfEqualCurvaturesIsTwoOneAndBetween) {

@@ -3,30 +3,39 @@
 #include "core/plan/placements/hand_on.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 namespace carousel::placements {
 
 HandOn::HandOn(const Rule& rule, int stage, int owner, std::int64_t ready, std::int64_t early)
-    : owner_(owner), devices_(rule.micro_batches()) {
-  const auto needed = [&](int device) {
-    return std::max(ready, first_use(rule, device, stage) - early);
+    : times_(rule.workers()), next_(rule.workers(), -1), before_(rule.workers(), -1) {
+  const int devices = rule.workers();
+  std::vector<std::int64_t> needed;
+  for (int device = 0; device < devices; ++device)
+    needed.push_back(std::max(ready, rule.first_use(device, stage, 0) - early));
+  // Of equal needs, those behind the owner come first.
+  const auto order = [&](int device) {
+    return std::tuple(device != owner, needed[device], (device - owner + devices) % devices);
   };
-  int reader = 0;
-  for (int h = 1; h < devices_; ++h) {
-    if (first_use(rule, device(h), stage) < first_use(rule, device(reader), stage)) reader = h;
+  std::vector<int> way(devices);
+  std::iota(way.begin(), way.end(), 0);
+  std::ranges::sort(way, {}, order);
+  for (int h = 1; h < devices; ++h) {
+    times_[way[h]] = needed[way[h]];
+    next_[way[h - 1]] = way[h];
+    before_[way[h]] = way[h - 1];
   }
-  const std::int64_t deadline = needed(device(reader));
-  const int diagonal = owner == devices_ - 1 ? 0 : 1;
-  const std::int64_t messages = reader + diagonal;
-  for (int h = 0; h < devices_; ++h) {
-    const std::int64_t message = h + diagonal;  // that brings it, counted from 1
-    const std::int64_t share = messages == 0 ? 0 : (deadline - ready) * message / messages;
-    std::int64_t time = h <= reader ? ready + share : needed(device(h));
-    if (h <= reader && message > 0 && rule.slack() == rule.stages())
-      time = reader == 0 && rule.stages() > 1 ? std::max(ready + 1, deadline - 1)
-                                              : std::max(time, deadline - (reader - h));
-    times_.push_back(time);
-  }
+  const int first = devices > 1 && needed[way[1]] < needed[owner] ? way[1] : owner;
+  const int total = owner == devices - 1 ? 0 : 1;  // messages that bring the sum to its owner
+  if (first != owner)
+    times_[owner] = ready + (needed[first] - ready) * total / (total + 1);
+  else if (total == 0)
+    times_[owner] = ready;
+  else if (rule.always_stale() && rule.stages() > 1)
+    times_[owner] = std::max(ready + 1, needed[owner] - 1);
+  else
+    times_[owner] = needed[owner];
 }
 
 }  // namespace carousel::placements

@@ -45,7 +45,7 @@ struct PlacementKind {
   Placement placement;
   const char* name;
   const char* doc;   // a sentence for the key of a deck
-  const char* help;  // for `carousel help rules`: how many devices, and what happens on them
+  const char* help;  // for `carousel help placements`: how many devices, and what happens on them
   PlacementFormulas formulas;
   int (*devices)(const ParallelConfig& parallel);  // of whole slots where those are needed
   placements::Layout (*layout)(const Rule& rule, const ScheduleSpec& spec);

@@ -102,7 +102,8 @@ class CyclicStage {
     const int fresh = adds_up && s < size_ ? sum : own;
     add_backward(builder_, rule_, pass, fresh);
     if (term.joint())
-      add_joint_sum(builder_, spec_, pass, term, group(), program_of(stage_, replicas_ - 1), fresh);
+      add_joint_sum(builder_, rule_, spec_, pass, term, group(), program_of(stage_, replicas_ - 1),
+                    fresh);
     if (fresh != sum)
       builder_.add(time, term.joint() ? Phase::reduce : Phase::compute,
                    accumulate(pass.micro_batch, stage_, sum, own), turns);

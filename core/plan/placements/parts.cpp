@@ -63,6 +63,10 @@ Pass pass_of(const Rule& rule, int i, int j) {
           .backward_time = rule.backward_time(i, j, 0)};
 }
 
+Pass last_pass_of(const Rule& rule, int worker, int j) {
+  return pass_of(rule, rule.last_of(worker), j);
+}
+
 void add_load(ProgramBuilder& builder, const Pass& pass) {
   builder.add(pass.forward_time, Phase::arrive, passing(ActionKind::load, pass, 0),
               {.here = pass.turn});
@@ -138,13 +142,51 @@ Action accumulate(int micro_batch, int stage, int buffer, int source, int piece)
   return action;
 }
 
-void add_summed_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int sum,
-                         int own) {
-  const bool first = pass.micro_batch == 0;
-  add_backward(builder, rule, pass, first ? sum : own);
-  if (!first)
-    builder.add(pass.backward_time, Phase::compute,
-                accumulate(pass.micro_batch, pass.stage, sum, own));
+void add_summed_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass,
+                         const WorkerSum& buffers) {
+  const int i = pass.micro_batch;
+  const int worker = rule.worker_of(i);
+  const bool first = i == rule.first_of(worker);
+  const bool last = i == rule.last_of(worker);
+  const auto add = [&](int to, int from) {
+    builder.add(pass.backward_time, Phase::compute, accumulate(i, pass.stage, to, from));
+  };
+  if (buffers.before >= 0 && !(first && last)) {
+    const int filled = first ? buffers.before : last ? buffers.sum : buffers.pass;
+    add_backward(builder, rule, pass, filled);
+    if (last)
+      add(buffers.sum, buffers.before);
+    else if (!first)
+      add(buffers.before, buffers.pass);
+    return;
+  }
+  add_backward(builder, rule, pass, first ? buffers.sum : buffers.pass);
+  if (!first) add(buffers.sum, buffers.pass);
+}
+
+void add_total_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int total,
+                        const WorkerSum& buffers) {
+  const int i = pass.micro_batch;
+  const int worker = rule.worker_of(i);
+  if (worker == 0) return add_summed_backward(builder, rule, pass, {total, buffers.pass});
+  add_summed_backward(builder, rule, pass, buffers);
+  if (i == rule.last_of(worker))
+    builder.add(pass.backward_time, Phase::compute, accumulate(i, pass.stage, total, buffers.sum));
+}
+
+int append_pass_buffer(const Rule& rule, std::vector<GradientBuffer>& gradients) {
+  if (rule.passes() == 1) return -1;
+  GradientBuffer any;
+  for (int j = 0; j < rule.stages(); ++j) any.stages.push_back(j);
+  gradients.push_back(std::move(any));
+  return static_cast<int>(gradients.size()) - 1;
+}
+
+FreeParameters free_parameters(const Rule& rule, int worker, int stage) {
+  // The one copy of dp is read by all passes, the older one of two by those that are not fresh.
+  const int end = rule.cyclic() ? rule.first_fresh(worker, stage) : rule.last_of(worker) + 1;
+  if (end == rule.first_of(worker)) return {rule.offset(worker), false};
+  return {rule.backward_time(end - 1, stage, 0), true};
 }
 
 AlternatingBuffers::AlternatingBuffers(int stages, int first_buffer, std::int64_t time_steps)
@@ -154,11 +196,11 @@ AlternatingBuffers::AlternatingBuffers(int stages, int first_buffer, std::int64_
           static_cast<int>(std::min<std::int64_t>(stages, std::max<std::int64_t>(2, time_steps)))) {
 }
 
-std::int64_t AlternatingBuffers::reuse_after(int stage) const {
+std::int64_t AlternatingBuffers::reuse_after(int stage, std::int64_t again) const {
   if (stage - count_ >= 0) return count_;
   int next = stages_ - 1;
   while (of(next) != of(stage)) --next;
-  return 2 * stages_ + stage - next;
+  return again + stage - next;
 }
 
 void AlternatingBuffers::append_to(std::vector<GradientBuffer>& gradients, int shard) const {
@@ -166,27 +208,28 @@ void AlternatingBuffers::append_to(std::vector<GradientBuffer>& gradients, int s
   for (int j = 0; j < stages_; ++j) gradients[of(j)].stages.push_back(j);
 }
 
-Term term_of(const Rule& rule, const ScheduleSpec& spec, int micro_batch) {
-  Term term{micro_batch, micro_batch};
+Term term_of(const Rule& rule, const ScheduleSpec& spec, int worker) {
+  Term term{worker, worker};
   if (!rule.cyclic() || spec.parallel.reduction != Reduction::fast) return term;
-  term = {rule.first_of_slot(micro_batch), rule.last_of_slot(micro_batch)};
+  term = {rule.first_in_slot(worker), rule.last_in_slot(worker)};
   const bool spare = traits_of(spec.parallel.placement).totals_may_wait && rule.slack() > 0;
-  if (term.joint() && (term.last + 1 < rule.micro_batches() || spare)) term.delay = 1;
+  if (term.joint() && (term.last + 1 < rule.workers() || spare)) term.delay = 1;
   return term;
 }
 
-void add_joint_sum(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
-                   const Term& term, int group, int root, int buffer) {
+void add_joint_sum(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
+                   const Pass& pass, const Term& term, int group, int root, int buffer) {
+  const int last = rule.last_of(term.last);
   const CollectiveCall sum{.kind = ActionKind::reduce,
                            .payload = Payload::gradient,
                            .group = group,
                            .root = root,
                            .stage = pass.stage,
-                           .micro_batch = term.last,
+                           .micro_batch = last,
                            .bytes = spec.message_bytes[pass.stage],
                            .buffer = buffer};
   const Turns turns{pass.turn, pass.turn};
-  const std::int64_t delay = pass.micro_batch == term.last ? term.delay : 1;
+  const std::int64_t delay = pass.micro_batch == last ? term.delay : 1;
   builder.add(pass.backward_time, Phase::reduce, sum.start(), turns);
   builder.add(pass.backward_time + delay, Phase::reduce, sum.wait(), turns);
 }
@@ -206,25 +249,24 @@ void add_norms(ProgramBuilder& builder, const ScheduleSpec& spec, int group, std
 
 std::vector<std::vector<int>> groups_of(const Rule& rule) {
   std::vector<std::vector<int>> groups(rule.cyclic() ? rule.stages() : 1);
-  for (int i = 0; i < rule.micro_batches(); ++i)
-    groups[rule.cyclic() ? rule.slot(i) : 0].push_back(i);
+  for (int w = 0; w < rule.workers(); ++w) groups[rule.cyclic() ? rule.slot_of(w) : 0].push_back(w);
   return groups;
 }
 
 std::int64_t total_time(const Rule& rule, const ScheduleSpec& spec, int stage) {
-  const int last = rule.micro_batches() - 1;
-  return rule.backward_time(last, stage, 0) + term_of(rule, spec, last).delay + 1;
+  const int last = rule.workers() - 1;
+  return rule.gradient_time(last, stage, 0) + term_of(rule, spec, last).delay + 1;
 }
 
 void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
                  const Term& term, int stage, Chain chain, const AlternatingBuffers& arriving) {
   const std::int64_t begin = rule.offset(term.last) + term.delay;
-  const std::int64_t time = rule.backward_time(term.last, stage, 0) + term.delay;
+  const std::int64_t time = rule.gradient_time(term.last, stage, 0) + term.delay;
   const MessageEnd line{.payload = Payload::gradient,
                         .direction = Direction::receive,
                         .peer = chain.first_program + term.first - 1,
                         .stage = stage,
-                        .micro_batch = term.first - 1,
+                        .micro_batch = rule.last_of(term.first - 1),
                         .bytes = spec.message_bytes[stage],
                         .buffer = arriving.of(stage)};
   if (arriving.first_in_step(stage))
@@ -232,25 +274,27 @@ void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& 
   else
     builder.add(time - arriving.count(), Phase::late_post, line.start());
   builder.add(time, Phase::reduce, line.wait());
-  builder.add(time, Phase::reduce, accumulate(term.last, stage, chain.own, line.buffer));
+  builder.add(time, Phase::reduce,
+              accumulate(rule.last_of(term.last), stage, chain.own, line.buffer));
 }
 
-void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec, int i,
+void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec, int worker,
                   int stage, Chain chain, const AlternatingBuffers& arriving) {
-  const int last = rule.micro_batches() - 1;
-  const int next = i == last ? 0 : i + 1;
-  const std::int64_t cycle = 2LL * rule.stages();
-  const std::int64_t time = rule.backward_time(i, stage, 0);
-  if (i > 0) add_arrival(builder, rule, spec, {i, i}, stage, chain, arriving);
+  const int last = rule.workers() - 1;
+  const int next = worker == last ? 0 : worker + 1;
+  const std::int64_t cycle = rule.period();
+  const std::int64_t time = rule.gradient_time(worker, stage, 0);
+  const std::int64_t reuse = rule.backward_time(rule.first_of(worker), stage, 1);
+  if (worker > 0) add_arrival(builder, rule, spec, {worker, worker}, stage, chain, arriving);
   const MessageEnd total_out =
       total_line(rule, spec, Direction::send, chain.first_program + next, stage, chain.own);
-  if (i == last) {
+  if (worker == last) {
     builder.add(time, Phase::reduce, total_out.start());
   } else {
     MessageEnd out = total_out;
     out.payload = Payload::gradient;
-    out.micro_batch = i;
-    const int before = i == 0 ? last : i - 1;
+    out.micro_batch = rule.last_of(worker);
+    const int before = worker == 0 ? last : worker - 1;
     const MessageEnd total_in =
         total_line(rule, spec, Direction::receive, chain.first_program + before, stage, chain.own);
     builder.add(time, Phase::reduce, out.start());
@@ -259,7 +303,7 @@ void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec&
     builder.add(cycle, Phase::update, total_in.wait());
     if (next != last) builder.add(cycle, Phase::update, total_out.start());
   }
-  if (next != last) builder.add(time + cycle, Phase::before_post, total_out.wait());
+  if (next != last) builder.add(reuse, Phase::before_post, total_out.wait());
 }
 
 MessageEnd total_line(const Rule& rule, const ScheduleSpec& spec, Direction direction, int peer,
@@ -276,40 +320,42 @@ MessageEnd total_line(const Rule& rule, const ScheduleSpec& spec, Direction dire
 AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
                                    const ScheduleSpec& spec, const std::vector<int>& owner,
                                    int device, std::vector<GradientBuffer>& gradients) {
-  const int last = rule.micro_batches() - 1;
+  const int last = rule.workers() - 1;
   const int stages = rule.stages();
   const std::int64_t begin = rule.offset(device);
   const Term term = term_of(rule, spec, device);
   const bool has_sum = device == term.last;
   const bool adds = has_sum && term.first > 0;
   // What is summed by a collective takes another time step; the last stages of a backward keep
-  // their totals until all are measured.
+  // their totals until all are measured; and sums over passes are of all stages.
   const auto kept = needs_norms(spec) && device == last ? std::ranges::count(owner, last) : 0;
-  const AlternatingBuffers own(stages, 0, std::max<std::int64_t>(term.joint() ? 3 : 2, kept));
+  const std::int64_t apart = rule.passes() > 1 ? stages : term.joint() ? 3 : 2;
+  const AlternatingBuffers own(stages, 0, std::max<std::int64_t>(apart, kept));
   own.append_to(gradients);
+  const int pass_buffer = append_pass_buffer(rule, gradients);
   const std::int64_t gap = adds ? begin - rule.offset(term.first - 1) : 0;
-  const AlternatingBuffers arriving(stages, own.count(), gap);
+  const AlternatingBuffers arriving(stages, static_cast<int>(gradients.size()), gap);
   if (adds) arriving.append_to(gradients);
 
-  add_load(builder, {.micro_batch = device, .forward_time = begin});
+  add_passes(builder, rule, device,
+             [&](int j) { return WorkerSum{.sum = own.of(j), .pass = pass_buffer}; });
   for (int j = stages - 1; j >= 0; --j) {
-    const Pass pass = pass_of(rule, device, j);
-    add_forward(builder, rule, pass);
-    add_backward(builder, rule, pass, own.of(j));
+    const Pass pass = last_pass_of(rule, device, j);
     if (term.joint())
-      add_joint_sum(builder, spec, pass, term, rule.slot(device), term.last, own.of(j));
+      add_joint_sum(builder, rule, spec, pass, term, rule.slot_of(device), term.last, own.of(j));
     if (adds) add_arrival(builder, rule, spec, term, j, {.own = own.of(j)}, arriving);
     if (has_sum && (device != last || owner[j] != last)) {
       MessageEnd line = total_line(rule, spec, Direction::send, owner[j], j, own.of(j));
       if (device != last) {
         line.payload = Payload::gradient;
         line.peer = term_of(rule, spec, device + 1).last;
-        line.micro_batch = device;
+        line.micro_batch = rule.last_of(device);
       }
       builder.add(pass.backward_time + term.delay, Phase::reduce, line.start());
-      builder.add(pass.backward_time + own.reuse_after(j), Phase::before_post, line.wait());
+      // The next to fill the buffer is the first pass of the next step, where there are several.
+      builder.add(pass.backward_time + own.reuse_after(j, 2LL * stages), Phase::before_post,
+                  line.wait());
     }
-    add_release(builder, pass);
   }
   return own;
 }
@@ -320,30 +366,35 @@ void add_tokens(ProgramBuilder& builder, const Rule& rule, int device, int apart
     const MessageEnd token{.payload = Payload::token,
                            .direction = Direction::receive,
                            .peer = device - apart,
-                           .micro_batch = device};
+                           .micro_batch = rule.first_of(device)};
     builder.add(begin, Phase::pace, token.start());
     builder.add(begin, Phase::pace, token.wait());
   }
   const int next = device + apart;
-  if (next < rule.micro_batches()) {
-    const MessageEnd token{
-        .payload = Payload::token, .direction = Direction::send, .peer = next, .micro_batch = next};
+  if (next < rule.workers()) {
+    const MessageEnd token{.payload = Payload::token,
+                           .direction = Direction::send,
+                           .peer = next,
+                           .micro_batch = rule.first_of(next)};
     const std::int64_t ahead = rule.offset(next) - begin;
     if (ahead == 0)
       builder.add(begin, Phase::pace, token.start());
     else
       builder.add(begin + ahead - 1, Phase::leave, token.start());
-    builder.add(begin + 2 * rule.stages() - 1, Phase::late_wait, token.wait());
+    builder.add(begin + rule.period() - 1, Phase::late_wait, token.wait());
   }
 }
 
-int first_fresh(const Rule& rule, int stage) {
-  const int last = rule.slot(rule.micro_batches() - 1);
-  const int slack = rule.slack() <= stage ? rule.slack() : 0;
-  for (int i = 0; i < rule.micro_batches(); ++i) {
-    if (rule.slot(i) + stage >= last + slack) return i;
+int first_reader(const Rule& rule, int stage) {
+  const bool read = rule.cyclic() && rule.fresh(rule.micro_batches() - 1, stage);
+  const Rule without_slack(RuleKind::cdp_v2, rule.micro_batches(), rule.stages(), 0, false,
+                           rule.passes());
+  const Rule& reads = read ? rule : without_slack;
+  int first = 0;
+  for (int w = 1; w < rule.workers(); ++w) {
+    if (reads.first_use(w, stage, 0) < reads.first_use(first, stage, 0)) first = w;
   }
-  return rule.micro_batches() - 1;
+  return first;
 }
 
 BufferCounts counts_of(const Rule& rule, int first_stage, int last_stage) {

@@ -58,6 +58,8 @@ struct Pass {
 
 /// At the times of the rule.
 [[nodiscard]] Pass pass_of(const Rule& rule, int i, int j);
+/// Of the last micro-batch of a worker, whose backward completes the gradient of the worker.
+[[nodiscard]] Pass last_pass_of(const Rule& rule, int worker, int j);
 
 void add_load(ProgramBuilder& builder, const Pass& pass);
 void add_forward(ProgramBuilder& builder, const Rule& rule, const Pass& pass);
@@ -81,14 +83,55 @@ void add_boundaries(ProgramBuilder& builder, const ScheduleSpec& spec, const Pas
 [[nodiscard]] Action update(int stage, int source, int piece = -1);
 /// buffer += source, which completes the sum through `micro_batch`.
 [[nodiscard]] Action accumulate(int micro_batch, int stage, int buffer, int source, int piece = -1);
-/// Where all micro-batches of a stage meet on one device: the first one writes the gradient to the
-/// buffer `sum`, the others to `own`, which is added to it.
-void add_summed_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int sum,
-                         int own);
+/// Gradient buffers of a stage on the device of a worker. The first pass fills `sum`; those behind
+/// it fill `pass`, which is added to it. Where there is one, `before` takes the place of `sum`
+/// until the last pass, which fills `sum` itself: so that has a whole training step to go where it
+/// must.
+struct WorkerSum {
+  int sum = 0;
+  int pass = -1;
+  int before = -1;
+};
+/// One backward of a worker, and the sum of those so far.
+void add_summed_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass,
+                         const WorkerSum& buffers);
+/// The same where all workers of a stage meet on one device: worker 0 fills `total`, to which the
+/// sums of the others are added.
+void add_total_backward(ProgramBuilder& builder, const Rule& rule, const Pass& pass, int total,
+                        const WorkerSum& buffers);
+/// All passes of a worker at the times of the rule, `sum_of(j)` saying where gradients go.
+template <class SumOf>
+void add_passes(ProgramBuilder& builder, const Rule& rule, int worker, const SumOf& sum_of) {
+  for (int i = rule.first_of(worker); i <= rule.last_of(worker); ++i) {
+    add_load(builder, {.micro_batch = i, .forward_time = rule.forward_time(i, 0, 0)});
+    for (int j = rule.stages() - 1; j >= 0; --j) {
+      const Pass pass = pass_of(rule, i, j);
+      add_forward(builder, rule, pass);
+      add_summed_backward(builder, rule, pass, sum_of(j));
+      add_release(builder, pass);
+    }
+  }
+}
+/// Appends the buffers for one gradient of any stage in which passes behind the first one leave
+/// theirs, and returns its number; -1 where there are none.
+[[nodiscard]] int append_pass_buffer(const Rule& rule, std::vector<GradientBuffer>& gradients);
+
+/// When a device may begin to receive theta_{t+1}, since the version that its buffer had was read
+/// for the last time, in time steps of step t: before its first pass, or behind a backward.
+struct FreeParameters {
+  std::int64_t time = 0;
+  bool behind_pass = false;
+
+  [[nodiscard]] Phase post() const { return behind_pass ? Phase::late_post : Phase::post; }
+  /// Of the wait until what the buffer had is sent.
+  [[nodiscard]] Phase sent() const { return behind_pass ? Phase::late_wait : Phase::before_post; }
+};
+[[nodiscard]] FreeParameters free_parameters(const Rule& rule, int worker, int stage);
 
 /// A few buffers take the stages of a backward pass in turn, so that some may still be on their way
 /// while the next is filled. Two are enough between neighbours two time steps apart; gradients of a
-/// neighbour further ahead (N < S) need as many as there are time steps between the two.
+/// neighbour further ahead (N < S, or several passes) need as many as there are time steps between
+/// the two.
 class AlternatingBuffers {
  public:
   AlternatingBuffers(int stages, int first_buffer, std::int64_t time_steps = 0);
@@ -97,8 +140,9 @@ class AlternatingBuffers {
   [[nodiscard]] int of(int stage) const { return first_ + stage % count_; }
   /// Whether nobody used the buffer before `stage` in this step.
   [[nodiscard]] bool first_in_step(int stage) const { return stage + count_ >= stages_; }
-  /// Backward time, relative to that of `stage`, of the next stage in the same buffer.
-  [[nodiscard]] std::int64_t reuse_after(int stage) const;
+  /// Backward time, relative to that of `stage`, of the next stage in the same buffer; between
+  /// those of one stage are `again` time steps.
+  [[nodiscard]] std::int64_t reuse_after(int stage, std::int64_t again) const;
   void append_to(std::vector<GradientBuffer>& gradients, int shard = -1) const;
 
  private:
@@ -107,14 +151,14 @@ class AlternatingBuffers {
   int count_;
 };
 
-/// Partial sums of a stage that hop from the program of micro-batch i, first_program + i, to the
-/// next, through gradient buffer `own` of each.
+/// Partial sums of a stage that hop from the program of worker w, first_program + w, to the next,
+/// through gradient buffer `own` of each.
 struct Chain {
   int first_program = 0;
   int own = 0;
 };
 
-/// Micro-batches first .. last whose gradients are one term of the sum: a single one, or with
+/// Workers first .. last whose gradients are one term of the sum: a single one, or with
 /// Reduction::fast those of a slot, which a collective adds up on the device of the last one. That
 /// has the next time step to do so, unless it completes a total that must not wait.
 struct Term {
@@ -124,13 +168,13 @@ struct Term {
 
   [[nodiscard]] bool joint() const { return last > first; }
 };
-[[nodiscard]] Term term_of(const Rule& rule, const ScheduleSpec& spec, int micro_batch);
+[[nodiscard]] Term term_of(const Rule& rule, const ScheduleSpec& spec, int worker);
 
-/// Sums what the micro-batches of a joint term have in `buffer` of their devices on that of the
-/// last one, which is of program `root`.
-void add_joint_sum(ProgramBuilder& builder, const ScheduleSpec& spec, const Pass& pass,
-                   const Term& term, int group, int root, int buffer);
-/// Devices of the collectives, where micro-batch i has device i: those of a slot, or for dp all.
+/// Sums what the workers of a joint term have in `buffer` of their devices, behind their last
+/// passes, on that of the last one, which is of program `root`.
+void add_joint_sum(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
+                   const Pass& pass, const Term& term, int group, int root, int buffer);
+/// Devices of the collectives, where worker w has device w: those of a slot, or for dp all.
 [[nodiscard]] std::vector<std::vector<int>> groups_of(const Rule& rule);
 
 /// The time step in which the total of training step 0 can be used.
@@ -147,15 +191,15 @@ void add_norms(ProgramBuilder& builder, const ScheduleSpec& spec, int group, std
 void add_arrival(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
                  const Term& term, int stage, Chain chain, const AlternatingBuffers& arriving);
 
-/// dp on the device of micro-batch i: the sum so far goes to the next, the total around to all.
-void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec, int i,
+/// dp on the device of a worker: the sum so far goes to the next, the total around to all.
+void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec, int worker,
                   int stage, Chain chain, const AlternatingBuffers& arriving);
 
-/// Partial sums leave device i for i + 1, or the last one of the next slot where terms are joint,
-/// as soon as they are complete, and the sum over all micro-batches leaves N - 1 for the owner of
-/// its stage. Adds the passes of micro-batch `device` to its device and all this, appends the
-/// gradient buffers, and returns those that backward fills; where updates wait for norms, one for
-/// every stage whose total device N - 1 keeps.
+/// Partial sums leave device w for w + 1, or the last one of the next slot where terms are joint,
+/// as soon as they are complete, and the sum over all workers leaves W - 1 for the owner of its
+/// stage. Adds the passes of worker `device` to its device and all this, appends the gradient
+/// buffers, and returns those that have the gradient of the worker: one for every stage where it
+/// has several passes, or where updates wait for norms and device W - 1 keeps the total.
 [[nodiscard]] AlternatingBuffers add_ring_passes(ProgramBuilder& builder, const Rule& rule,
                                                  const ScheduleSpec& spec,
                                                  const std::vector<int>& owner, int device,
@@ -165,14 +209,14 @@ void add_dp_chain(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec&
 [[nodiscard]] MessageEnd total_line(const Rule& rule, const ScheduleSpec& spec, Direction direction,
                                     int peer, int stage, int buffer);
 
-/// The token that lets micro-batch i, on device i, begin once i - `apart` is far enough ahead. One
-/// per step and not only one per segment: an offset once lost to a hiccup would never come back by
+/// The token that lets worker w, on device w, begin once w - `apart` is far enough ahead. One per
+/// step and not only one per segment: an offset once lost to a hiccup would never come back by
 /// itself.
 void add_tokens(ProgramBuilder& builder, const Rule& rule, int device, int apart = 1);
 
-/// First micro-batch that reads the newest parameters of a stage or, where slack leaves none, that
+/// The worker that first reads the newest parameters of a stage or, where slack leaves none, that
 /// would without slack, so that owners are many.
-[[nodiscard]] int first_fresh(const Rule& rule, int stage);
+[[nodiscard]] int first_reader(const Rule& rule, int stage);
 
 /// Counts of a device that runs these stages and keeps their parameters.
 [[nodiscard]] BufferCounts counts_of(const Rule& rule, int first_stage, int last_stage);

@@ -47,7 +47,7 @@ Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
       const Pass pass = pace.pass(i, j);
       add_load(builder, pass);
       add_forward(builder, rule, pass);
-      add_summed_backward(builder, rule, pass, 0, 1);
+      add_total_backward(builder, rule, pass, 0, {.sum = 1});
       add_release(builder, pass);
       add_boundaries(builder, spec, pass, {j - 1}, {j + 1 < stages ? j + 1 : -1});
     }

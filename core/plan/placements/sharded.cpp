@@ -32,7 +32,7 @@ class CyclicDevice {
         device_(device),
         stages_(rule.stages()),
         replicas_(replicas_of(rule)),
-        slot_(rule.slot(device)),
+        slot_(rule.slot_of(device)),
         builder_(2LL * stages_) {}
 
   Program program() {
@@ -228,7 +228,7 @@ Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   Layout layout{.period_time = 2LL * rule.stages()};
   // Copies set out where fresh ones are read first without slack, whatever the slack.
   const Rule tight(rule.kind(), rule.micro_batches(), rule.stages(), 0);
-  for (int j = 0; j < rule.stages(); ++j) layout.owner.push_back(first_fresh(tight, j));
+  for (int j = 0; j < rule.stages(); ++j) layout.owner.push_back(first_reader(tight, j));
   layout.groups = groups_of(rule);
   for (int device = 0; device < rule.micro_batches(); ++device) {
     layout.programs.push_back(rule.cyclic()

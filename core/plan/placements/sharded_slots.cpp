@@ -66,7 +66,7 @@ class PieceTimes {
     const std::int64_t latest = ring_.backward_time(last, stage, 0) + 2;
     for (int slot = 0; slot <= last; ++slot) {
       const int way = slot == owner_[stage] ? 1 : 2;
-      if (latest > HandOn::first_use(ring_, slot, stage) - way) return 0;
+      if (latest > ring_.first_use(slot, stage, 0) - way) return 0;
     }
     return 1;
   }
@@ -114,7 +114,7 @@ class KeepingDevice {
     for (int j = rule_.stages() - 1; j >= 0; --j) {
       const Pass pass = pass_of(rule_, device, j);
       add_forward(builder_, rule_, pass);
-      add_backward(builder_, rule_, pass, sums_.own(j));
+      add_backward(builder_, rule_, pass, sums_.own(j).sum);
       sums_.add_parts_out(pass);
       sums_.add_sums(pass, rule_.together() ? Phase::update : Phase::reduce);
       add_release(builder_, pass);
@@ -241,7 +241,7 @@ Layout lay_out_sharded_slots(const Rule& rule, const ScheduleSpec& spec) {
   const Rule tight(rule.kind(), slots_of(rule), rule.stages(), 0);
   std::vector<int> owner;
   for (int j = 0; j < rule.stages(); ++j) {
-    owner.push_back(rule.together() ? 0 : first_fresh(tight, j));
+    owner.push_back(rule.together() ? 0 : first_reader(tight, j));
     layout.owner.push_back(owner.back() * rule.micro_batches() / slots_of(rule));
   }
   for (int device = 0; device < rule.micro_batches(); ++device)

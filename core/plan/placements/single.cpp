@@ -9,7 +9,9 @@ namespace {
 Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   const int n = rule.micro_batches();
   const int stages = rule.stages();
-  const bool one_by_one = !rule.cyclic() && spec.parallel.order == Order::accumulate;
+  // Passes of a worker cannot run at the same time; then workers do not, either.
+  const bool one_by_one =
+      rule.passes() > 1 || (!rule.cyclic() && spec.parallel.order == Order::accumulate);
   const std::int64_t cycle = 2LL * stages;
   Layout layout{.period_time = one_by_one ? cycle * n : cycle};
   layout.owner.assign(stages, 0);
@@ -17,6 +19,10 @@ Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
   BufferCounts counts = counts_of(rule, 0, stages - 1);
 
   for (int j = 0; j < stages; ++j) counts.gradients.push_back({{j}});
+  // Sums of a worker are of all stages at once where it has several passes.
+  const bool sums = rule.passes() > 1 && rule.workers() > 1;
+  for (int j = 0; sums && j < stages; ++j) counts.gradients.push_back({{j}});
+  const auto own = static_cast<int>(counts.gradients.size());
   if (n > 1) counts.gradients.push_back({counts.owned});
   const auto begin = [&](int i) { return one_by_one ? cycle * i : rule.offset(i); };
   for (int i = 0; i < n; ++i) {
@@ -27,7 +33,7 @@ Layout lay_out(const Rule& rule, const ScheduleSpec& spec) {
                       .forward_time = begin(i) + j,
                       .backward_time = begin(i) + cycle - 1 - j};
       add_forward(builder, rule, pass);
-      add_summed_backward(builder, rule, pass, j, stages);
+      add_total_backward(builder, rule, pass, j, {.sum = sums ? stages + j : own, .pass = own});
       add_release(builder, pass);
     }
   }
@@ -58,6 +64,7 @@ PlacementKind single() {
           .devices = [](const ParallelConfig&) { return 1; },
           .layout = lay_out,
           .traits = {.one_device = true,
+                     .has_passes = true,
                      .meets_all = true,
                      .has_orders = true,
                      .dp_reductions = {Reduction::ordered},

@@ -9,8 +9,9 @@
 namespace carousel::placements {
 namespace {
 
-std::int64_t buffers_of_own(const SumTimes& times, int stages, bool keeps_in_own) {
-  return times.keeps_all || (times.keeps_totals && keeps_in_own) ? stages : 3;
+std::int64_t buffers_of_own(const Rule& rule, const SumTimes& times, bool keeps_in_own) {
+  const bool all = rule.passes() > 1 || times.keeps_all || (times.keeps_totals && keeps_in_own);
+  return all ? rule.stages() : 3;
 }
 
 }  // namespace
@@ -20,13 +21,16 @@ int slots_of(const Rule& rule) {
 }
 
 Rule ring_of(const Rule& rule) {
-  return {rule.kind(), slots_of(rule), rule.stages(), rule.slack(), rule.together()};
+  return {rule.kind(),     slots_of(rule) * rule.passes(),
+          rule.stages(),   rule.slack(),
+          rule.together(), rule.passes()};
 }
 
 SlotPlace::SlotPlace(const Rule& rule, const ScheduleSpec& spec, int device)
     : spec_(spec),
       slots_(slots_of(rule)),
-      replicas_(rule.micro_batches() / slots_),
+      replicas_(rule.workers() / slots_),
+      passes_(rule.passes()),
       device_(device) {}
 
 bool SlotPlace::has_piece(int stage, int replica) const {
@@ -68,7 +72,7 @@ CollectiveCall SlotPlace::scatter(int stage, int piece, int source, int sum) con
                       .group = slot(),
                       .stage = stage,
                       .piece = piece,
-                      .micro_batch = device_of(slot(), replicas_ - 1),
+                      .micro_batch = last_of_slot(slot()),
                       .buffer = sum,
                       .source = source};
   for (int p = piece; p < piece + replicas_; ++p) call.bytes += spec_.pieces[stage][p].gradients;
@@ -86,7 +90,7 @@ SlotSums::SlotSums(const Rule& rule, const ScheduleSpec& spec, const SlotPlace& 
       builder_(builder),
       counts_(counts),
       fast_(is_fast(spec, place)),
-      own_(rule.stages(), 0, buffers_of_own(times_, rule.stages(), keeps_in_own())) {
+      own_(rule.stages(), 0, buffers_of_own(rule, times_, keeps_in_own())) {
   make_buffers();
 }
 
@@ -95,10 +99,19 @@ void SlotSums::make_buffers() {
   const int replicas = place_.replicas();
   std::vector<GradientBuffer>& gradients = counts_.gradients;
   own_.append_to(gradients);
+  pass_buffer_ = append_pass_buffer(rule_, gradients);
+  // Sums that run beside the next step need what its passes would overwrite.
+  if (rule_.passes() > 1 && rule_.together() && rule_.cyclic()) {
+    first_before_ = static_cast<int>(gradients.size());
+    for (int j = 0; j < stages; ++j) gradients.push_back({{j}});
+  }
   const auto chunks_of = [&](int stage) { return std::ssize(spec_.pieces[stage]) / replicas; };
   std::ptrdiff_t most = 0;
   for (int j = 0; j < stages; ++j) most = std::max(most, chunks_of(j));
   const AlternatingBuffers none(stages, 0);
+  const std::int64_t gap = place_.slot() > 0 ? rule_.offset(place_.device()) -
+                                                   rule_.offset(place_.twin(place_.slot() - 1))
+                                             : 0;
   for (std::ptrdiff_t c = 0; c < most; ++c) {
     const auto next = [&](std::int64_t time_steps) {
       const auto first = std::ssize(gradients);
@@ -108,7 +121,7 @@ void SlotSums::make_buffers() {
         std::erase_if(buffer.stages, [&](int j) { return chunks_of(j) <= c; });
       return buffers;
     };
-    ChunkBuffers chunk{.arriving = place_.slot() > 0 ? next(2) : none, .others = {}};
+    ChunkBuffers chunk{.arriving = place_.slot() > 0 ? next(gap) : none, .others = {}};
     // The first one keeps the sum until it is sent or read.
     for (int q = 0; q < replicas; ++q) {
       const bool sum = q == first_other();
@@ -119,6 +132,17 @@ void SlotSums::make_buffers() {
     }
     buffers_.push_back(std::move(chunk));
   }
+}
+
+WorkerSum SlotSums::own(int stage) const {
+  return {.sum = own_.of(stage),
+          .pass = pass_buffer_,
+          .before = first_before_ < 0 ? -1 : first_before_ + stage};
+}
+
+std::int64_t SlotSums::reuse_of_own(int stage) const {
+  const bool first_pass = first_before_ < 0;  // of the next step overwrites it, or the last one
+  return own_.reuse_after(stage, first_pass ? 2LL * rule_.stages() : rule_.period());
 }
 
 void SlotSums::add_parts_out(const Pass& pass) {
@@ -132,10 +156,10 @@ void SlotSums::add_parts_out(const Pass& pass) {
     if (place_.is_mine(piece)) return;
     const int peer = place_.device_of(place_.slot(), place_.replica_of(piece));
     MessageEnd out = place_.line(Payload::part, Direction::send, peer, j, piece);
-    out.micro_batch = place_.device();
+    out.micro_batch = place_.last_of(place_.device());
     out.buffer = own_.of(j);
     builder_.add(pass.backward_time, Phase::leave, out.start());
-    builder_.add(pass.backward_time + own_.reuse_after(j), Phase::before_post, out.wait());
+    builder_.add(pass.backward_time + reuse_of_own(j), Phase::before_post, out.wait());
   });
 }
 
@@ -171,15 +195,15 @@ void SlotSums::add_sum(const Pass& pass, int piece, Phase phase) {
   };
   if (slot > 0)
     arrive(place_.line(Payload::gradient, Direction::receive, place_.twin(slot - 1), j, piece),
-           buffers.arriving, place_.device_of(slot, 0) - 1);
-  if (fast_) terms.push_back({place_.device_of(slot, place_.replicas() - 1), sum_buffer(j, piece)});
+           buffers.arriving, place_.last_of_slot(slot - 1));
+  if (fast_) terms.push_back({place_.last_of_slot(slot), sum_buffer(j, piece)});
   for (int q = 0; q < place_.replicas() && !fast_; ++q) {
-    const int micro_batch = place_.device_of(slot, q);
+    const int device = place_.device_of(slot, q);
     if (q == place_.replica())
-      terms.push_back({micro_batch, own_.of(j)});
+      terms.push_back({place_.last_of(device), own_.of(j)});
     else
-      arrive(place_.line(Payload::part, Direction::receive, micro_batch, j, piece),
-             buffers.others[q], micro_batch);
+      arrive(place_.line(Payload::part, Direction::receive, device, j, piece), buffers.others[q],
+             place_.last_of(device));
   }
   // In index order, into one of the first two.
   const int sum = sum_buffer(j, piece);
@@ -198,12 +222,14 @@ void SlotSums::add_sum(const Pass& pass, int piece, Phase phase) {
 void SlotSums::add_sum_out(const Pass& pass, int piece, Payload payload, int slot) {
   const int j = pass.stage;
   MessageEnd out = place_.line(payload, Direction::send, place_.twin(slot), j, piece);
-  out.micro_batch = place_.device_of(place_.slot(), place_.replicas() - 1);
+  out.micro_batch = place_.last_of_slot(place_.slot());
   out.buffer = sum_buffer(j, piece);
   builder_.add(times_.sums[j], Phase::reduce, out.start());
-  const AlternatingBuffers& buffers =
-      keeps_in_own() ? own_ : buffers_[piece / place_.replicas()].others[first_other()];
-  builder_.add(pass.backward_time + buffers.reuse_after(j), Phase::before_post, out.wait());
+  const std::int64_t reuse =
+      keeps_in_own() ? reuse_of_own(j)
+                     : buffers_[piece / place_.replicas()].others[first_other()].reuse_after(
+                           j, rule_.period());
+  builder_.add(pass.backward_time + reuse, Phase::before_post, out.wait());
 }
 
 /// Whether sums grow where backward leaves gradients: what comes first must be among the first
@@ -227,8 +253,8 @@ void SlotSums::add_totals(int stage, std::int64_t time) {
                                 stage, piece);
     in.micro_batch = rule_.micro_batches() - 1;
     in.buffer = buffer;
-    builder_.add(std::max<std::int64_t>(rule_.offset(place_.device()), time - 2 * rule_.stages()),
-                 Phase::post, in.start());
+    builder_.add(std::max(rule_.offset(place_.device()), time - rule_.period()), Phase::post,
+                 in.start());
     builder_.add(time, Phase::update, in.wait());
   });
 }
@@ -266,8 +292,8 @@ std::vector<std::vector<int>> groups_of_slots(const Rule& rule, const ScheduleSp
   std::vector<std::vector<int>> groups;
   if (spec.parallel.reduction != Reduction::fast) return groups;
   groups.resize(slots_of(rule));
-  const auto replicas = rule.micro_batches() / std::ssize(groups);
-  for (int device = rule.micro_batches() - 1; device >= 0; --device)
+  const auto replicas = rule.workers() / std::ssize(groups);
+  for (int device = rule.workers() - 1; device >= 0; --device)
     groups[device / replicas].push_back(device);
   return groups;
 }

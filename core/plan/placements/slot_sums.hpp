@@ -22,7 +22,7 @@ namespace carousel::placements {
 [[nodiscard]] Rule ring_of(const Rule& rule);
 
 /// A device among the R of its slot, and its pieces among those of a stage. Slot s has devices R s
-/// to R s + R - 1, each with the micro-batch of its number; replica r has the pieces of shard r.
+/// to R s + R - 1, each with the worker of its number; replica r has the pieces of shard r.
 class SlotPlace {
  public:
   SlotPlace(const Rule& rule, const ScheduleSpec& spec, int device);
@@ -33,6 +33,9 @@ class SlotPlace {
   [[nodiscard]] int slot() const { return device_ / replicas_; }
   [[nodiscard]] int replica() const { return device_ % replicas_; }
   [[nodiscard]] int device_of(int slot, int replica) const { return slot * replicas_ + replica; }
+  /// The last micro-batch of a device, by which its gradient is named, and that of a slot.
+  [[nodiscard]] int last_of(int device) const { return device * passes_ + passes_ - 1; }
+  [[nodiscard]] int last_of_slot(int slot) const { return last_of(device_of(slot, replicas_ - 1)); }
   /// The device of the same shard in another slot.
   [[nodiscard]] int twin(int slot) const { return device_of(slot, replica()); }
 
@@ -79,6 +82,7 @@ class SlotPlace {
   const ScheduleSpec& spec_;
   int slots_;
   int replicas_;
+  int passes_;
   int device_;
 };
 
@@ -99,9 +103,9 @@ class SlotSums {
   SlotSums(const Rule& rule, const ScheduleSpec& spec, const SlotPlace& place,
            std::vector<int> owner, SumTimes times, ProgramBuilder& builder, BufferCounts& counts);
 
-  /// The buffer that backward fills.
-  [[nodiscard]] int own(int stage) const { return own_.of(stage); }
-  /// Pieces of others, of the gradient of this micro-batch.
+  /// The buffers of the gradient of this device.
+  [[nodiscard]] WorkerSum own(int stage) const;
+  /// Pieces of others, of the gradient of this device, which `pass` completes.
   void add_parts_out(const Pass& pass);
   /// The sums through this slot of the own pieces of a stage.
   void add_sums(const Pass& pass, Phase phase);
@@ -131,6 +135,8 @@ class SlotSums {
   /// The first of the slot whose gradients come from another device.
   [[nodiscard]] int first_other() const { return place_.replica() == 0 ? 1 : 0; }
   [[nodiscard]] bool keeps_in_own() const;
+  /// Time steps from the last backward to the next one that overwrites its gradient.
+  [[nodiscard]] std::int64_t reuse_of_own(int stage) const;
   [[nodiscard]] int sum_buffer(int stage, int piece) const;
 
   const Rule& rule_;
@@ -142,6 +148,8 @@ class SlotSums {
   BufferCounts& counts_;
   bool fast_;  // collectives sum and gather inside a slot
   AlternatingBuffers own_;
+  int pass_buffer_ = -1;
+  int first_before_ = -1;                      // [S] buffers of WorkerSum::before; -1: none
   std::vector<ChunkBuffers> buffers_;          // [chunk]
   std::map<std::pair<int, int>, int> totals_;  // [stage, piece] buffer of what an update reads
 };

@@ -14,27 +14,25 @@ namespace {
 /// Time steps between a backward and the sum of a slot, in which its pieces travel inside the slot.
 /// Totals have one to spare only where slack gives it.
 std::int64_t sum_delay(const Rule& ring, int slot, int replicas) {
-  const bool completes = slot + 1 == ring.micro_batches();
+  const bool completes = slot + 1 == ring.workers();
   return replicas > 1 && (!completes || ring.slack() > 0) ? 1 : 0;
 }
 
 /// When what dp does for a stage behind a step is due: the first stages are read first.
-std::int64_t due_at(int stages, int stage) {
-  return 2LL * stages + stage / 2;
+std::int64_t due_at(const Rule& rule, int stage) {
+  return rule.period() + stage / 2;
 }
 
 /// When the total of a stage can be used. Without a ring half of the time from a backward to the
 /// forward that reads new parameters is for sums: of dp up to the end of the step, and a little
 /// more where nobody waits for all; late sums have a step more.
 std::int64_t ready_at(const Rule& ring, const ScheduleSpec& spec, int stage, int replicas) {
-  const int last = ring.micro_batches() - 1;
+  const int last = ring.workers() - 1;
   if (!ring.together())
-    return ring.backward_time(last, stage, 0) + sum_delay(ring, last, replicas) + 1;
-  const std::int64_t end = 2LL * ring.stages();
-  if (ring.cyclic()) return end + ring.stages();
-  return spec.parallel.updates == Updates::eager && !needs_norms(spec)
-             ? due_at(ring.stages(), stage)
-             : end;
+    return ring.gradient_time(last, stage, 0) + sum_delay(ring, last, replicas) + 1;
+  const std::int64_t end = ring.period();
+  if (ring.cyclic()) return end + end / 2;
+  return spec.parallel.updates == Updates::eager && !needs_norms(spec) ? due_at(ring, stage) : end;
 }
 
 /// When a device of slot `slot` has new parameters of a stage, in time steps from the start of the
@@ -44,16 +42,17 @@ class NewParameters {
   NewParameters(const Rule& rule, const ScheduleSpec& spec, int stage, int replicas)
       : ring_(ring_of(rule)),
         stage_(stage),
-        owner_(rule.together() ? 0 : first_fresh(ring_, stage)),
+        owner_(rule.together() ? 0 : first_reader(ring_, stage)),
         times_(ring_, stage, owner_, ready_at(ring_, spec, stage, replicas),
                replicas > 1 && !rule.together() ? 1 : 0) {}
 
   /// The slot that makes them.
   [[nodiscard]] int owner() const { return owner_; }
   [[nodiscard]] std::int64_t time_at(int slot) const { return times_.time_at(slot); }
-  [[nodiscard]] std::int64_t first_use(int slot) const {
-    return HandOn::first_use(ring_, slot, stage_);
-  }
+  /// The slots that a slot hands them on to, and gets them from; -1: none.
+  [[nodiscard]] int next(int slot) const { return times_.next(slot); }
+  [[nodiscard]] int before(int slot) const { return times_.before(slot); }
+  [[nodiscard]] std::int64_t first_use(int slot) const { return ring_.first_use(slot, stage_, 0); }
 
  private:
   Rule ring_;
@@ -74,7 +73,7 @@ class SlotDevice {
         place_(rule, spec, device),
         slot_(place_.slot()),
         fast_(is_fast(spec, place_)),
-        builder_(2LL * stages_),
+        builder_(rule.period()),
         counts_(counts_of(rule, 0, stages_ - 1)),
         sums_(rule, spec, place_, owners(), sum_times(), builder_, counts_) {
     counts_.shard = place_.replica();
@@ -84,15 +83,11 @@ class SlotDevice {
 
   Program program() {
     if (!rule_.together()) add_tokens(builder_, rule_, place_.device(), place_.replicas());
-    add_load(builder_,
-             {.micro_batch = place_.device(), .forward_time = rule_.offset(place_.device())});
+    add_passes(builder_, rule_, place_.device(), [&](int j) { return sums_.own(j); });
     for (int j = stages_ - 1; j >= 0; --j) {
-      const Pass pass = pass_of(rule_, place_.device(), j);
-      add_forward(builder_, rule_, pass);
-      add_backward(builder_, rule_, pass, sums_.own(j));
+      const Pass pass = last_pass_of(rule_, place_.device(), j);
       sums_.add_parts_out(pass);
       if (!rule_.together()) sums_.add_sums(pass, Phase::reduce);
-      add_release(builder_, pass);
     }
     if (rule_.together())
       add_joint_updates();
@@ -114,7 +109,7 @@ class SlotDevice {
     const std::int64_t delay = sum_delay(ring_of(rule_), slot_, place_.replicas());
     for (int j = 0; j < stages_; ++j)
       times.sums.push_back(rule_.together() ? news_[j].time_at(slot_)
-                                            : rule_.backward_time(place_.device(), j, 0) + delay);
+                                            : rule_.gradient_time(place_.device(), j, 0) + delay);
     return times;
   }
 
@@ -134,7 +129,7 @@ class SlotDevice {
   void add_joint_updates() {
     const bool waits = spec_.parallel.updates == Updates::together || needs_norms(spec_);
     const auto sums = [&](int j) {
-      sums_.add_sums(pass_of(rule_, place_.device(), j), Phase::update);
+      sums_.add_sums(last_pass_of(rule_, place_.device(), j), Phase::update);
     };
     std::vector<int> all;
     for (int j = 0; j < stages_; ++j) all.push_back(j);
@@ -152,18 +147,12 @@ class SlotDevice {
   void add_new_parameters(int stage) {
     const NewParameters& news = news_[stage];
     const bool owner = is_owner(stage);
-    const std::int64_t cycle = 2LL * stages_;
     const std::int64_t here = news.time_at(slot_);
     // Of what dp has updated all at once, later stages, which have time, would share the links of
     // the first ones.
-    const std::int64_t leave = rule_.cyclic() ? here : std::max(here, due_at(stages_, stage));
-    const std::int64_t copies = rule_.versions();
-    // The buffer of version t+1 is free once the version before in it was read for the last time.
-    const bool fresh = copies > 1 && rule_.fresh(place_.device(), stage);
-    const std::int64_t free =
-        fresh ? rule_.offset(place_.device()) : rule_.backward_time(place_.device(), stage, 0);
-    const Phase free_phase = fresh ? Phase::post : Phase::late_post;
-    const Phase sent_phase = fresh ? Phase::before_post : Phase::late_wait;
+    const std::int64_t leave = rule_.cyclic() ? here : std::max(here, due_at(rule_, stage));
+    const std::int64_t again = rule_.versions() * rule_.period();  // the buffer is written
+    const FreeParameters free = free_parameters(rule_, place_.device(), stage);
     const auto line = [&](Direction direction, int peer, int piece) {
       MessageEnd end = place_.line(Payload::parameters, direction, peer, stage, piece);
       end.version = 1;
@@ -171,20 +160,18 @@ class SlotDevice {
     };
     const auto receive = [&](int peer, int piece, std::int64_t time, Phase phase) {
       const MessageEnd in = line(Direction::receive, peer, piece);
-      builder_.add(free, free_phase, in.start());
+      builder_.add(free.time, free.post(), in.start());
       builder_.add(time, phase, in.wait());
     };
     const auto send = [&](int peer, int piece) {
       const MessageEnd out = line(Direction::send, peer, piece);
       builder_.add(leave, owner ? Phase::update : Phase::receive_parameters, out.start());
-      // So many steps later the same buffer is written again.
       if (owner)
-        builder_.add(here + copies * cycle, Phase::before_update, out.wait());
+        builder_.add(here + again, Phase::before_update, out.wait());
       else
-        builder_.add(free + copies * cycle, sent_phase, out.wait());
+        builder_.add(free.time + again, free.sent(), out.wait());
     };
-    const int next = (slot_ + 1) % place_.slots();
-    const int before = (slot_ + place_.slots() - 1) % place_.slots();
+    const int next = news.next(slot_);
     place_.for_each_piece(stage, [&](int piece) {
       if (!place_.is_mine(piece)) {
         if (!fast_)
@@ -195,8 +182,8 @@ class SlotDevice {
       if (owner)
         sums_.add_update(stage, piece, here);
       else
-        receive(place_.twin(before), piece, here, Phase::receive_parameters);
-      if (next != news.owner()) send(place_.twin(next), piece);
+        receive(place_.twin(news.before(slot_)), piece, here, Phase::receive_parameters);
+      if (next >= 0) send(place_.twin(next), piece);
       if (!fast_) place_.for_each_other([&](int q) { send(place_.device_of(slot_, q), piece); });
     });
     if (!fast_) return;
@@ -222,14 +209,14 @@ class SlotDevice {
 }  // namespace
 
 Layout lay_out_slots(const Rule& rule, const ScheduleSpec& spec) {
-  const int replicas = rule.micro_batches() / slots_of(rule);
-  Layout layout{.period_time = 2LL * rule.stages(), .groups = groups_of_slots(rule, spec)};
+  const int replicas = rule.workers() / slots_of(rule);
+  Layout layout{.period_time = rule.period(), .groups = groups_of_slots(rule, spec)};
   std::vector<NewParameters> news;
   for (int j = 0; j < rule.stages(); ++j) {
     news.emplace_back(rule, spec, j, replicas);
     layout.owner.push_back(news.back().owner() * replicas);
   }
-  for (int device = 0; device < rule.micro_batches(); ++device)
+  for (int device = 0; device < rule.workers(); ++device)
     layout.programs.push_back(SlotDevice(rule, spec, news, device).program());
   return layout;
 }

@@ -9,8 +9,8 @@
 
 namespace carousel::placements {
 
-/// Slot s has R = N / S devices, of which replica r has micro-batch R s + r and the pieces of shard
-/// r. Inside a slot, everybody sends everybody else his pieces of a gradient (a reduce-scatter, as
+/// Slot s has R = W / S devices, of which replica r has worker R s + r and the pieces of shard r.
+/// Inside a slot, everybody sends everybody else his pieces of a gradient (a reduce-scatter, as
 /// R - 1 messages that are added in index order); between slots, partial sums and new parameters go
 /// round R rings of S devices, each with the pieces of one shard; and what arrives there everybody
 /// sends to the others of his slot (an all-gather). Device `slot R + r` of the slot that owns a

@@ -21,7 +21,7 @@ bool has_reduction(const ParallelConfig& parallel, Reduction reduction) {
   if (parallel.shards)
     return reduction == Reduction::ordered ||
            (reduction == Reduction::fast && shards_of(parallel) > 1);
-  return !cyclic || reduction != Reduction::fast || parallel.micro_batches > parallel.stages;
+  return !cyclic || reduction != Reduction::fast || parallel.workers() > parallel.stages;
 }
 
 ActionKind dp_sum_of(const ParallelConfig& parallel) {

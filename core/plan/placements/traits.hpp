@@ -15,6 +15,8 @@ namespace carousel {
 struct PlacementTraits {
   /// A single device has all stages of all micro-batches.
   bool one_device = false;
+  /// A worker may take several micro-batches, one after the other.
+  bool has_passes = false;
   /// A device has a single stage, so that activations travel between devices.
   bool splits_stages = false;
   /// All micro-batches of a stage meet on one device. Its buffers are taken in turn by micro-batch,

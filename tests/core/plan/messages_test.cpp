@@ -63,10 +63,23 @@ Counts counts_of(const std::vector<Travel>& messages) {
   return counts;
 }
 
+/// Of one placement, with 1, 2 and 4 passes of `workers` each.
+std::vector<ParallelConfig> variants_in_passes(Placement placement, int workers, int stages) {
+  std::vector<ParallelConfig> all;
+  for (const int passes : {1, 2, 4}) {
+    if (passes > 1 && workers * stages > 16) continue;
+    for (const ParallelConfig& config : all_variants(workers * passes, stages, passes))
+      if (config.placement == placement) all.push_back(config);
+  }
+  return all;
+}
+
+// Whatever a worker adds up by itself.
 TEST(Messages, OfARingAreAsManyAsOfARingAllReduce) {
   for (int n = 1; n <= 9; ++n) {
     for (int stages = 1; stages <= 9; ++stages) {
-      for (const ParallelConfig& config : variants(Placement::replicated, n, stages)) {
+      for (const ParallelConfig& config : variants_in_passes(Placement::replicated, n, stages)) {
+        if (config.shards) continue;
         const Schedule schedule = schedule_of(config);
         Counts expected;
         const bool cyclic = config.rule != RuleKind::dp;
@@ -139,7 +152,10 @@ TEST(Messages, OfShardsAreAReduceScatterARingAndAnAllGather) {
   int compared = 0;
   for (int n = 1; n <= 8; ++n) {
     for (int stages = 1; stages <= 4; ++stages) {
-      for (const ParallelConfig& config : all_variants(n, stages)) {
+      std::vector<ParallelConfig> configs = variants_in_passes(Placement::replicated, n, stages);
+      std::ranges::copy(variants_in_passes(Placement::sharded, n, stages),
+                        std::back_inserter(configs));
+      for (const ParallelConfig& config : configs) {
         if (!config.shards || config.reduction != Reduction::ordered) continue;
         SCOPED_TRACE(describe(config));
         const Schedule schedule = schedule_of(config);
@@ -193,10 +209,11 @@ TEST(Messages, OfShardsAreAReduceScatterARingAndAnAllGather) {
   EXPECT_GT(compared, 100);
 }
 
-TEST(Messages, GoToTheNextDeviceExceptTheDiagonal) {
+TEST(Messages, GoToTheNextDeviceExceptTheDiagonalAndParameters) {
   for (int n = 2; n <= 9; ++n) {
     for (int stages = 1; stages <= 9; ++stages) {
-      for (const ParallelConfig& config : variants(Placement::replicated, n, stages)) {
+      for (const ParallelConfig& config : variants_in_passes(Placement::replicated, n, stages)) {
+        if (config.shards) continue;
         const Schedule schedule = schedule_of(config);
         for (const Travel& message : messages_of(schedule, 3)) {
           const Action& send = message.send;
@@ -206,14 +223,44 @@ TEST(Messages, GoToTheNextDeviceExceptTheDiagonal) {
             EXPECT_EQ(send.peer, schedule.owner(send.stage));
           } else if (send.payload == Payload::gradient && config.reduction == Reduction::fast) {
             const Rule& rule = schedule.rule();
-            EXPECT_EQ(rule.last_of_slot(message.from), message.from) << describe(config);
-            EXPECT_EQ(send.peer, rule.last_of_slot(message.from + 1)) << describe(config);
-          } else {
+            EXPECT_EQ(rule.last_in_slot(message.from), message.from) << describe(config);
+            EXPECT_EQ(send.peer, rule.last_in_slot(message.from + 1)) << describe(config);
+          } else if (send.payload != Payload::parameters) {
             EXPECT_EQ(send.peer, (message.from + 1) % n) << describe(config);
           }
           if (send.payload == Payload::gradient) {
-            EXPECT_EQ(send.micro_batch, message.from);
+            EXPECT_EQ(send.micro_batch, schedule.rule().last_of(message.from));
           }
+        }
+      }
+    }
+  }
+}
+
+TEST(Messages, OfParametersGoFromTheOwnerToAllInTheOrderOfNeed) {
+  for (int n = 2; n <= 9; ++n) {
+    for (int stages = 1; stages <= 9; ++stages) {
+      for (const ParallelConfig& config : variants_in_passes(Placement::replicated, n, stages)) {
+        if (config.rule == RuleKind::dp || config.shards) continue;
+        SCOPED_TRACE(describe(config));
+        const Schedule schedule = schedule_of(config);
+        std::map<std::pair<int, int>, int> next;  // [stage, device]
+        for (const Travel& message : messages_of(schedule, 3)) {
+          if (message.send.payload != Payload::parameters) continue;
+          const auto link = std::pair(message.send.stage, message.from);
+          EXPECT_TRUE(next.emplace(link, message.send.peer).second);
+          EXPECT_GE(message.time_steps(), 0);
+        }
+        for (int j = 0; j < stages; ++j) {
+          std::set<int> reached = {schedule.owner(j)};
+          std::int64_t before = 0;
+          for (int d = schedule.owner(j); next.contains({j, d});) {
+            d = next.at({j, d});
+            EXPECT_TRUE(reached.insert(d).second);
+            EXPECT_LE(before, schedule.rule().first_use(d, j, 0));
+            before = schedule.rule().first_use(d, j, 0);
+          }
+          EXPECT_EQ(std::ssize(reached), n);
         }
       }
     }
@@ -281,8 +328,8 @@ TEST(Messages, OfTheFastReductionSumSlotsBesideTheNextBackward) {
       int finished = 0;
       for (const Action& a : schedule.actions(d, {3, 4})) {
         if (!is_collective(a)) continue;
-        EXPECT_EQ(a.group, schedule.rule().slot(d));
-        EXPECT_EQ(a.peer, schedule.rule().last_of_slot(d));
+        EXPECT_EQ(a.group, schedule.rule().slot_of(d));
+        EXPECT_EQ(a.peer, schedule.rule().last_in_slot(d));
         if (a.kind != ActionKind::wait) {
           EXPECT_EQ(a.kind, ActionKind::reduce);
           EXPECT_TRUE(started.emplace(a.stage, a.time).second);
@@ -330,7 +377,7 @@ TEST(Messages, InsideASlotHaveNoTimeToHide) {
       const Rule& rule = schedule.rule();
       for (const Travel& message : messages_of(schedule, 3)) {
         const Action& send = message.send;
-        const bool same_slot = rule.slot(message.from) == rule.slot(send.peer);
+        const bool same_slot = rule.slot_of(message.from) == rule.slot_of(send.peer);
         if (send.payload == Payload::gradient) {
           EXPECT_EQ(message.time_steps(), same_slot ? 0 : 2) << describe(schedule.parallel());
         } else if (send.payload == Payload::parameters && stages > 1) {
@@ -343,8 +390,7 @@ TEST(Messages, InsideASlotHaveNoTimeToHide) {
 }
 
 // Slack and v1 take the load off the diagonal, but hand part of it to the parameters: device 0
-// needs stage j within 2j + 2 time steps, which the total and the j + 1 hops from the owner to
-// device 0 share.
+// needs stage j within 2j + 2 time steps, which the total and the way from the owner share.
 TEST(Messages, OfDelayedRulesShareTheTimeToTheFirstReader) {
   for (int n = 2; n <= 9; ++n) {
     for (const ParallelConfig& config : variants(Placement::replicated, n, n)) {
@@ -361,11 +407,11 @@ TEST(Messages, OfDelayedRulesShareTheTimeToTheFirstReader) {
   }
 }
 
-// Stages then follow each other to device 0, one per time step and link, as its forwards do. Stage
-// 0 has no total on the way, and stage N-1 is device 0's own.
-TEST(Messages, OfV1BringParametersOneHopPerTimeStep) {
+// Half of the time is for each of the two. Stage 0 has no total on the way, and stage N-1 is device
+// 0's own.
+TEST(Messages, OfV1HaveHalfOfTheTimeToTheFirstReader) {
   for (int n = 3; n <= 9; ++n) {
-    int hops = 0;
+    int ways = 0;
     for (const Travel& message :
          messages_of(schedule_of(parallel(RuleKind::cdp_v1, Placement::replicated, n, n)), 3)) {
       const int j = message.send.stage;
@@ -373,12 +419,30 @@ TEST(Messages, OfV1BringParametersOneHopPerTimeStep) {
       if (j == 0 || owner <= 0) continue;
       if (message.send.payload == Payload::total) {
         EXPECT_EQ(message.time_steps(), j + 2) << to_string(message.send);
-      } else if (message.send.payload == Payload::parameters && message.from >= owner) {
-        EXPECT_EQ(message.time_steps(), 1) << to_string(message.send);
-        ++hops;
+      } else if (message.send.payload == Payload::parameters && message.from == owner) {
+        EXPECT_EQ(message.send.peer, 0);
+        EXPECT_EQ(message.time_steps(), j + 1) << to_string(message.send);
+        ++ways;
       }
     }
-    EXPECT_EQ(hops, (n - 2) * (n + 1) / 2);  // j + 1 of stage j
+    EXPECT_EQ(ways, n - 2);
+  }
+}
+
+// With k passes each message has k times the time, but for a few stages where slots give way.
+TEST(Messages, OfSeveralPassesHaveTheTimeOfAll) {
+  for (const int n : {3, 4, 6}) {
+    for (const int passes : {2, 4, 5}) {
+      ParallelConfig config = parallel(RuleKind::cdp_v1, Placement::replicated, n * passes, n);
+      config.passes = passes;
+      const Schedule schedule = schedule_of(config);
+      for (const Travel& message : messages_of(schedule, 3)) {
+        const Action& send = message.send;
+        if (send.payload == Payload::token) continue;
+        const std::int64_t least = send.payload == Payload::total ? passes - 1 : 2 * passes - 4;
+        EXPECT_GE(message.time_steps(), least) << to_string(send);
+      }
+    }
   }
 }
 

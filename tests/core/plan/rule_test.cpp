@@ -67,7 +67,7 @@ TEST(Rule, StartsMicroBatchesOneSlotAfterTheOther) {
     const Rule dp(RuleKind::dp, n, stages, 0);
     const Rule cyclic(RuleKind::cdp_v2, n, stages, 0);
     for (int i = 0; i < n; ++i) {
-      EXPECT_EQ(cyclic.slot(i), slots[i]);
+      EXPECT_EQ(cyclic.slot_of(i), slots[i]);
       EXPECT_EQ(cyclic.offset(i), 2 * slots[i]);
       EXPECT_EQ(dp.offset(i), 0);
       for (int j = 0; j < stages; ++j) {
@@ -88,7 +88,7 @@ TEST(Rule, DealsReplicasEvenly) {
   for (int slots = 1; slots <= most; ++slots) {
     for (int replicas = 1; replicas <= 4; ++replicas) {
       const Rule rule(RuleKind::cdp_v1, slots * replicas, slots, 0);
-      for (int i = 0; i < slots * replicas; ++i) EXPECT_EQ(rule.slot(i), i / replicas);
+      for (int i = 0; i < slots * replicas; ++i) EXPECT_EQ(rule.slot_of(i), i / replicas);
     }
   }
 }
@@ -99,6 +99,73 @@ std::int64_t birth(int n, int stages, int j, int v) {
   for (int slot : dealt_slots(n, stages))
     complete = std::max(complete, walk(2 * slot, stages, j, v).backward[v - 1]);
   return complete + 1;
+}
+
+/// The pass in which micro-batch i comes up to a stage, of a worker that begins k passes of 2 S
+/// time steps each anew at once.
+std::int64_t forward_in_pass(const Rule& rule, int i, int j, std::int64_t t) {
+  const int k = rule.passes();
+  const std::int64_t passes = t * k + i % k;
+  return rule.offset(i / k) +
+         walk(0, rule.stages(), j, static_cast<int>(passes) + 1).forward[passes];
+}
+
+TEST(Rule, ReadsTheFreshestVersionThatExistsInTimeInEveryPass) {
+  constexpr int t = 2;
+  for (int workers = 1; workers <= 6; ++workers) {
+    for (int k = 1; k <= 6; ++k) {
+      for (int stages = 1; stages <= 6; ++stages) {
+        for (int slack = 0; slack <= stages * k; ++slack) {
+          const Rule rule(RuleKind::cdp_v2, workers * k, stages, slack, false, k);
+          int fresh = 0;
+          for (int j = 0; j < stages; ++j) {
+            // theta_t is there behind the last backward of step t - 1, that of any micro-batch.
+            std::int64_t birth = 0;
+            for (int i = 0; i < workers * k; ++i) {
+              const std::int64_t back = forward_in_pass(rule, i, 0, t - 1) + 2 * stages - 1 - j;
+              EXPECT_EQ(rule.backward_time(i, j, t - 1), back);
+              birth = std::max(birth, back + 1);
+            }
+            for (int i = 0; i < workers * k; ++i) {
+              const std::int64_t use = forward_in_pass(rule, i, j, t);
+              EXPECT_EQ(rule.forward_time(i, j, t), use);
+              EXPECT_EQ(rule.fresh(i, j), birth + 2 * slack <= use)
+                  << "k = " << k << ", S = " << stages << ", micro-batch " << i << ", slack "
+                  << slack;
+              // With fresh passes behind others, and always in time one step later.
+              EXPECT_LE(birth, rule.forward_time(i, j, t + 1));
+              EXPECT_EQ(rule.fresh(i, j), i >= rule.first_fresh(i / k, j));
+              fresh += rule.fresh(i, j) ? 1 : 0;
+            }
+          }
+          EXPECT_EQ(rule.always_stale(), fresh == 0);
+        }
+      }
+    }
+  }
+}
+
+// The paper's constant memory: at every time step each stage is used by one of N / k = S workers.
+TEST(Rule, LetsOneWorkerUseEachStageAtATimeInPasses) {
+  for (int stages = 1; stages <= 8; ++stages) {
+    for (int k = 1; k <= 12; ++k) {
+      const Rule rule(RuleKind::cdp_v1, stages * k, stages, 0, false, k);
+      EXPECT_EQ(rule.offset(0), 0);
+      EXPECT_LT(rule.offset(stages - 1), rule.period());
+      std::vector<std::vector<int>> uses(rule.period(), std::vector<int>(stages));
+      for (int i = 0; i < stages * k; ++i) {
+        if (i >= k && i % k == 0) {
+          EXPECT_GT(rule.offset(i / k), rule.offset(i / k - 1));
+          EXPECT_LE(std::abs(rule.offset(i / k) - rule.offset(i / k - 1) - 2 * k), 4);
+        }
+        for (int j = 0; j < stages; ++j) {
+          ++uses[rule.forward_time(i, j, 1) % rule.period()][j];
+          ++uses[rule.backward_time(i, j, 1) % rule.period()][j];
+        }
+      }
+      for (const std::vector<int>& of : uses) EXPECT_EQ(of, std::vector<int>(stages, 1));
+    }
+  }
 }
 
 TEST(Rule, ReadsTheFreshestVersionThatExistsInTime) {
@@ -190,6 +257,8 @@ TEST(Rule, RefusesSizesThatAreNone) {
   EXPECT_THROW(Rule(RuleKind::dp, 0, 1, 0), Error);
   EXPECT_THROW(Rule(RuleKind::dp, 1, 0, 0), Error);
   EXPECT_THROW(Rule(RuleKind::cdp_v2, 3, 3, 4), Error);
+  EXPECT_THROW(Rule(RuleKind::cdp_v2, 6, 3, 7, false, 2), Error);
+  EXPECT_THROW(Rule(RuleKind::cdp_v2, 6, 3, 0, false, 4), Error);
   EXPECT_THROW(Rule(RuleKind::cdp_v2, 3, 3, -1), Error);
 }
 

@@ -54,6 +54,21 @@ TEST(Schedule, IsAcceptedByTheChecker) {
   }
 }
 
+TEST(Schedule, IsAcceptedByTheCheckerInPasses) {
+  for (int workers = 1; workers <= 6; ++workers) {
+    for (int passes = 2; passes <= 6; ++passes) {
+      for (int stages = 1; stages <= 6; ++stages) {
+        for (const ParallelConfig& config : all_variants(workers * passes, stages, passes)) {
+          const bool norms = config.rule == RuleKind::dp && stages % 2 == 0;
+          const bool rounds = stages % 3 == 0 && devices_of(config) > 1;
+          check_schedule(schedule_of(config, norms, rounds));
+          ASSERT_FALSE(HasFailure()) << describe(config);
+        }
+      }
+    }
+  }
+}
+
 TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
   for (const PlacementKind& kind : placement_kinds())
     for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2})
@@ -72,7 +87,13 @@ TEST(Schedule, HasTheDevicesOfItsPlacement) {
 TEST(Schedule, RunsEveryPassOnceAtTheTimeOfTheRule) {
   for (int n = 1; n <= 6; ++n) {
     for (int stages = 1; stages <= 6; ++stages) {
-      for (const ParallelConfig& config : variants(n, stages)) {
+      std::vector<ParallelConfig> configs = variants(n, stages);
+      for (const int passes : {2, 3}) {
+        if (n % passes != 0) continue;
+        const std::vector<ParallelConfig> more = all_variants(n, stages, passes);
+        configs.insert(configs.end(), more.begin(), more.end());
+      }
+      for (const ParallelConfig& config : configs) {
         const Schedule schedule = schedule_of(config);
         const Rule& rule = schedule.rule();
         std::set<std::tuple<bool, int, int, std::int64_t>> seen;
@@ -84,6 +105,7 @@ TEST(Schedule, RunsEveryPassOnceAtTheTimeOfTheRule) {
             EXPECT_TRUE(seen.insert({forward, a.micro_batch, a.stage, a.step}).second);
             EXPECT_EQ(a.version, rule.version(a.micro_batch, a.stage, a.step));
             if (config.order == Order::accumulate) continue;  // one after the other, by choice
+            if (config.passes > 1 && schedule.traits().one_device) continue;  // likewise
             if (config.placement == Placement::pipeline) continue;  // has a pace of its own
             const std::int64_t t = a.step - 5;  // a segment begins at time step 0
             EXPECT_EQ(a.time, forward ? rule.forward_time(a.micro_batch, a.stage, t)

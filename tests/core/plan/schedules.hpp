@@ -64,10 +64,17 @@ inline Schedule schedule_of(const ParallelConfig& config, bool norms = false, bo
   return Schedule(spec);
 }
 
-/// All that a deck can ask of this placement, N and S, slack 0 .. S included.
-inline std::vector<ParallelConfig> variants(Placement placement, int n, int stages) {
+/// All that a deck can ask of this placement, N, S and k, slack 0 .. S k included.
+inline std::vector<ParallelConfig> variants(Placement placement, int n, int stages,
+                                            int passes = 1) {
   std::vector<ParallelConfig> all;
-  const ParallelConfig dp = parallel(RuleKind::dp, placement, n, stages);
+  if (passes > 1 && !traits_of(placement).has_passes) return all;
+  const auto parallel = [&](RuleKind rule, int slack = 0) {
+    ParallelConfig config = testing::parallel(rule, placement, n, stages, slack);
+    config.passes = passes;
+    return config;
+  };
+  const ParallelConfig dp = parallel(RuleKind::dp);
   all.push_back(dp);
   if (traits_of(placement).has_orders) {
     all.push_back(dp);
@@ -79,9 +86,9 @@ inline std::vector<ParallelConfig> variants(Placement placement, int n, int stag
     all.back().reduction = reduction;
   }
   if (needs_whole_slots(RuleKind::cdp_v1, placement) && n % stages != 0) return all;
-  all.push_back(parallel(RuleKind::cdp_v1, placement, n, stages));
-  for (int slack = 0; slack <= stages; ++slack) {
-    all.push_back(parallel(RuleKind::cdp_v2, placement, n, stages, slack));
+  all.push_back(parallel(RuleKind::cdp_v1));
+  for (int slack = 0; slack <= stages * passes; ++slack) {
+    all.push_back(parallel(RuleKind::cdp_v2, slack));
     if (!has_reduction(all.back(), Reduction::local)) continue;
     all.push_back(all.back());
     all.back().reduction = Reduction::local;
@@ -97,18 +104,18 @@ inline std::vector<ParallelConfig> variants(Placement placement, int n, int stag
   return all;
 }
 
-inline std::vector<ParallelConfig> variants(int n, int stages) {
+inline std::vector<ParallelConfig> variants(int n, int stages, int passes = 1) {
   std::vector<ParallelConfig> all;
   for (const PlacementKind& kind : placement_kinds()) {
-    const std::vector<ParallelConfig> some = variants(kind.placement, n, stages);
+    const std::vector<ParallelConfig> some = variants(kind.placement, n, stages, passes);
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
 }
 
 /// And those whose stages are cut.
-inline std::vector<ParallelConfig> all_variants(int n, int stages) {
-  std::vector<ParallelConfig> all = variants(n, stages);
+inline std::vector<ParallelConfig> all_variants(int n, int stages, int passes = 1) {
+  std::vector<ParallelConfig> all = variants(n, stages, passes);
   const std::size_t whole = all.size();
   for (std::size_t k = 0; k < whole; ++k) {
     ParallelConfig cut = all[k];
@@ -116,7 +123,7 @@ inline std::vector<ParallelConfig> all_variants(int n, int stages) {
     cut.shards = true;
     const auto add = [&] {
       const bool joint = cut.rule == RuleKind::dp || cut.sums == Sums::late;
-      if (!joint && n % stages != 0) return;
+      if (!joint && cut.workers() % stages != 0) return;
       all.push_back(cut);
       all.back().reduction = Reduction::fast;
       if (!has_fast_sums(all.back())) all.pop_back();
@@ -132,13 +139,14 @@ inline std::vector<ParallelConfig> all_variants(int n, int stages) {
 }
 
 inline std::string describe(const ParallelConfig& config) {
-  return fmt::format("{} {} {} {} N = {}, S = {}, slack {}{}, chunks {}", to_string(config.rule),
-                     to_string(config.placement), to_string(config.order),
-                     to_string(config.reduction), config.micro_batches, config.stages, config.slack,
-                     config.shards ? fmt::format(" in shards, {}, {}", to_string(config.updates),
-                                                 to_string(config.sums))
-                                   : "",
-                     config.chunks);
+  return fmt::format(
+      "{} {} {} {} N = {}, k = {}, S = {}, slack {}{}, chunks {}", to_string(config.rule),
+      to_string(config.placement), to_string(config.order), to_string(config.reduction),
+      config.micro_batches, config.passes, config.stages, config.slack,
+      config.shards
+          ? fmt::format(" in shards, {}, {}", to_string(config.updates), to_string(config.sums))
+          : "",
+      config.chunks);
 }
 
 inline Lists lists_of(const Schedule& schedule, const Segment& segment) {

@@ -17,7 +17,9 @@ class Divergence : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(Divergence, StopsAllDevicesAfterTheSameStep) {
-  for (SmallDeck deck : decks_for(GetParam())) {
+  std::vector<SmallDeck> decks = decks_for(GetParam());
+  std::ranges::copy(pass_decks_for(GetParam()), std::back_inserter(decks));
+  for (SmallDeck deck : decks) {
     SCOPED_TRACE(name_of(deck));
     deck.train.optimizer.learning_rate = 1e6;
     deck.train.optimizer.clip_norm = deck.train.optimizer.clip_stage_norm = 0;

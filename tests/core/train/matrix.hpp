@@ -101,6 +101,30 @@ namespace carousel::test {
   return decks;
 }
 
+/// Wide perceptrons, or residual networks, whose workers take several micro-batches each; v2 with a
+/// slack at which some passes of a worker are fresh and some are not.
+[[nodiscard]] inline std::vector<SmallDeck> pass_decks_for(int micro_batches, bool resnet = false) {
+  std::vector<SmallDeck> decks;
+  for (const RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
+    for (int passes = 2; passes <= micro_batches; ++passes) {
+      if (micro_batches % passes != 0) continue;
+      for (const int stages : {1, 2, 4}) {
+        const bool some = (stages + passes + static_cast<int>(rule)) % 3 != 0;
+        if (resnet ? stages != 2 : !some && !full_matrix()) continue;
+        const ParallelConfig parallel{
+            .rule = rule,
+            .micro_batches = micro_batches,
+            .passes = passes,
+            .stages = stages,
+            .slack = rule == RuleKind::cdp_v2 ? micro_batches / passes % 3 : 0};
+        decks.push_back(deck_of(parallel, decks.size() % 2 == 1, resnet));
+        if (!resnet) decks.back().model.widths = {64, 192, 128, 96, 10};
+      }
+    }
+  }
+  return decks;
+}
+
 /// Residual networks with batch norm for one N on one device, cut inside their blocks; outside of
 /// the full matrix one S of each rule.
 [[nodiscard]] inline std::vector<SmallDeck> resnet_decks_for(int micro_batches) {
@@ -223,6 +247,8 @@ namespace carousel::test {
   std::vector<SmallDeck> decks = decks_for(micro_batches);
   const std::vector<SmallDeck> wide = wide_decks_for(micro_batches);
   decks.insert(decks.end(), wide.begin(), wide.end());
+  const std::vector<SmallDeck> in_passes = pass_decks_for(micro_batches);
+  decks.insert(decks.end(), in_passes.begin(), in_passes.end());
   if (micro_batches <= 4) {
     const std::vector<SmallDeck> resnets = resnet_decks_for(micro_batches);
     decks.insert(decks.end(), resnets.begin(), resnets.end());
@@ -230,6 +256,8 @@ namespace carousel::test {
     decks.insert(decks.end(), vits.begin(), vits.end());
     const std::vector<SmallDeck> listed = listed_decks_for(micro_batches);
     decks.insert(decks.end(), listed.begin(), listed.end());
+    const std::vector<SmallDeck> passing = pass_decks_for(micro_batches, true);
+    decks.insert(decks.end(), passing.begin(), passing.end());
   }
   const std::size_t count = decks.size();
   for (std::size_t k = 0; k < count; k += full_matrix() && sizeof(real) == 4 ? 1 : 4)
@@ -257,7 +285,8 @@ namespace carousel::test {
     if (!kind.traits.cuts_stages) continue;
     SmallDeck cut = placed(deck, kind.placement);
     cut.parallel.shards = true;
-    if (dp || p.micro_batches % p.stages == 0) {
+    if (p.passes > 1 && !kind.traits.has_passes) continue;
+    if (dp || p.workers() % p.stages == 0) {
       all.push_back(cut);
       cut.parallel.chunks = 8;
       if (dp) cut.parallel.updates = Updates::together;
@@ -275,14 +304,14 @@ namespace carousel::test {
   std::vector<SmallDeck> all;
   const ParallelConfig& p = deck.parallel;
   for (const PlacementKind& kind : placement_kinds()) {
-    if (kind.traits.one_device) continue;
+    if (kind.traits.one_device || (p.passes > 1 && !kind.traits.has_passes)) continue;
     if (!needs_whole_slots(p.rule, kind.placement) || p.micro_batches % p.stages == 0)
       all.push_back(placed(deck, kind.placement));
   }
   for (const SmallDeck& cut : in_shards(deck)) all.push_back(cut);
   if (p.rule != RuleKind::dp) return all;
   all.push_back(deck);
-  all.back().parallel.order = Order::accumulate;
+  all.back().parallel.order = Order::accumulate;  // with several passes it is so already
   return all;
 }
 
@@ -348,11 +377,11 @@ namespace carousel::test {
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
   const Sgd* const sgd = std::get_if<Sgd>(&deck.train.optimizer.kind);
-  return fmt::format("{} {} {} {} {} {} N={} S={} slack={} nesterov={}{}{}", deck.model.name,
+  return fmt::format("{} {} {} {} {} {} N={} k={} S={} slack={} nesterov={}{}{}", deck.model.name,
                      to_string(deck.kernels.type), to_string(deck.kernels.products),
                      to_string(p.rule), to_string(p.placement),
                      to_string(p.placement == Placement::single ? Reduction::ordered : p.reduction),
-                     p.micro_batches, p.stages, p.slack, sgd != nullptr && sgd->nesterov,
+                     p.micro_batches, p.passes, p.stages, p.slack, sgd != nullptr && sgd->nesterov,
                      p.shards ? fmt::format(" shards, {} chunks, {}, {}", p.chunks,
                                             to_string(p.updates), to_string(p.sums))
                               : "",

@@ -52,6 +52,7 @@ std::int64_t activations_by_rule(const SmallRun& run, int device) {
     case Placement::single:
       break;
   }
+  if (parallel.passes > 1) return one;  // one after the other
   if (dp) return parallel.order == Order::accumulate ? one : n * one;
   return n == parallel.stages ? uniform : -1;
 }
@@ -92,9 +93,9 @@ TEST_P(Memory, HoldsInShardedWhatItOwnsAndThreeStages) {
       for (int j = 0; j < parallel.stages; ++j) {
         // Of the R devices of slot S-1-j each owns stage j, or its shard of it.
         const Rule& rule = run.schedule().rule();
-        if (rule.slot(d) != parallel.stages - 1 - j) continue;
+        if (rule.slot_of(d) != parallel.stages - 1 - j) continue;
         const StageMemory& stage = run.memory().stages[j];
-        const int shard = parallel.shards ? d - rule.first_of_slot(d) : -1;
+        const int shard = parallel.shards ? d - rule.first_in_slot(d) : -1;
         owned += shard < 0 ? align_up(stage.stored_bytes) : stage.stored_of_shard(shard);
         const std::int64_t full = stage.parameters_of_shard(shard) * std::int64_t{sizeof(real)};
         state += align_up(run.memory().optimizer_states * full);

@@ -65,7 +65,9 @@ reference::SerialResult oracle(const SmallRun& run, const ParallelConfig& parall
   training.rule = {.cyclic = parallel.rule != RuleKind::dp,
                    .micro_batches = parallel.micro_batches,
                    .stages = parallel.stages,
-                   .slack = parallel.rule == RuleKind::cdp_v1 ? parallel.stages : parallel.slack};
+                   .slack = parallel.rule == RuleKind::cdp_v1 ? parallel.stages * parallel.passes
+                                                              : parallel.slack,
+                   .passes = parallel.passes};
   training.optimizer = deck.train.optimizer;
   training.learning_rate = [&](std::int64_t t) {
     return learning_rate(deck.train.schedule, deck.train.optimizer.learning_rate, t,

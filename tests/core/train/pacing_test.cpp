@@ -49,7 +49,7 @@ TEST_P(Pacing, NoDeviceBeginsAStepBeforeItsNeighbourIsFarEnoughAhead) {
                     deck.parallel.slack);
     Computations all = run_and_record(dataset_, placed(deck, Placement::replicated));
     for (int i = 1; i < rule.micro_batches(); ++i) {
-      const int ahead = rule.offset(i) - rule.offset(i - 1);
+      const std::int64_t ahead = rule.offset(i) - rule.offset(i - 1);
       for (std::int64_t t = 0; t < deck.train.steps; ++t) {
         const std::vector<Span>& before = all[i - 1][t];
         ASSERT_EQ(before.size(), 2U * deck.parallel.stages);
@@ -75,11 +75,11 @@ TEST_P(Pacing, DevicesOfOneProcessKeepTheOffsetsOfTheRule) {
         // What device 0 has computed since it began the step is the time on the rule's clock.
         const double from = all[0][t].at(0).begin;
         const double to = all[i][t].at(0).begin;
-        int offset = 0;
+        std::int64_t offset = 0;
         for (std::int64_t u = t; u < deck.train.steps; ++u)
           for (const Span& span : all[0][u]) offset += span.begin >= from && span.end <= to ? 1 : 0;
         // At the end of a segment device 0 has nothing more to compute.
-        const int most = 2 * deck.parallel.stages;
+        const std::int64_t most = 2 * deck.parallel.stages;
         EXPECT_LE(std::abs(std::min(offset, most) - std::min(rule.offset(i), most)), 1)
             << "device " << i << " step " << t << ": " << offset;
       }

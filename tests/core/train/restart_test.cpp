@@ -17,6 +17,7 @@ class Restart : public ::testing::TestWithParam<int> {
   static std::vector<SmallDeck> decks() {
     const int n = GetParam();
     std::vector<SmallDeck> all = decks_for(n);
+    std::ranges::copy(pass_decks_for(n), std::back_inserter(all));
     for (SmallDeck& deck : all) {
       deck.model.dropout = all.size() % 2 == 0 ? 0.2 : 0.3;
       deck.checkpoint = {};
