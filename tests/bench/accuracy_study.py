@@ -4,7 +4,7 @@
 """What the rules cost in accuracy: a deck of inputs/paper under several rules and seeds.
 
     accuracy_study.py FOLDER [--deck DECK] [--seeds 1,2,3] [--jobs 1] [--build build/release]
-                      [--report] [key=value ...]
+                      [--only NAME] [--report] [key=value ...]
 
 Trains what FOLDER does not hold yet, seed after seed, as many runs at a time as --jobs says (each
 then wants its share of the cores by OMP_NUM_THREADS); a run that was stopped goes on from its last
@@ -12,7 +12,9 @@ checkpoint, so that the same command goes on with the study, which SIGTERM ends.
 --report at once, it prints a table of the finished runs (accuracy on the test set after the last
 epoch, mean and standard deviation over seeds, and differences from dp of the same seed, which has
 the same first parameters and order of samples, with their 95% interval by Student's t) and draws
-FOLDER/accuracy.png. key=value goes to every run that does not set this key by itself, as N = 8
+FOLDER/accuracy.png. `recipe` is what a delay wants of SGD, Nesterov's momentum and the gradient of
+every stage shortened to a norm of 1; it is compared with dp that has it, too. --only trains what
+has NAME in its name. key=value goes to every run that does not set this key by itself, as N = 8
 does with the number of samples. Needs h5py, numpy and matplotlib.
 """
 import concurrent.futures
@@ -33,14 +35,19 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
 TWICE = "twice"  # as many micro-batches and stages as the deck has, of half as many samples
+NESTEROV = "train.optimizer.nesterov=true"
+RECIPE = [NESTEROV, "train.optimizer.clip_stage_norm=1"]
 # Name, colour and what replaces keys of the deck.
 VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
             ("cdp-v2", "#0072b2", ["parallel.rule=cdp-v2"]),
             ("cdp-v2, slack 1", "#56b4e9", ["parallel.rule=cdp-v2", "parallel.slack=1"]),
             ("cdp-v2, slack 2", "#009e73", ["parallel.rule=cdp-v2", "parallel.slack=2"]),
             ("cdp-v1", "#d55e00", ["parallel.rule=cdp-v1"]),
-            ("cdp-v2, N = 8", "#cc79a7", ["parallel.rule=cdp-v2", TWICE])]
-BASELINE = "dp"
+            ("cdp-v2, N = 8", "#cc79a7", ["parallel.rule=cdp-v2", TWICE]),
+            ("cdp-v1, Nesterov", "#e69f00", ["parallel.rule=cdp-v1", NESTEROV]),
+            ("cdp-v1, recipe", "#f0e442", ["parallel.rule=cdp-v1", *RECIPE]),
+            ("dp, recipe", "#999999", ["parallel.rule=dp", *RECIPE])]
+BASELINES = {"cdp-v1, recipe": "dp, recipe"}  # of all others: dp
 # Student's t, quantile 0.975, for 1, 2, ... degrees of freedom.
 STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228]
 
@@ -132,7 +139,7 @@ def describe(values, signed=False):
 
 def report(arguments, found, diverged):
     """`found`: {variant: {seed: [epoch] accuracy}} of finished runs; `diverged`: {variant: seeds}"""
-    print(f"{'':18}runs  mean   deviation  difference from {BASELINE}, 95% interval   seeds")
+    print(f"{'':18}runs  mean   deviation  difference from dp, 95% interval   seeds")
     for name, _, _ in VARIANTS:
         runs = found[name]
         if diverged[name]:
@@ -140,10 +147,11 @@ def report(arguments, found, diverged):
         if not runs:
             continue
         last = {seed: curve[-1] for seed, curve in sorted(runs.items())}
-        paired = [last[seed] - found[BASELINE][seed][-1] for seed in last
-                  if seed in found[BASELINE]]
+        baseline = BASELINES.get(name, "dp")
+        paired = [last[seed] - found[baseline][seed][-1] for seed in last
+                  if seed in found[baseline]]
         deviation = f"{np.std(list(last.values()), ddof=1):6.2f}" if len(last) > 1 else "     -"
-        difference = describe(paired, signed=True) if paired and name != BASELINE else ""
+        difference = describe(paired, signed=True) if paired and name != baseline else ""
         print(f"{name:18}{len(last):4}  {np.mean(list(last.values())):5.2f}  {deviation}     "
               f"{difference:39} {' '.join(f'{value:.2f}' for value in last.values())}")
     draw(arguments, found)
@@ -179,14 +187,18 @@ def parse():
                         default=study.ROOT / "inputs/paper/resnet20_cifar10.toml")
     parser.add_argument("--seeds", type=study.numbers, default=[1, 2, 3])
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", metavar="NAME", default="")
 
     def check(arguments):
+        if not any(arguments.only in name for name, _, _ in VARIANTS):
+            parser.error(f"no variant has {arguments.only} in its name")
         if len(arguments.seeds) > len(STUDENT) + 1:
             parser.error(f"at most {len(STUDENT) + 1} seeds")
         if arguments.jobs < 1:
             parser.error("at least one job")
         for word in arguments.keys:
-            if key_of(word) in ("parallel.rule", "parallel.slack", "run.seed", "run.output"):
+            if key_of(word) in ("parallel.rule", "parallel.slack", "run.seed", "run.output",
+                                *map(key_of, RECIPE)):
                 parser.error(f"{key_of(word)} is what the study varies")
         arguments.twice = twice_as_many(arguments)
 
@@ -205,7 +217,8 @@ def main():
         """Returns False where a run failed."""
         name, seed, keys = case
         folder = run_folder(arguments.folder, name, seed)
-        if state_of(folder) not in ("done", "diverged") and not arguments.report:
+        wanted = arguments.only in name and not arguments.report
+        if wanted and state_of(folder) not in ("done", "diverged"):
             more = [word for key in keys for word in (arguments.twice if key == TWICE else [key])]
             if not train(arguments, folder, seed, more) and state_of(folder) != "diverged":
                 return False

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weak and strong scaling on paper: simulated steps on three described clusters.
 
-    scaling_study.py FOLDER [--build build/release] [--stages 16] [--most 1024] [--report]
-                     [key=value ...]
+    scaling_study.py FOLDER [--build build/release] [--stages 16] [--most 1024] [--passes 1]
+                     [--report] [key=value ...]
 
 How the time of a network is shared among its stages is measured first: one micro-batch of every size
 on this machine, which wants to be quiet until then, forward and backward of each stage. A device of
@@ -14,7 +14,9 @@ per device, up to `--most` of them: 32 images on each (weak), or 4,096 images on
 (strong); and weak scaling where every action takes 3% or 10% more or less, at random, on up to 256
 devices. dp and late sums have 4, 8 or 16 stages; rings have four or eight slots of devices, in
 which stages are cut into shards, and v2 a slack of one or two; shards travel whole or in up to 16
-chunks of the model; of each the fastest counts. What FOLDER has is not done again. Prints a table
+chunks of the model; of each the fastest counts. With --passes K every device takes K such micro-
+batches one after the other in a step, weak scaling alone, without FSDP and pipelines, which have no
+passes; nothing is drawn. What FOLDER has is not done again. Prints a table
 and draws FOLDER/scaling.png: the part of a step in which devices compute; `-` where a rule does not
 exist, `?` where not all of it is done. Needs h5py, numpy and matplotlib.
 """
@@ -165,18 +167,22 @@ class Scaling:
     def simulate(self, cluster, network, devices, images, keys):
         """Seconds of a step; None where the rule has no such variant, nan where it is still to be
         done."""
-        stages = self.stages_of(keys)
+        stages, passes = self.stages_of(keys), self.arguments.passes
         cyclic, late = DP not in keys, "parallel.sums=late" in keys
         if cyclic and not late and devices % stages != 0:
             return None
         if cyclic and not late and devices == stages:  # nobody to sum with in a slot
             keys = [key for key in keys if key != FAST]
+        if passes > 1 and SHARDED in keys:
+            return None
         words = [word for word in keys if not word.startswith("parallel.stages=")]
+        if passes > 1:
+            words.append(f"parallel.passes={passes}")
         name = " ".join([cluster.name, network, str(stages), str(devices), str(images), *words])
         if name not in self.seconds and not self.arguments.report:
             done = subprocess.run(
                 [self.program, "plan", *self.keys(network, images, stages), *cluster.keys, *words,
-                 f"parallel.micro_batches={devices}",
+                 f"parallel.micro_batches={devices * passes}",
                  "--measured", self.on_cluster(cluster, network, images, stages)],
                 capture_output=True, text=True)
             found = re.search(r"^simulated +(\S+) s per step", done.stdout, re.MULTILINE)
@@ -197,7 +203,7 @@ class Scaling:
         if not found:
             return None, None
         seconds, keys = min(found, key=lambda each: each[0])
-        return images / cluster.images[network] / seconds, keys
+        return self.arguments.passes * images / cluster.images[network] / seconds, keys
 
     @staticmethod
     def show(part):
@@ -210,7 +216,7 @@ class Scaling:
         figure, axes = pyplot.subplots(3, 4, figsize=(13, 9), sharey=True, layout="constrained")
         for row, cluster in enumerate(CLUSTERS):
             for column, (network, title) in enumerate(NETWORKS.items()):
-                for mode, (images, sizes, more) in MODES.items():
+                for mode, (images, sizes, more) in self.modes().items():
                     sizes = {count: each for count, each in sizes.items()
                              if count <= self.arguments.most}
                     print(f"\n{title}, {mode} ({images}), {cluster.name}\n"
@@ -239,8 +245,15 @@ class Scaling:
         for axis in axes[:, 0]:
             axis.set_ylabel("part of a step in passes")
         axes[0, 0].legend(fontsize=7, frameon=False, loc="lower left")
-        figure.savefig(self.folder / "scaling.png", dpi=140)
-        self.report_pipelines()
+        if self.arguments.passes == 1:
+            figure.savefig(self.folder / "scaling.png", dpi=140)
+            self.report_pipelines()
+
+    def modes(self):
+        if self.arguments.passes == 1:
+            return MODES
+        images, sizes, more = MODES["weak"]
+        return {f"weak, {self.arguments.passes} passes": (images, sizes, more)}
 
     @staticmethod
     def prepare(axis, sizes):
@@ -278,11 +291,13 @@ def main():
     parser.add_argument("--stages", type=int, default=16,
                         help="of pipelines")
     parser.add_argument("--most", type=int, default=1024, help="devices, up to 4,096")
-    arguments = study.parse(parser, "stages")
+    parser.add_argument("--passes", type=int, default=1,
+                        help="micro-batches that a device takes in a step")
+    arguments = study.parse(parser, "stages", "passes")
     scaling = Scaling(arguments)
     if arguments.report and not scaling.seconds:
         sys.exit(f"scaling_study.py: {arguments.folder} has no finished run")
-    wanted = {images for _, sizes, _ in MODES.values() for images in sizes.values()}
+    wanted = {images for _, sizes, _ in scaling.modes().values() for images in sizes.values()}
     for network in [] if arguments.report else NETWORKS:
         for images in sorted(wanted):
             for stages in sorted({arguments.stages, *STAGES}):

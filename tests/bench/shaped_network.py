@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measurements of shaped_network.sh, which makes the network and calls this.
 
-Usage: shaped_network.py BUILD FOLDER STEPS SWITCH HOST HOST HOST HOST
+Usage: shaped_network.py BUILD FOLDER STEPS PASSES SWITCH HOST HOST HOST HOST
 """
 
 import functools
@@ -21,10 +21,12 @@ from dataset import write_dataset
 from stretched import environment
 
 BUILD, WORK = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-STEPS, SWITCH, HOSTS = int(sys.argv[3]), sys.argv[4], sys.argv[5:]
+PASSES, SWITCH, HOSTS = int(sys.argv[4]), sys.argv[5], sys.argv[6:]
 # Steps left out: ranks of a cyclic rule drift apart until the messages hold them, and the last steps
 # wait for nobody.
-WARM, TAIL = 40, 3
+TAIL = 3
+STEPS = max(int(sys.argv[3]) // PASSES, 4 * TAIL)
+WARM = STEPS // 2
 COMPUTING = ["load", "copy", "forward", "backward", "accumulate", "measure", "update"]
 STRETCH = 27  # times the processor time: four ranks use a seventh of a core, MPI and TCP the rest
 SECONDS = 180  # that a run may take
@@ -46,7 +48,8 @@ file = "data.h5"
 [parallel]
 rule = "cdp-v1"
 placement = "replicated"
-micro_batches = 4
+micro_batches = {micro_batches}
+passes = {passes}
 stages = 4
 balance = "parameters"
 transport = "mpi"
@@ -282,10 +285,10 @@ def measure(rows, title, fraction, size, time_step, disturbance, cases):
 
 
 def main():
-    if STEPS <= WARM + TAIL + 1:
-        sys.exit(f"shaped_network.py: STEPS is {STEPS}; it takes more than {WARM + TAIL + 1}")
-    (WORK / "deck.toml").write_text(DECK)
-    write_dataset(WORK / "data.h5", (1, 8, 8), samples=4 * 1024 * STEPS, test_samples=1024)
+    micro_batches = len(HOSTS) * PASSES
+    (WORK / "deck.toml").write_text(DECK.format(micro_batches=micro_batches, passes=PASSES))
+    write_dataset(WORK / "data.h5", (1, 8, 8), samples=micro_batches * 1024 * STEPS,
+                  test_samples=1024)
     for overrides in REFERENCES.values():
         calibrate(overrides)
     with h5py.File(WORK / reference(4) / "run.h5") as run:
@@ -295,6 +298,10 @@ def main():
     time_step = step / schedule["period_time"]
     print(f"a time step takes {time_step:.4f} s, the message of a stage has {largest} bytes")
     rows = Rows()
+    if PASSES > 1:  # FSDP has none
+        cases = [name for name, keys in CASES.items() if "parallel.placement=sharded" not in keys]
+        measure(rows, f"{PASSES} passes", 2.0, largest, time_step, UNDISTURBED, cases)
+        return
     for fraction in (0.35, 0.7, 1.0):
         measure(rows, "undisturbed", fraction, largest, time_step, UNDISTURBED, CASES)
     slow, jitter = DISTURBANCES

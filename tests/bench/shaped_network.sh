@@ -2,15 +2,16 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Four ranks on a network whose speed is chosen: shaped_network.sh FOLDER [PRESET [STEPS]]
+# Four ranks on a network whose speed is chosen: shaped_network.sh FOLDER [PRESET [STEPS [PASSES]]]
 # As root on Linux. Makes four network namespaces, each a host with a veth to a bridge in a fifth,
 # keeps MPI from shared memory, and lets `tc tbf` give every link a bandwidth, both ways. dp and the
 # cyclic rules then train a perceptron of four equal stages: dp with an all-reduce per stage beside the
 # backward, as PyTorch DDP has it, as ZeRO-1, with and without a barrier, and as FSDP; v1 by its ring
 # and by late sums; v2. Prints, for links on which a stage's message takes a given part of a time step,
 # as measured between two ranks: what a step computes, what of it is exposed communication, and what
-# the simulator says of the same plan. With jitter the median of three seeds is shown. The first 40
-# steps and the last 3 of STEPS (80) are left out. Rows that FOLDER has are not measured again. Needs a
+# the simulator says of the same plan. With jitter the median of three seeds is shown. The first half
+# and the last 3 of STEPS (80) are left out. With PASSES (1) every rank takes so many micro-batches in
+# a step, which then has a part of STEPS, and a message takes two time steps. Rows that FOLDER has are not measured again. Needs a
 # built PRESET (release), iproute2 and h5py for $PYTHON (python3); takes about 50 minutes.
 set -euo pipefail
 case ${1:-} in
@@ -28,6 +29,7 @@ folder=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
 preset=${2:-release}
 steps=${3:-80}
+passes=${4:-1}
 hosts="carousel0 carousel1 carousel2 carousel3"
 switch=carousel-switch
 
@@ -71,4 +73,4 @@ for host in $hosts; do
 done
 # shellcheck disable=SC2086  # several words
 "${PYTHON:-python3}" -B tests/bench/shaped_network.py "$PWD/build/$preset" "$folder" \
-  "$steps" $switch $hosts
+  "$steps" "$passes" $switch $hosts
