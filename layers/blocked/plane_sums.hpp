@@ -98,7 +98,8 @@ template <class Stored>
   detail::Doubles second[detail::parts] = {};
   for (std::int64_t begin = 0; begin < size; begin += detail::run) {
     const std::int64_t end = std::min(begin + detail::run, size);
-    const auto count = static_cast<double>((end - begin) / lanes);
+    const std::int64_t pixels = (end - begin) / lanes;
+    const auto count = static_cast<double>(pixels);
     const Lanes center = load(plane + begin);
     Lanes of_run[2] = {};
     detail::sum_run(
