@@ -112,6 +112,22 @@ class CommandLine(unittest.TestCase):
             self.refused("plan", deck, "--layers", *more)
         self.assertIn("--validate", self.refused("train", deck, "--layers"))
 
+    def test_validate_notes_what_a_delay_wants(self):
+        words = ["train", "--validate", f"{INPUTS}/digits.toml", f"run.output={self.folder}/run",
+                 "train.optimizer.momentum=0.9"]
+        nesterov, clip = "train.optimizer.nesterov=true", "train.optimizer.clip_stage_norm=1"
+        for rule, keys, wanted in (("cdp-v1", [], "nesterov = true and train.optimizer.clip_stage"),
+                                   ("cdp-v1", [nesterov], "least accuracy with train.optimizer.clip"),
+                                   ("cdp-v1", [clip], "train.optimizer.nesterov = true; see"),
+                                   ("cdp-v1", [nesterov, clip], None), ("cdp-v2", [], None)):
+            told = self.run_carousel(*words, f"parallel.rule={rule}", *keys)
+            self.assertEqual(told.returncode, 0)
+            if wanted is None:
+                self.assertEqual(told.stderr, "")
+            else:
+                self.assertIn(wanted, told.stderr)
+                self.assertEqual(told.stderr.count("\n"), 1)
+
     def test_bytes_are_told_as_inspect_tells_them(self):
         deck, ring = f"{INPUTS}/digits.toml", "parallel.placement=replicated"
         text = self.run_carousel("plan", deck, ring).stdout
