@@ -109,13 +109,14 @@ void check_deck_rules(const RunConfig& config) {
            in_quotes(config.run.wall_clock));
 
   const ParallelConfig& parallel = config.parallel;
+  const std::string in_passes =
+      parallel.passes > 1 ? fmt::format(" times parallel.passes = {}", parallel.passes) : "";
   if (parallel.micro_batches % parallel.passes != 0)
     refuse("parallel.passes", "= {} does not divide parallel.micro_batches = {}", parallel.passes,
            parallel.micro_batches);
   if (parallel.slack > parallel.stages * parallel.passes)
     refuse("parallel.slack", "= {} is more than parallel.stages = {}{}", parallel.slack,
-           parallel.stages,
-           parallel.passes > 1 ? fmt::format(" times parallel.passes = {}", parallel.passes) : "");
+           parallel.stages, in_passes);
   if (needs_whole_slots(parallel.rule, parallel.placement) &&
       parallel.micro_batches % parallel.stages != 0)
     refuse("parallel.micro_batches",
@@ -128,8 +129,7 @@ void check_deck_rules(const RunConfig& config) {
       parallel.workers() % parallel.stages != 0)
     refuse("parallel.micro_batches",
            "= {} is not a multiple of parallel.stages = {}{}; parallel.shards = true needs that",
-           parallel.micro_batches, parallel.stages,
-           parallel.passes > 1 ? fmt::format(" times parallel.passes = {}", parallel.passes) : "");
+           parallel.micro_batches, parallel.stages, in_passes);
   if (parallel.shards && config.train.optimizer.needs_whole_tensors())
     refuse("parallel.shards", "= true would cut tensors whose norms {} needs; leave it out",
            config.train.optimizer.name());
