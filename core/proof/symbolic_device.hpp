@@ -165,10 +165,6 @@ class SymbolicDevice {
   [[nodiscard]] int first_of_worker(int micro_batch) const {
     return micro_batch - micro_batch % parallel_.passes;
   }
-  /// All micro-batches of the worker on this device, where it has one.
-  [[nodiscard]] MicroBatchSet own_gradient() const {
-    return {device_ * parallel_.passes, device_ * parallel_.passes + parallel_.passes - 1};
-  }
   /// The first micro-batch whose gradient is added to that of `micro_batch`, the last one, before
   /// both become part of the sum: those of a worker, or all that a collective adds up.
   [[nodiscard]] int first_of_term(int micro_batch) const;

@@ -197,7 +197,8 @@ SymbolicDevice::ParameterCopy& SymbolicDevice::gathered(const Action& action, in
 
 void SymbolicDevice::chunk(const Action& action) {
   const bool passes = action.payload != Payload::parameters;
-  const MicroBatchSet own_gradient = this->own_gradient();
+  const int first_own = device_ * parallel_.passes;
+  const MicroBatchSet own_gradient(first_own, first_own + parallel_.passes - 1);
   bool entered = false;  // once for all pieces, of which there may be thousands
   for_each_of_chunk(action, [&](int piece, bool own) {
     if (action.kind == ActionKind::reduce_scatter) {
