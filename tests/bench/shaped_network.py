@@ -24,9 +24,7 @@ BUILD, WORK = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 PASSES, SWITCH, HOSTS = int(sys.argv[4]), sys.argv[5], sys.argv[6:]
 # Steps left out: ranks of a cyclic rule drift apart until the messages hold them, and the last steps
 # wait for nobody.
-TAIL = 3
-STEPS = max(int(sys.argv[3]) // PASSES, 4 * TAIL)
-WARM = STEPS // 2
+STEPS, WARM, TAIL = int(sys.argv[3]) // PASSES, 40 // PASSES, 3
 COMPUTING = ["load", "copy", "forward", "backward", "accumulate", "measure", "update"]
 STRETCH = 27  # times the processor time: four ranks use a seventh of a core, MPI and TCP the rest
 SECONDS = 180  # that a run may take
@@ -285,6 +283,8 @@ def measure(rows, title, fraction, size, time_step, disturbance, cases):
 
 
 def main():
+    if STEPS <= WARM + TAIL + 1:
+        sys.exit(f"shaped_network.py: a run has {STEPS} steps; it takes more than {WARM + TAIL + 1}")
     micro_batches = len(HOSTS) * PASSES
     (WORK / "deck.toml").write_text(DECK.format(micro_batches=micro_batches, passes=PASSES))
     write_dataset(WORK / "data.h5", (1, 8, 8), samples=micro_batches * 1024 * STEPS,

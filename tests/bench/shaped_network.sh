@@ -9,10 +9,11 @@
 # backward, as PyTorch DDP has it, as ZeRO-1, with and without a barrier, and as FSDP; v1 by its ring
 # and by late sums; v2. Prints, for links on which a stage's message takes a given part of a time step,
 # as measured between two ranks: what a step computes, what of it is exposed communication, and what
-# the simulator says of the same plan. With jitter the median of three seeds is shown. The first half
-# and the last 3 of STEPS (80) are left out. With PASSES (1) every rank takes so many micro-batches in
-# a step, which then has a part of STEPS, and a message takes two time steps. Rows that FOLDER has are not measured again. Needs a
-# built PRESET (release), iproute2 and h5py for $PYTHON (python3); takes about 50 minutes.
+# the simulator says of the same plan. With jitter the median of three seeds is shown. The first 40
+# steps and the last 3 of STEPS (80) are left out. With PASSES (1) every rank takes so many
+# micro-batches in a step, of which a run has STEPS / PASSES and leaves out the first 40 / PASSES,
+# and a message takes two time steps. Rows that FOLDER has are not measured again. Needs a built
+# PRESET (release), iproute2 and h5py for $PYTHON (python3); takes about 50 minutes.
 set -euo pipefail
 case ${1:-} in
   -*)
