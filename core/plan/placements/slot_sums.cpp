@@ -27,10 +27,10 @@ Rule ring_of(const Rule& rule) {
 }
 
 SlotPlace::SlotPlace(const Rule& rule, const ScheduleSpec& spec, int device)
-    : spec_(spec),
+    : rule_(rule),
+      spec_(spec),
       slots_(slots_of(rule)),
       replicas_(rule.workers() / slots_),
-      passes_(rule.passes()),
       device_(device) {}
 
 bool SlotPlace::has_piece(int stage, int replica) const {
@@ -156,7 +156,7 @@ void SlotSums::add_parts_out(const Pass& pass) {
     if (place_.is_mine(piece)) return;
     const int peer = place_.device_of(place_.slot(), place_.replica_of(piece));
     MessageEnd out = place_.line(Payload::part, Direction::send, peer, j, piece);
-    out.micro_batch = place_.last_of(place_.device());
+    out.micro_batch = rule_.last_of(place_.device());
     out.buffer = own_.of(j);
     builder_.add(pass.backward_time, Phase::leave, out.start());
     builder_.add(pass.backward_time + reuse_of_own(j), Phase::before_post, out.wait());
@@ -200,10 +200,10 @@ void SlotSums::add_sum(const Pass& pass, int piece, Phase phase) {
   for (int q = 0; q < place_.replicas() && !fast_; ++q) {
     const int device = place_.device_of(slot, q);
     if (q == place_.replica())
-      terms.push_back({place_.last_of(device), own_.of(j)});
+      terms.push_back({rule_.last_of(device), own_.of(j)});
     else
       arrive(place_.line(Payload::part, Direction::receive, device, j, piece), buffers.others[q],
-             place_.last_of(device));
+             rule_.last_of(device));
   }
   // In index order, into one of the first two.
   const int sum = sum_buffer(j, piece);

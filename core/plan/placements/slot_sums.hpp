@@ -33,9 +33,10 @@ class SlotPlace {
   [[nodiscard]] int slot() const { return device_ / replicas_; }
   [[nodiscard]] int replica() const { return device_ % replicas_; }
   [[nodiscard]] int device_of(int slot, int replica) const { return slot * replicas_ + replica; }
-  /// The last micro-batch of a device, by which its gradient is named, and that of a slot.
-  [[nodiscard]] int last_of(int device) const { return device * passes_ + passes_ - 1; }
-  [[nodiscard]] int last_of_slot(int slot) const { return last_of(device_of(slot, replicas_ - 1)); }
+  /// The last micro-batch of a slot, by which the sum of its gradients is named.
+  [[nodiscard]] int last_of_slot(int slot) const {
+    return rule_.last_of(device_of(slot, replicas_ - 1));
+  }
   /// The device of the same shard in another slot.
   [[nodiscard]] int twin(int slot) const { return device_of(slot, replica()); }
 
@@ -79,10 +80,10 @@ class SlotPlace {
   [[nodiscard]] CollectiveCall scatter(int stage, int piece, int source, int sum) const;
 
  private:
+  const Rule& rule_;
   const ScheduleSpec& spec_;
   int slots_;
   int replicas_;
-  int passes_;
   int device_;
 };
 
