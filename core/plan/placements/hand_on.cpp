@@ -6,6 +6,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/plan/placements/parts.hpp"
+
 namespace carousel::placements {
 
 HandOn::HandOn(const Rule& rule, int stage, int owner, std::int64_t ready, std::int64_t early)
@@ -13,7 +15,8 @@ HandOn::HandOn(const Rule& rule, int stage, int owner, std::int64_t ready, std::
   const int devices = rule.workers();
   std::vector<std::int64_t> needed;
   for (int device = 0; device < devices; ++device)
-    needed.push_back(std::max(ready, rule.first_use(device, stage, 0) - early));
+    needed.push_back(std::max({ready, rule.first_use(device, stage, 0) - early,
+                               free_parameters(rule, device, stage).time}));
   // Of equal needs, those behind the owner come first.
   const auto order = [&](int device) {
     return std::tuple(device != owner, needed[device], (device - owner + devices) % devices);

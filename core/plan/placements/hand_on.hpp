@@ -22,7 +22,7 @@ namespace carousel::placements {
 class HandOn {
  public:
   /// A device for every worker of `rule`. They are there `early` time steps before they are read,
-  /// where there is as much time.
+  /// where there is as much time, and the version before was read for the last time.
   HandOn(const Rule& rule, int stage, int owner, std::int64_t ready, std::int64_t early);
 
   [[nodiscard]] std::int64_t time_at(int device) const { return times_[device]; }

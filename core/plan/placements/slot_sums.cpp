@@ -126,7 +126,7 @@ void SlotSums::make_buffers() {
     for (int q = 0; q < replicas; ++q) {
       const bool sum = q == first_other();
       const bool all = times_.keeps_all || (sum && times_.keeps_totals);
-      const std::int64_t time_steps = all ? stages : sum ? 3 : 2;
+      const std::int64_t time_steps = all ? stages : sum ? times_.kept : times_.delay + 1;
       const bool used = q != place_.replica() && (!fast_ || sum);
       chunk.others.push_back(used ? next(time_steps) : none);
     }

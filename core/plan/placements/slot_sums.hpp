@@ -90,6 +90,8 @@ class SlotPlace {
 /// When a device sums, in time steps of its first training step.
 struct SumTimes {
   std::vector<std::int64_t> sums;  // [S] of the gradients of its slot, behind their backward
+  std::int64_t delay = 1;          // time steps of a slot of several devices behind that
+  std::int64_t kept = 3;           // until its sums have left
   bool keeps_all = false;          // those of all stages, until they are all there
   bool keeps_totals = false;       // or, of those, the sums alone
 };

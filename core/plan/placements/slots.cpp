@@ -11,11 +11,31 @@
 namespace carousel::placements {
 namespace {
 
+/// Time steps in which pieces travel inside a slot: behind a backward to be summed, and to be
+/// gathered ahead of a forward. One, for which gradients of a single pass are kept. Those of
+/// several are kept longer, and have a third of what lies between the last backward of a step and
+/// the first use of what it makes; in another third the total comes to its owner.
+std::int64_t inside_time(const Rule& ring) {
+  if (ring.passes() == 1) return 1;
+  std::int64_t least = ring.period();
+  for (int j = 0; j < ring.stages(); ++j) {
+    const std::int64_t complete = ring.gradient_time(ring.workers() - 1, j, 0);
+    for (int slot = 0; slot < ring.workers(); ++slot)
+      least = std::min(least, ring.first_use(slot, j, 0) - complete);
+  }
+  // The first pass of the next step overwrites a gradient 2 S behind it; it may grow here, too, and
+  // then has the other half to leave.
+  return std::clamp<std::int64_t>(least / 3, 1, ring.stages());
+}
+
 /// Time steps between a backward and the sum of a slot, in which its pieces travel inside the slot.
-/// Totals have one to spare only where slack gives it.
+/// Totals have some to spare only where slack gives it. Sums that go on have half of the time steps
+/// that the next slot is behind, and the others to get there.
 std::int64_t sum_delay(const Rule& ring, int slot, int replicas) {
-  const bool completes = slot + 1 == ring.workers();
-  return replicas > 1 && (!completes || ring.slack() > 0) ? 1 : 0;
+  if (replicas == 1) return 0;
+  if (slot + 1 == ring.workers()) return ring.slack() > 0 ? inside_time(ring) : 0;
+  const std::int64_t behind = ring.offset(slot + 1) - ring.offset(slot);
+  return std::max(inside_time(ring), std::min<std::int64_t>(behind / 2, ring.stages()));
 }
 
 /// When what dp does for a stage behind a step is due: the first stages are read first.
@@ -44,7 +64,7 @@ class NewParameters {
         stage_(stage),
         owner_(rule.together() ? 0 : first_reader(ring_, stage)),
         times_(ring_, stage, owner_, ready_at(ring_, spec, stage, replicas),
-               replicas > 1 && !rule.together() ? 1 : 0) {}
+               replicas > 1 && !rule.together() ? inside_time(ring_) : 0) {}
 
   /// The slot that makes them.
   [[nodiscard]] int owner() const { return owner_; }
@@ -106,10 +126,20 @@ class SlotDevice {
   }
   [[nodiscard]] SumTimes sum_times() const {
     SumTimes times{.sums = {}, .keeps_all = rule_.together()};
-    const std::int64_t delay = sum_delay(ring_of(rule_), slot_, place_.replicas());
-    for (int j = 0; j < stages_; ++j)
-      times.sums.push_back(rule_.together() ? news_[j].time_at(slot_)
-                                            : rule_.gradient_time(place_.device(), j, 0) + delay);
+    const Rule ring = ring_of(rule_);
+    times.delay = sum_delay(ring, slot_, place_.replicas());
+    const bool completes = slot_ + 1 == place_.slots();
+    for (int j = 0; j < stages_; ++j) {
+      if (rule_.together()) {
+        times.sums.push_back(news_[j].time_at(slot_));
+        continue;
+      }
+      times.sums.push_back(rule_.gradient_time(place_.device(), j, 0) + times.delay);
+      if (rule_.passes() == 1) continue;
+      const std::int64_t next = completes ? news_[j].time_at(news_[j].owner()) - times.sums.back()
+                                          : ring.offset(slot_ + 1) - ring.offset(slot_);
+      times.kept = std::max(times.kept, times.delay + next);
+    }
     return times;
   }
 

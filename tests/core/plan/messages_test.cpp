@@ -446,6 +446,63 @@ TEST(Messages, OfSeveralPassesHaveTheTimeOfAll) {
   }
 }
 
+/// Time steps from the last backward of a step to the first forward that reads what it makes, of
+/// the stage that has least.
+std::int64_t least_time(const Rule& rule) {
+  std::int64_t least = rule.period();
+  for (int j = 0; j < rule.stages(); ++j) {
+    for (int w = 0; w < rule.workers(); ++w)
+      least =
+          std::min(least, rule.first_use(w, j, 0) - rule.gradient_time(rule.workers() - 1, j, 0));
+  }
+  return least;
+}
+
+// Of v1 with shards: a third for sums inside a slot, a third for the total on its way, a third for
+// the gathering of new parameters; as far as gradients stay, which are those of a stage for each
+// pass. With a single pass all of it is one time step.
+TEST(Messages, OfShardsInSeveralPassesShareTheTimeOfAll) {
+  for (const int stages : {2, 3, 4, 6}) {
+    for (const int replicas : {2, 3}) {
+      for (const int passes : {1, 2, 4, 8}) {
+        ParallelConfig config =
+            parallel(RuleKind::cdp_v1, Placement::replicated, stages * replicas * passes, stages);
+        config.passes = passes;
+        config.shards = true;
+        const Schedule schedule = schedule_of(config);
+        const Rule& rule = schedule.rule();
+        const std::int64_t least = least_time(rule);
+        const std::int64_t inside =
+            passes == 1 ? 1 : std::clamp<std::int64_t>(least / 3, 1, stages);
+        for (const Travel& message : messages_of(schedule, 3)) {
+          const Action& send = message.send;
+          const bool same_slot = rule.slot_of(message.from) == rule.slot_of(send.peer);
+          std::int64_t wanted = 0;
+          if (send.payload == Payload::part || (send.payload == Payload::parameters && same_slot))
+            wanted = inside;
+          else if (send.payload == Payload::total)
+            wanted = (least - 2 * inside - 1) / 2;  // where others need what is made of it first
+          else if (send.payload == Payload::gradient)
+            wanted = passes - 2;  // less where slots give way
+          EXPECT_GE(message.time_steps(), wanted) << describe(config) << ": " << to_string(send);
+        }
+        config.reduction = Reduction::fast;
+        const Schedule fast = schedule_of(config);
+        for (const std::vector<Action>& list : lists_of(fast, {0, fast.reach() + 5})) {
+          for (const Action& start : list) {
+            if (start.step != 3 || !starts_message(start) || !is_collective(start)) continue;
+            const auto wait = std::ranges::find_if(list, [&](const Action& a) {
+              return a.kind == ActionKind::wait && same_message(a, start);
+            });
+            ASSERT_NE(wait, list.end());
+            EXPECT_GE(wait->time - start.time, inside) << describe(config) << to_string(start);
+          }
+        }
+      }
+    }
+  }
+}
+
 // They would share device 1's link if device 0 sent the one stage behind its forward.
 TEST(Messages, OfV1BringParametersToDevice1BeforeItsTotal) {
   for (int n = 3; n <= 9; ++n) {

@@ -69,6 +69,20 @@ TEST(Schedule, IsAcceptedByTheCheckerInPasses) {
   }
 }
 
+// Where pieces travel inside slots, the times of sums and new parameters depend on S and k.
+TEST(Schedule, IsAcceptedByTheCheckerInPassesOfLargeSlots) {
+  for (int stages = 2; stages <= 8; ++stages) {
+    for (const int passes : {2, 3, 4, 6, 8, 16}) {
+      for (const ParallelConfig& config : all_variants(2 * stages * passes, stages, passes)) {
+        if (!config.shards || config.rule == RuleKind::dp) continue;
+        if (config.chunks > 1 || config.slack % 3 > 1) continue;
+        check_schedule(schedule_of(config));
+        ASSERT_FALSE(HasFailure()) << describe(config);
+      }
+    }
+  }
+}
+
 TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
   for (const PlacementKind& kind : placement_kinds())
     for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2})
