@@ -22,8 +22,7 @@ std::string cell_of(const DrawnPass& pass, bool rows_are_micro_batches) {
 }
 
 std::string label_of(const TimelineRow& row) {
-  if (row.stage < 0) return fmt::format("micro-batch {}", row.micro_batch);
-  return fmt::format("stage {} dev {}", row.stage, row.device);
+  return row.stage < 0 ? name_of(row) : fmt::format("{} dev {}", name_of(row), row.device);
 }
 
 }  // namespace

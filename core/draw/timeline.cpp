@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/draw/timeline.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -20,6 +22,8 @@ std::vector<TimelineRow> rows_of(const Schedule& schedule, int rows) {
       result.push_back({.device = 0, .micro_batch = r});
     else if (schedule.traits().splits_stages)
       result.push_back({.device = r, .stage = schedule.buffers(r).first_stage});
+    else if (schedule.rule().passes() > 1)
+      result.push_back({.device = r, .worker = r});
     else
       result.push_back({.device = r, .micro_batch = r});
   }
@@ -152,6 +156,12 @@ class Routes {
 };
 
 }  // namespace
+
+std::string name_of(const TimelineRow& row) {
+  if (row.stage >= 0) return fmt::format("stage {}", row.stage);
+  if (row.worker >= 0) return fmt::format("worker {}", row.worker);
+  return fmt::format("micro-batch {}", row.micro_batch);
+}
 
 Timeline timeline_of(const Schedule& schedule, int most_rows, std::int64_t most_times) {
   const Survey survey(schedule);

@@ -6,6 +6,7 @@
 // much of the activations is held, what travels. It knows neither characters nor colours.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/plan/schedule.hpp"
@@ -16,6 +17,7 @@ namespace carousel {
 struct TimelineRow {
   int device = 0;
   int micro_batch = -1;
+  int worker = -1;  // of several micro-batches
   int stage = -1;
 };
 
@@ -54,6 +56,9 @@ struct Timeline {
   std::int64_t steady = 0;           // time step from which everything repeats
   double busy = 0;                   // share of the steady time steps in which a device computes
 };
+
+/// "stage 2", "micro-batch 3" or "worker 1".
+[[nodiscard]] std::string name_of(const TimelineRow& row);
 
 /// Everything beyond `most_rows` and `most_times` is cut away; what is held and busy counts all.
 [[nodiscard]] Timeline timeline_of(const Schedule& schedule, int most_rows,

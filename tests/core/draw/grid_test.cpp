@@ -55,6 +55,25 @@ TEST(Grid, IsDrawnAsCommitted) {
   EXPECT_EQ(grid(RuleKind::cdp_v2, Placement::model, 3), golden("grid_cdp-v2_model_3x3.txt"));
 }
 
+/// Rows of one device are micro-batches, also in passes; those of several are who takes them.
+TEST(Grid, NamesItsRowsByWhatTheyShare) {
+  const auto lines_with = [](const std::string& grid, const std::string& name) {
+    int count = 0;
+    std::istringstream lines(grid);
+    for (std::string line; std::getline(lines, line);) count += line.starts_with(name) ? 1 : 0;
+    return count;
+  };
+  for (const int passes : {1, 2}) {
+    ParallelConfig config = parallel(RuleKind::cdp_v2, Placement::single, 4, 2);
+    config.passes = passes;
+    EXPECT_EQ(lines_with(draw_grid(schedule_of(config)), "micro-batch "), 4);
+    config.placement = Placement::replicated;
+    const std::string grid = draw_grid(schedule_of(config));
+    EXPECT_EQ(lines_with(grid, "micro-batch "), passes == 1 ? 4 : 0);
+    EXPECT_EQ(lines_with(grid, "worker "), passes == 1 ? 0 : 2);
+  }
+}
+
 TEST(Grid, ShowsTheSameForOneDeviceAndForMany) {
   for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2}) {
     const std::string one = draw_grid(schedule_of(parallel(rule, Placement::single, 4, 4)));
