@@ -253,15 +253,18 @@ std::int64_t verify_evaluations(const JudgedFile& file, const RunSummary& run,
     const bool is_due = agenda.evaluates_after(step);
     bool may_lack = step == run.steps && !done;
     bool may_have = is_due;
+    std::int64_t epoch = agenda.epochs_after(step);
     for (const JudgedPart& part : parts) {
       if (part.first != step) continue;
       const bool is_due_again = part.expected.agenda.evaluates_after(step);
       may_lack = may_lack || !is_due_again;
       may_have = may_have || is_due_again;
+      // What an epoch has left may be too little for a step of another size.
+      if (!is_due && is_due_again) epoch = part.expected.agenda.epochs_after(step);
     }
     const bool is_there = k < run.evaluations.size() && run.evaluations[k].step == step;
     if (is_there ? !may_have : !may_have || may_lack) continue;
-    wanted.push_back({.step = step, .epoch = agenda.epochs_after(step)});
+    wanted.push_back({.step = step, .epoch = epoch});
     ++k;
   }
   std::set<std::string> words;  // these records have none

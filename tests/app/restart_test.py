@@ -314,6 +314,20 @@ class Restart(unittest.TestCase):
         self.assertEqual(epochs, sorted(epochs))
         self.assertEqual(epochs.count(epochs[-1]), 1437 // other)
 
+    def test_an_epoch_ends_where_its_rest_is_less_than_a_step(self):
+        self.train("run", "train.epochs=", "train.steps=60", "checkpoint.every_steps=43", "checkpoint.keep=0",
+                   "train.schedule.name=constant", "train.schedule.per_epoch=false")
+        checkpoints = self.folder / "run/checkpoints"
+        for name in ("step-00000044.h5", "step-00000060.h5", "last.h5"):
+            (checkpoints / name).unlink()
+        (checkpoints / "last.h5").symlink_to("step-00000043.h5")
+        # 93 samples of the second epoch are left, and a step takes 128.
+        self.carousel("train", "run", "train.steps=", "train.epochs=3", "train.micro_batch_size=32")
+        with h5py.File(self.folder / "run/run.h5") as file:
+            self.assertEqual(file["evaluations/step"][:].tolist(), [22, 43, 54])
+            self.assertEqual(file["evaluations/epoch"][:].tolist(), [1, 2, 3])
+        self.carousel("verify", "run")
+
     def test_an_audited_part_has_all_that_it_went_on_from(self):
         begun = self.stopped_run("profile.audit=true", "profile.steps=", "checkpoint.keep=0")
         with h5py.File(self.folder / "run/run.h5") as file:
