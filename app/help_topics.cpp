@@ -56,8 +56,9 @@ Pauses. A run pauses after every epoch and wherever [checkpoint] asks for a
 checkpoint. Records then reach the disk. Pauses change no number. Every device
 writes what it owns into one checkpoint, without a copy in memory; ranks must
 therefore share the run folder. Checkpoints hold /parameters, /previous (cyclic
-rules), /buffers and /optimizer; a digest of each tensor, which is checked when
-it is read; /inputs, which says what the model saw (carousel help restart).
+rules), /predicted (parallel.predict), /buffers and /optimizer; a digest of each
+tensor, which is checked when it is read; /inputs, which says what the model saw
+(carousel help restart).
 
 Checks. A receipt is a 64-bit digest of a stage's parameters, followed by its
 running statistics. verify makes the plan again, from the deck and /plan/basis
@@ -135,9 +136,9 @@ ranks, too, on the same kind of processor, with dropout and any optimizer.
 Learning rate, epochs and all that is not named below may be changed; then
 updates are those of the new deck.
 
-What must stay. [model], data, parallel.rule, parallel.slack, run.seed and the
-kind of optimizer; whatever is changed of it is refused by name. To begin with
-weights alone, use train.start.
+What must stay. [model], data, parallel.rule, parallel.slack, parallel.predict,
+run.seed and the kind of optimizer; whatever is changed of it is refused by
+name. To begin with weights alone, use train.start.
 
 Inputs. A checkpoint tells mean, std, names of classes and the shape of images
 (/inputs). eval and runs that go on refuse others. eval --as-trained takes mean
@@ -191,6 +192,14 @@ parallel.passes = k, in single and replicated
   alone, cyclic rules beside all of them. v2 decides for every pass whether its
   parameters are new. Workers take the place of micro-batches in devices and
   slots.
+
+parallel.predict = kappa, for cdp-v1
+  Gradients are computed with theta_{t-1} + kappa (theta_{t-1} - theta_{t-2}) in
+  place of theta_{t-1}. Who updates a stage makes that once, and sends it in
+  place of theta: a step has the same messages. He keeps theta_t and theta_{t-1}
+  besides. Evaluations and what learns from a checkpoint use theta: before an
+  evaluation theta goes around to all who hold the stage, and behind it what
+  passes read. /predicted of a checkpoint is what the next step reads.
 
 What a delay wants
   SGD with momentum b bears rates up to 2 (1 + b) / h under dp and (1 - b) / h

@@ -20,11 +20,12 @@ std::string describe(const PreparedRun& run, std::int64_t checkpoint, bool layer
   const std::vector<Route> routes = routes_of(run.schedule);
   const Baselines baselines = activation_baselines(run.memory.stages, parallel.micro_batches);
   std::string text = fmt::format(
-      "{}, {}: N = {} micro-batches{}, S = {} stages{} on {} device{}\n\n",
+      "{}, {}: N = {} micro-batches{}, S = {} stages{}{} on {} device{}\n\n",
       to_string(parallel.rule), to_string(parallel.placement), parallel.micro_batches,
       parallel.passes > 1 ? fmt::format(" in k = {} passes", parallel.passes) : "", parallel.stages,
-      parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : "", run.schedule.devices(),
-      run.schedule.devices() == 1 ? "" : "s");
+      parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : "",
+      parallel.predict > 0 ? fmt::format(", predict {}", parallel.predict) : "",
+      run.schedule.devices(), run.schedule.devices() == 1 ? "" : "s");
   if (layers)
     text += to_string(run.model) + "\n";
   else

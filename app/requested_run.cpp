@@ -109,7 +109,8 @@ PreparedRun prepare_run(const RunConfig& config, const PlanBasis& basis) {
 }
 
 CheckpointLayout checkpoint_layout(const RunConfig& config, const PreparedRun& run) {
-  return {run.model, run.schedule.rule().cyclic(), config.train.optimizer.states()};
+  return {run.model, run.schedule.rule().cyclic(), run.schedule.parallel().predict > 0,
+          config.train.optimizer.states()};
 }
 
 void check_batch_norm(const RunConfig& config, const PreparedRun& run) {

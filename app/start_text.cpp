@@ -55,11 +55,13 @@ std::string describe_start(const RunConfig& config, const PreparedRun& run, cons
       fmt::format("{} training and {} test samples, {}", human_count(run.basis.train_samples),
                   human_count(run.basis.test_samples), to_string(run.basis.source.input.shape)));
   add(run.model.target.has_labels() ? "labels" : "targets", printable(classes));
-  add("rule", fmt::format("{}, {}: N = {}{}, S = {}{}", to_string(parallel.rule),
-                          to_string(parallel.placement), parallel.micro_batches,
-                          parallel.passes > 1 ? fmt::format(", k = {}", parallel.passes) : "",
-                          parallel.stages,
-                          parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : ""));
+  add("rule",
+      fmt::format("{}, {}: N = {}{}, S = {}{}{}", to_string(parallel.rule),
+                  to_string(parallel.placement), parallel.micro_batches,
+                  parallel.passes > 1 ? fmt::format(", k = {}", parallel.passes) : "",
+                  parallel.stages,
+                  parallel.slack > 0 ? fmt::format(", slack {}", parallel.slack) : "",
+                  parallel.predict > 0 ? fmt::format(", predict {}", parallel.predict) : ""));
   const int queues = run.memory.devices.front().queues();
   add("devices", describe_devices(node, run.schedule.devices(), processes) +
                      (queues > 1 ? ", " + counted(queues, "compute queue") : ""));

@@ -34,6 +34,8 @@ std::string group_of(StatePart part, int state, const OptimizerConfig& optimizer
       return "/parameters/";
     case StatePart::previous:
       return "/previous/";
+    case StatePart::predicted:
+      return "/predicted/";
     case StatePart::optimizer:
       return optimizer_group(optimizer.states().at(static_cast<std::size_t>(state)));
     case StatePart::buffers:
@@ -56,7 +58,8 @@ void save_checkpoint(const RunConfig& config, const PreparedRun& run, const Trai
     if (error) return;
     try {
       ranks.at_files([&] {
-        if (piece.part != StatePart::previous) check_finite(piece, steps);
+        if (piece.part != StatePart::previous && piece.part != StatePart::predicted)
+          check_finite(piece, steps);
         checkpoint.put(group_of(piece.part, piece.state, config.train.optimizer) + piece.spec.name,
                        piece.first, piece.values);
       });

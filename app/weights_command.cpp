@@ -35,6 +35,7 @@ void put_first(CheckpointWriter& checkpoint, const RunConfig& config,
     }
     checkpoint.put("/parameters/" + spec.name, 0, values);
     if (config.parallel.rule != RuleKind::dp) checkpoint.put("/previous/" + spec.name, 0, values);
+    if (config.parallel.predict > 0) checkpoint.put("/predicted/" + spec.name, 0, values);
     const std::vector<real> zeros(values.size(), 0);
     for (const std::string& state : config.train.optimizer.states())
       checkpoint.put(optimizer_group(state) + spec.name, 0, zeros);

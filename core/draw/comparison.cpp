@@ -107,6 +107,7 @@ std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
     dp.order = Order::together;
     dp.sums = Sums::ring;
     dp.slack = 0;
+    dp.predict = 0;
     dp.reduction = has_fast_sums(dp) ? Reduction::fast : Reduction::ordered;
     all.push_back(dp);
     ParallelConfig cyclic = asked;

@@ -88,6 +88,7 @@ std::string Picture::draw_title() {
                   to_string(parallel.placement), parallel.micro_batches, parallel.stages);
   if (parallel.passes > 1) title += fmt::format(", k = {} passes", parallel.passes);
   if (parallel.rule == RuleKind::cdp_v2) title += fmt::format(", slack {}", parallel.slack);
+  if (parallel.predict > 0) title += fmt::format(", predict {}", parallel.predict);
   if (parallel.order != Order::together) title += fmt::format(", {}", to_string(parallel.order));
   if (parallel.reduction != Reduction::ordered)
     title += fmt::format(", {} reduction", to_string(parallel.reduction));
@@ -136,10 +137,8 @@ void Picture::draw_rows() {
     svg_.rectangle("idle", grid_left, scale_.y(r), end_x_ - grid_left, scale_.box);
     if (r % every != 0) continue;
     const TimelineRow& row = timeline_.rows[r];
-    const std::string what = row.stage >= 0 ? fmt::format("stage {}", row.stage)
-                                            : fmt::format("micro-batch {}", row.micro_batch);
     const double y = scale_.middle(r) + size * 0.36;
-    svg_.text("", grid_left - 10, y, what, Anchor::end, size);
+    svg_.text("", grid_left - 10, y, name_of(row), Anchor::end, size);
     if (schedule_.devices() > 1)
       svg_.text("quiet", 12, y, fmt::format("device {}", row.device), Anchor::start, size);
   }

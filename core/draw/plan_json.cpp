@@ -55,6 +55,7 @@ std::string plan_json(const Schedule& schedule, const MemoryPlan& memory, std::i
                {"k", parallel.passes},
                {"S", parallel.stages},
                {"slack", schedule.rule().slack()},
+               {"predict", parallel.predict},
                {"devices", schedule.devices()},
                {"activation_units", Json::array()},
                {"bytes", Json::object()},

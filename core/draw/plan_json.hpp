@@ -15,11 +15,11 @@
 
 namespace carousel {
 
-/// One object: `rule`, `placement`, `order`, `reduction`, `N`, `k`, `S`, `slack`, `devices`;
-/// `activation_units` [device], frames of saved activations of one stage; `bytes`, by category
-/// [device]; `groups` [group][device] of the collectives; `period_time`, time steps of a training
-/// step; and `actions` of training steps 0 .. steps - 1 by device, in the order in which it
-/// executes them. An action has `time` (time step), `device`, `kind`, `step`, `micro_batch`,
+/// One object: `rule`, `placement`, `order`, `reduction`, `N`, `k`, `S`, `slack`, `predict`,
+/// `devices`; `activation_units` [device], frames of saved activations of one stage; `bytes`, by
+/// category [device]; `groups` [group][device] of the collectives; `period_time`, time steps of a
+/// training step; and `actions` of training steps 0 .. steps - 1 by device, in the order in which
+/// it executes them. An action has `time` (time step), `device`, `kind`, `step`, `micro_batch`,
 /// `stage`, `version`, `peer`, `bytes`, and `payload`, `direction`, `group`, `buffer`, `source`
 /// where it has a meaning for them; numbers without a meaning are -1. With a forecast, `simulation`
 /// has `seconds_per_step`, `ideal_seconds_per_step` on links that cost nothing, and of one steady

@@ -180,6 +180,7 @@ class Search {
           .rule = rule, .placement = placement, .micro_batches = n, .stages = stages};
       if (traits_of(placement).has_passes && n % question_.passes == 0)
         parallel.passes = question_.passes;
+      if (rule == RuleKind::cdp_v1) parallel.predict = question_.predict;
       const bool odd = needs_whole_slots(rule, placement) && n % stages != 0;
       const int devices = devices_of(parallel);
       if (odd || devices > question_.machine.devices) continue;

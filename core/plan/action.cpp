@@ -72,6 +72,8 @@ const char* to_string(Payload payload) {
       return "total";
     case Payload::parameters:
       return "parameters";
+    case Payload::predicted:
+      return "predicted";
     case Payload::forward_copy:
       return "forward_copy";
     case Payload::backward_copy:
@@ -118,7 +120,8 @@ bool passes_by(const Action& action) {
 
 bool names_version(const Action& action) {
   return is_pass(action) || action.kind == ActionKind::update ||
-         action.payload == Payload::parameters || passes_by(action);
+         action.payload == Payload::parameters || action.payload == Payload::predicted ||
+         passes_by(action);
 }
 
 std::string to_string(const Action& action) {

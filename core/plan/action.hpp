@@ -13,7 +13,8 @@ namespace carousel {
 
 enum class ActionKind : std::uint8_t {
   load,        // put inputs and targets of a micro-batch into its input buffer
-  copy,        // bring a piece of parameters that the device keeps to where its stage passes by
+  copy,        // bring a piece of parameters that the device keeps to where its stage passes by;
+               // or, of Payload::parameters or predicted, what it updates to where passes read
   forward,     // one stage of one micro-batch, with parameters of `version`
   backward,    // its gradient goes to gradient buffer `buffer`
   accumulate,  // gradient buffer `buffer` += gradient buffer `source`
@@ -40,7 +41,8 @@ enum class Payload : std::uint8_t {
   gradient,       // sum over micro-batches 0 .. micro_batch of a stage's gradients
   part,           // what micro-batch `micro_batch` alone adds to it
   total,          // the sum over all micro-batches
-  parameters,     // theta of `version`
+  parameters,     // theta of `version`, or what is read in its place
+  predicted,      // what is read in place of theta, behind an evaluation
   forward_copy,   // theta of `version` on its way from micro-batch to micro-batch, for forward
   backward_copy,  // the same for backward
   norms,          // of the gradients of all stages

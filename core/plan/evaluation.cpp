@@ -58,6 +58,8 @@ class Evaluation {
     const std::int64_t lanes = std::ssize(lanes_);
     for (std::int64_t l = 1; l < lanes; ++l) post_results(l, bytes_per_batch);
     if (lanes_[0].back() != 0) post_results(0, bytes_per_batch);
+    const bool predicts = schedule_.parallel().predict > 0;
+    if (predicts) bring_all(Payload::parameters);
     // All devices take part in a round, since parameters may pass through those without a batch.
     for (std::int64_t first = 0; first < batches_; first += lanes) {
       for (int j = 0; j < stages_; ++j) {
@@ -65,6 +67,7 @@ class Evaluation {
         for (std::int64_t k = first; k < std::min(first + lanes, batches_); ++k) forward(k, j);
       }
     }
+    if (predicts) bring_all(Payload::predicted);
     for (const std::vector<int>& lane : lanes_) send_results(lane.back());
     return std::move(lists_);
   }
@@ -116,20 +119,70 @@ class Evaluation {
             .buffer = 0};
   }
 
+  /// Calls visit(piece, keeper, bytes) for all of a stage, or for each of its pieces.
+  template <class Visit>
+  void for_each_piece(int j, const Visit& visit) const {
+    const auto& cut = schedule_.spec().pieces;
+    if (cut.empty()) return visit(-1, schedule_.owner(j), schedule_.parameter_bytes(j));
+    for (int p = 0; p < std::ssize(cut[j]); ++p) {
+      if (cut[j][p].gradients > 0)
+        visit(p, schedule_.owner(j) + p % shards_of(schedule_.parallel()), cut[j][p].parameters);
+    }
+  }
+
+  /// What kernels read is not what is evaluated: who updates a piece puts it where they read, and
+  /// it goes around the ring to all others that keep it.
+  void bring_all(Payload payload) {
+    for (int j = 0; j < stages_; ++j)
+      for_each_piece(j, [&](int piece, int keeper, std::int64_t bytes) {
+        bring({.payload = payload,
+               .direction = Direction::receive,
+               .step = version_,
+               .stage = j,
+               .piece = piece,
+               .version = version_,
+               .bytes = bytes},
+              keeper);
+      });
+  }
+  void bring(Action in, int keeper) {
+    const int devices = schedule_.devices();
+    const auto updates = [&](int d) {
+      const BufferCounts& counts = schedule_.buffers(d);
+      const bool mine = in.piece < 0 || in.piece % shards_of(schedule_.parallel()) == counts.shard;
+      return counts.optimizer[in.stage] && mine;
+    };
+    in.peer = keeper;
+    for (int hop = 0; hop < devices; ++hop) {
+      const int to = (keeper + hop) % devices;
+      if (updates(to)) {
+        Action copy = action(ActionKind::copy, -1, in.stage);
+        copy.payload = in.payload;
+        copy.piece = in.piece;
+        add(to, copy);
+      } else if (schedule_.buffers(to).owns(in.stage)) {
+        const Action out = opposite(in, to);
+        add(to, start_of(in));
+        add(to, wait_for(in));
+        add(in.peer, start_of(out));
+        add(in.peer, wait_for(out));
+        in.peer = to;
+      }
+    }
+  }
+
   /// From who keeps them around the ring to all others.
   void pass_parameters(int j) {
-    const auto& cut = schedule_.spec().pieces;
-    if (cut.empty()) return pass_piece(j, -1, schedule_.owner(j), schedule_.parameter_bytes(j));
-    for (int p = 0; p < std::ssize(cut[j]); ++p) {
-      if (cut[j][p].gradients == 0) continue;
-      const int keeper = schedule_.owner(j) + p % shards_of(schedule_.parallel());
-      Action copy = action(ActionKind::copy, -1, j);
-      copy.payload = Payload::forward_copy;
-      copy.piece = p;
-      copy.buffer = schedule_.travelling(keeper, 0, copy.payload, j);
-      add(keeper, copy);
-      pass_piece(j, p, keeper, cut[j][p].parameters);
-    }
+    for_each_piece(j, [&](int piece, int keeper, std::int64_t bytes) {
+      if (piece >= 0) {
+        Action copy = action(ActionKind::copy, -1, j);
+        copy.payload = Payload::forward_copy;
+        copy.piece = piece;
+        copy.buffer = schedule_.travelling(keeper, 0, copy.payload, j);
+        add(keeper, copy);
+      }
+      pass_piece(j, piece, keeper, bytes);
+    });
   }
   void pass_piece(int j, int piece, int keeper, std::int64_t bytes) {
     const int devices = schedule_.devices();

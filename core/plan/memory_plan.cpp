@@ -110,8 +110,12 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
         stages[j].parameters_of_shard(counts.shard) * std::int64_t{sizeof(real)};
     const bool state = counts.optimizer[j] && states > 0;
     plan.optimizer.push_back(state ? offsets.take(Category::optimizer, states * full_bytes) : -1);
-    const bool full = counts.optimizer[j] && stages[j].keeps_full;
-    plan.full.push_back(full ? offsets.take(Category::optimizer, full_bytes) : -1);
+    // theta_t and theta_{t-1}, of which prediction makes what passes read.
+    const bool predicts = schedule.parallel().predict > 0;
+    const int full = !counts.optimizer[j] ? 0 : predicts ? 2 : stages[j].keeps_full ? 1 : 0;
+    plan.full.emplace_back();
+    for (int copy = 0; copy < full; ++copy)
+      plan.full.back().push_back(offsets.take(Category::optimizer, full_bytes));
     plan.frames.emplace_back();
     for (int k = 0; k < counts.frames[j]; ++k)
       plan.frames[j].push_back(offsets.take(Category::activations, plan.frame_bytes[j]));

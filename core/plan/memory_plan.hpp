@@ -25,8 +25,9 @@ struct DeviceMemoryPlan {
   std::int64_t norms = -1;  // [S] of the stages, and what follows from them, in gradients
   std::vector<std::int64_t> block_sums = {};  // [stage] that is cut, of all its blocks, likewise
   std::vector<std::int64_t> optimizer;        // [stage], -1: not here
-  std::vector<std::int64_t> full;             // [stage] parameters in full numbers where
-                                              // others are stored, behind the optimizer's
+  // [stage][copy] parameters in full numbers where others are stored, or with prediction those of
+  // two versions, behind the optimizer's.
+  std::vector<std::vector<std::int64_t>> full;
   std::vector<std::vector<std::int64_t>> frames;      // [stage][frame], in activations
   std::vector<std::int64_t> frame_bytes;              // [stage]
   std::vector<std::int64_t> landings;                 // [frame] of the first stage, in boundary

@@ -40,6 +40,12 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
           "Extra time for messages: each unit gives them two more time steps. 0 is the paper's "
           "cdp-v2. At most parallel.stages times parallel.passes.",
           bound(Bond::fixed, only_with("parallel.rule", {"cdp-v2"}))),
+      key("predict", &ParallelConfig::predict, at_least(0),
+          "Takes back a part of the delay: micro-batches of step t read theta_{t-1} + predict "
+          "(theta_{t-1} - theta_{t-2}) in place of theta_{t-1}. 1 goes on as the last update went. "
+          "Who updates a stage keeps two more versions of it, evaluations send two versions to "
+          "all, and checkpoints hold a third; nothing else travels more.",
+          bound(Bond::fixed, only_with("parallel.rule", {"cdp-v1"}))),
       key("shards", &ParallelConfig::shards, anything,
           "Cuts every stage into a piece for each device that shares the work, which adds up and "
           "updates it for the others, and alone keeps its optimizer state. dp: all N devices, "

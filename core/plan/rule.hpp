@@ -81,6 +81,7 @@ struct ParallelConfig {
   int passes = 1;                    // k, of which a worker takes one after the other; divides N
   int stages = 1;                    // S
   int slack = 0;                     // cdp-v2 only; 0 .. S k
+  double predict = 0;                // kappa, cdp-v1 only
   Updates updates = Updates::eager;  // dp with shards only
   Sums sums = Sums::ring;            // late: cdp-v1 with shards only
   bool shards = false;               // stages are cut among the devices of a slot,

@@ -137,6 +137,7 @@ AdviceQuestion advice_question(const PlannedDeck& deck, const PreparedRun& run) 
       .samples = std::int64_t{deck.parallel.micro_batches} * deck.train.micro_batch_size,
       .micro_batches = {},
       .passes = deck.parallel.passes,
+      .predict = deck.parallel.predict,
       .optimizer = deck.train.optimizer,
       .largest_message = deck.largest_message == 0 ? INT64_MAX : deck.largest_message,
       .machine = *deck.machine,

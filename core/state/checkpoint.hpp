@@ -5,7 +5,8 @@
 // Checkpoints: named tensors and a place in the run, in one HDF5 file that is whole or not there.
 // Which tensors a training needs is the engine's knowledge, not this file's.
 //
-//   /parameters/NAME  /previous/NAME  /buffers/NAME  /optimizer/STATE/NAME  /info  /inputs
+//   /parameters/NAME  /previous/NAME  /predicted/NAME  /buffers/NAME  /optimizer/STATE/NAME
+//   /info  /inputs
 //   attributes of /: the place; of a tensor: its digest
 //
 // The numbers of every tensor are one run of bytes, so that whoever has them writes and reads them

@@ -44,12 +44,13 @@ void describe(const std::string& path, hdf5::MetadataMedium& metadata,
 
 }  // namespace
 
-CheckpointLayout::CheckpointLayout(const Model& model, bool previous,
+CheckpointLayout::CheckpointLayout(const Model& model, bool previous, bool predicted,
                                    std::span<const std::string> states) {
   for (const LayerSpec& layer : model.layers) {
     for (const ParameterSpec& tensor : layer.parameters) {
       add("/parameters/" + tensor.name, tensor.shape);
       if (previous) add("/previous/" + tensor.name, tensor.shape);
+      if (predicted) add("/predicted/" + tensor.name, tensor.shape);
       for (const std::string& state : states)
         add(optimizer_group(state) + tensor.name, tensor.shape);
     }

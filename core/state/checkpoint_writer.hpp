@@ -26,9 +26,10 @@ namespace carousel {
 class CheckpointLayout {
  public:
   CheckpointLayout() = default;
-  /// Of parameters, those before the last update where there is a `previous`, the states of an
-  /// optimizer, and buffers.
-  CheckpointLayout(const Model& model, bool previous, std::span<const std::string> states);
+  /// Of parameters, those before the last update where there is a `previous`, what was read in
+  /// their place where it was `predicted`, the states of an optimizer, and buffers.
+  CheckpointLayout(const Model& model, bool previous, bool predicted,
+                   std::span<const std::string> states);
 
   void add(const std::string& name, const std::vector<std::int64_t>& shape);
   [[nodiscard]] const std::vector<CheckpointTensor>& tensors() const { return tensors_; }

@@ -86,6 +86,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
       kept_(spec.schedule.buffers(index).kept),
       copies_(spec.schedule.buffers(index).parameter_copies),
       states_(spec.memory.optimizer_states),
+      predict_(spec.schedule.parallel().predict),
       shard_(spec.schedule.buffers(index).shard),
       memory_(exec_, spec.memory, index, spec.schedule.buffers(index)),
       lanes_(make_lanes(spec, spec.schedule.buffers(index), exec_, memory_)),
@@ -163,8 +164,11 @@ void Device::rehearse(const TrainerSpec& spec, std::int64_t step) {
   const auto evaluation = evaluation_actions(schedule, batches, step, spec.memory.report_bytes(),
                                              [this](int device) { return device == index_; });
   for (const Action& action : evaluation[index_]) {
-    if (action.kind != ActionKind::forward) continue;
-    const int samples = action.micro_batch + 1 < batches ? most : static_cast<int>(rest);
+    const bool passes = action.kind == ActionKind::forward;
+    if (!passes && action.kind != ActionKind::copy) continue;
+    const int samples = !passes                            ? 0
+                        : action.micro_batch + 1 < batches ? most
+                                                           : static_cast<int>(rest);
     if (once(action, 0, samples)) executor_.rehearse(action, 0, std::nullopt, samples);
   }
   executor_.begin(std::nullopt);

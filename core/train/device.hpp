@@ -22,6 +22,7 @@ struct TrainerSpec;
 enum class StatePart : std::uint8_t {
   parameters,  // theta_t
   previous,    // theta_{t-1}; cyclic rules only
+  predicted,   // what step t reads in its place; with prediction only
   optimizer,   // what it keeps beside parameters
   buffers      // running statistics that came with theta_t
 };
@@ -145,7 +146,7 @@ class Device {
   void fill(const Model& model, std::int64_t version, const StateSource& source);
   void fill_stored(const Model& model, int stage, int shard, std::int64_t version,
                    TensorReader& tensors);
-  void fill_own(const Model& model, int stage, TensorReader& tensors);
+  void fill_own(const Model& model, int stage, std::int64_t version, TensorReader& tensors);
 
   ExecutionSpace exec_;
   int index_;
@@ -154,6 +155,7 @@ class Device {
   std::vector<int> kept_;   // or the pieces of its shard alone
   int copies_;              // of them
   int states_;              // of the optimizer
+  double predict_;          // kappa
   int shard_;               // of which the device updates the pieces; -1: of whole stages
   DeviceMemory memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;

@@ -63,9 +63,11 @@ std::byte* DeviceMemory::travelling(int buffer) const {
   return at(Category::parameters, plan_.travelling[buffer]);
 }
 
-real* DeviceMemory::full_parameters(int stage) const {
-  if (plan_.full[stage] < 0) return nullptr;
-  return reinterpret_cast<real*>(at(Category::optimizer, plan_.full[stage]));
+real* DeviceMemory::full_parameters(int stage, std::int64_t version) const {
+  const std::vector<std::int64_t>& copies = plan_.full[stage];
+  if (copies.empty()) return nullptr;
+  const int copy = copy_of(version, static_cast<int>(copies.size()));
+  return reinterpret_cast<real*>(at(Category::optimizer, copies[copy]));
 }
 
 real* DeviceMemory::gradient(int buffer) const {

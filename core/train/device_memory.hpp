@@ -36,12 +36,15 @@ class DeviceMemory {
   }
   /// Parameters that pass by.
   [[nodiscard]] std::byte* travelling(int buffer) const;
-  /// Parameters in full numbers, which who updates them keeps beside what is stored otherwise, of
-  /// all its pieces one after the other. Null where there are none.
-  [[nodiscard]] real* full_parameters(int stage) const;
+  /// Parameters in full numbers, which who updates them keeps beside what is stored otherwise or,
+  /// with prediction, beside what is read in their place, of all its pieces one after the other.
+  /// Null where there are none.
+  [[nodiscard]] real* full_parameters(int stage, std::int64_t version) const;
+  /// Whether those of the version before are kept, too.
+  [[nodiscard]] bool keeps_full_before(int stage) const { return plan_.full[stage].size() > 1; }
   /// What an update of a whole stage reads and writes: these, or else what is stored.
   [[nodiscard]] real* updated_parameters(int stage, std::int64_t version) const {
-    real* const full = full_parameters(stage);
+    real* const full = full_parameters(stage, version);
     return full != nullptr ? full : reinterpret_cast<real*>(parameters(stage, version));
   }
   [[nodiscard]] real* gradient(int buffer) const;

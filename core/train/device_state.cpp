@@ -125,6 +125,20 @@ void for_each_piece(const StageMemory& stage, int shard, Visit&& visit) {
   for (int p = shard; p < std::ssize(stage.pieces); p += stage.shards) visit(p);
 }
 
+/// What passes read of a run that predicts, in place of theta_t and theta_{t-1}.
+StateSource read_source(const StateSource& source, real kappa) {
+  return [&source, kappa](StatePart part, int state, const ParameterSpec& tensor,
+                          std::span<real> values) {
+    const bool before = part == StatePart::previous;
+    source(before ? StatePart::predicted : part, state, tensor, values);
+    if (part != StatePart::parameters) return;
+    std::vector<real> previous(values.size());
+    source(StatePart::previous, state, tensor, previous);
+    for (std::size_t k = 0; k < values.size(); ++k)
+      values[k] = carousel::predicted(values[k], previous[k], kappa);
+  };
+}
+
 std::byte* bytes_of(real* numbers) {
   return reinterpret_cast<std::byte*>(numbers);
 }
@@ -167,14 +181,16 @@ void fill_stored(const ExecutionSpace& exec, const Model& model, const StageMemo
 
 void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {
   finish(exec_, "carousel::train::fill");  // arenas are zeros first
-  TensorReader tensors(source);
+  const StateSource read = read_source(source, static_cast<real>(predict_));
+  TensorReader stored(predict_ > 0 ? read : source);
+  TensorReader own(source);
   for (const int j : owned_) {
-    fill_stored(model, j, -1, version, tensors);
-    fill_own(model, j, tensors);
+    fill_stored(model, j, -1, version, stored);
+    fill_own(model, j, version, own);
   }
   for (const int j : kept_) {
-    fill_stored(model, j, shard_, version, tensors);
-    fill_own(model, j, tensors);
+    fill_stored(model, j, shard_, version, stored);
+    fill_own(model, j, version, own);
   }
 }
 
@@ -196,7 +212,7 @@ void Device::fill_stored(const Model& model, int stage, int shard, std::int64_t 
 }
 
 /// What the updates of a stage keep beside that.
-void Device::fill_own(const Model& model, int stage, TensorReader& tensors) {
+void Device::fill_own(const Model& model, int stage, std::int64_t version, TensorReader& tensors) {
   const StageMemory& memory = this->stage(stage);
   const auto fill = [&](StatePart part, int state, int piece, real* at) {
     for_each_part(model, memory, piece, [&](const TensorPart& found) {
@@ -205,10 +221,14 @@ void Device::fill_own(const Model& model, int stage, TensorReader& tensors) {
                    bytes_of(at + found.offset));
     });
   };
-  if (real* const full = memory_.full_parameters(stage); full != nullptr)
+  const auto fill_full = [&](StatePart part, std::int64_t of_version) {
+    real* const full = memory_.full_parameters(stage, of_version);
     for_each_piece(memory, shard_, [&](int piece) {
-      fill(StatePart::parameters, 0, piece, full + memory.parameters_before(piece));
+      fill(part, 0, piece, full + memory.parameters_before(piece));
     });
+  };
+  if (memory_.full_parameters(stage, version) != nullptr) fill_full(StatePart::parameters, version);
+  if (memory_.keeps_full_before(stage)) fill_full(StatePart::previous, version - 1);
   real* const states = memory_.optimizer(stage);
   for (int k = 0; states != nullptr && k < states_; ++k)
     for_each_piece(memory, shard_, [&](int piece) {
@@ -233,18 +253,28 @@ void Device::show(const Model& model, int stage, std::int64_t version,
                    found.tensor.type, at + found.offset, visit);
     });
   };
+  const auto show_full = [&](StatePart part, int piece, std::int64_t of_version) {
+    full(part, 0, piece,
+         memory_.full_parameters(stage, of_version) + memory.parameters_before(piece));
+  };
   for_each_piece(memory, shard_, [&](int piece) {
-    if (memory_.full_parameters(stage) != nullptr)
-      full(StatePart::parameters, 0, piece,
-           memory_.full_parameters(stage) + memory.parameters_before(piece));
+    if (memory_.full_parameters(stage, version) != nullptr)
+      show_full(StatePart::parameters, piece, version);
     else
       stored(StatePart::parameters, piece, version);
   });
   for_each_piece(memory, shard_, [&](int piece) {
     if (piece <= 0) stored(StatePart::buffers, piece, version);
   });
+  const bool predicts = memory_.keeps_full_before(stage);
   for_each_piece(memory, shard_, [&](int piece) {
-    if (copies_ > 1) stored(StatePart::previous, piece, version - 1);
+    if (predicts)
+      show_full(StatePart::previous, piece, version - 1);
+    else if (copies_ > 1)
+      stored(StatePart::previous, piece, version - 1);
+  });
+  for_each_piece(memory, shard_, [&](int piece) {
+    if (predicts) stored(StatePart::predicted, piece, version - 1);
   });
   for_each_piece(memory, shard_, [&](int piece) {
     if (memory_.optimizer(stage) == nullptr) return;

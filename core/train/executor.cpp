@@ -185,6 +185,7 @@ void Executor::show(const Batch& batch, int input) {
 }
 
 void Executor::copy_piece(const Action& action) {
+  if (!passes_by(action)) return store(action);
   const StagePiece& piece = stage(action.stage).piece(action.piece);
   copy<MemorySpace, MemorySpace>(lane_->exec,
                                  parts_.memory.travelling(action.buffer) + piece.stored_begin,
@@ -308,7 +309,7 @@ std::byte* Executor::piece(const Action& action, std::int64_t version) const {
 
 /// What an update reads and writes.
 real* Executor::full_parameters(const Action& action, std::int64_t version) const {
-  real* const full = parts_.memory.full_parameters(action.stage);
+  real* const full = parts_.memory.full_parameters(action.stage, version);
   return full != nullptr ? full + stage(action.stage).parameters_before(action.piece)
                          : reinterpret_cast<real*>(piece(action, version));
 }
@@ -341,11 +342,25 @@ void Executor::update(const Action& action) {
                     .digest = digest,
                     .adds_digest = action.piece >= stage.shards,
                     .workspace = memory.workspace(0)});
-  if (stage.keeps_full)
-    store_parameters(for_numbers(2 * size), stage.parameter_ranges, first, size, next_full,
-                     piece(action, action.version));
+  if (memory.full_parameters(j, action.version) != nullptr) store(action);
   if (action.piece <= 0) update_riders(action, sum + (stage.parameter_size - first), digest);
   if (!rehearses_ && action.piece < 0) parts_.on_update(lane_->exec, action.step, j, next_full);
+}
+
+/// Puts parameters of a version that the device updates where passes read them: as they are to
+/// evaluate them, otherwise what is read in their place.
+void Executor::store(const Action& action) {
+  const StageMemory& stage = this->stage(action.stage);
+  const std::int64_t first = stage.piece(action.piece).begin;
+  const std::int64_t size = stage.parameters_of(action.piece);
+  const real* const theta = full_parameters(action, action.version);
+  std::byte* const stored = piece(action, action.version);
+  if (action.payload != Payload::parameters && parts_.memory.keeps_full_before(action.stage))
+    store_predicted(for_numbers(3 * size), stage.parameter_ranges, first, size, theta,
+                    full_parameters(action, action.version - 1),
+                    static_cast<real>(parts_.schedule.parallel().predict), stored);
+  else
+    store_parameters(for_numbers(2 * size), stage.parameter_ranges, first, size, theta, stored);
 }
 
 /// What lies behind the parameters of a stage: running statistics, and what rides.

@@ -103,6 +103,7 @@ class Executor {
   [[nodiscard]] std::byte* piece(const Action& action, std::int64_t version) const;
   [[nodiscard]] real* full_parameters(const Action& action, std::int64_t version) const;
   void update(const Action& action);
+  void store(const Action& action);
   void update_riders(const Action& action, const real* sums, std::uint64_t* digest);
   [[nodiscard]] std::byte* rider_of_stage(const Action& action) const;
   void leave_own_norms();

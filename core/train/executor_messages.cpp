@@ -48,6 +48,7 @@ std::byte* Executor::payload(const Action& action) const {
       // All stages in one sum begin with the first buffer.
       return bytes(gradient(std::max(action.buffer, 0), action));
     case Payload::parameters:
+    case Payload::predicted:
       return memory.parameters(j, action.version) + stage(j).piece(first_of(action)).stored_begin;
     case Payload::forward_copy:
     case Payload::backward_copy:

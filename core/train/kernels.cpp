@@ -21,22 +21,70 @@ void note_times(const ExecutionSpace& exec, const OperationTimes* times, const d
       });
 }
 
-void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
-                      std::int64_t first, std::int64_t size, const real* full, std::byte* stored) {
+namespace {
+
+/// Calls visit(from, count, type, to) for parameters first .. first + size - 1 of a stage, run by
+/// run of those that are stored alike: `from` numbers and `to` bytes behind the first one.
+template <class Visit>
+void for_each_run(std::span<const ParameterRange> ranges, std::int64_t first, std::int64_t size,
+                  const Visit& visit) {
   std::int64_t origin = -1;  // of what is put there
   for (const ParameterRange& range : ranges) {
     const std::int64_t begin = std::max(range.begin, first);
     const std::int64_t end = std::min(range.end, first + size);
     if (begin >= end) continue;
-    const real* const from = full + (begin - first);
     const std::int64_t at = range.stored_begin + (begin - range.begin) * size_of(range.type);
     if (origin < 0) origin = at;
-    std::byte* const to = stored + (at - origin);
-    if (range.type == DataType::full)
-      copy<MemorySpace, MemorySpace>(exec, to, from, (end - begin) * sizeof(real));
-    else
-      shorten(exec, from, reinterpret_cast<Bfloat16*>(to), end - begin);
+    visit(begin - first, end - begin, range.type, at - origin);
   }
+}
+
+template <class Number>
+struct Prediction {
+  const real* theta;
+  const real* before;
+  real kappa;
+  Number* stored;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const real number = predicted(theta[i], before[i], kappa);
+    if constexpr (std::is_same_v<Number, real>)
+      stored[i] = number;
+    else
+      stored[i] = to_bfloat16(static_cast<float>(number));
+  }
+};
+
+}  // namespace
+
+void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
+                      std::int64_t first, std::int64_t size, const real* full, std::byte* stored) {
+  for_each_run(ranges, first, size,
+               [&](std::int64_t from, std::int64_t count, DataType type, std::int64_t to) {
+                 if (type == DataType::full)
+                   copy<MemorySpace, MemorySpace>(exec, stored + to, full + from,
+                                                  count * sizeof(real));
+                 else
+                   shorten(exec, full + from, reinterpret_cast<Bfloat16*>(stored + to), count);
+               });
+}
+
+void store_predicted(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
+                     std::int64_t first, std::int64_t size, const real* theta, const real* before,
+                     real kappa, std::byte* stored) {
+  static const std::string label = "carousel::train::store_predicted";
+  for_each_run(ranges, first, size,
+               [&](std::int64_t from, std::int64_t count, DataType type, std::int64_t to) {
+                 const auto store = [&](auto* numbers) {
+                   Kokkos::parallel_for(label, range(exec, count),
+                                        Prediction<std::remove_pointer_t<decltype(numbers)>>{
+                                            theta + from, before + from, kappa, numbers});
+                 };
+                 if (type == DataType::full)
+                   store(reinterpret_cast<real*>(stored + to));
+                 else
+                   store(reinterpret_cast<Bfloat16*>(stored + to));
+               });
 }
 
 void store_numbers(DataType type, std::span<const real> full, std::byte* stored) {

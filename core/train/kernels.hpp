@@ -23,7 +23,15 @@ void note_times(const ExecutionSpace& exec, const OperationTimes* times, const d
 /// types that they are stored in.
 void store_parameters(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
                       std::int64_t first, std::int64_t size, const real* full, std::byte* stored);
-/// The same on the host, of one tensor, and back.
+/// With prediction, what is read in place of theta_t: theta_t + kappa (theta_t - theta_{t-1}).
+[[nodiscard]] KOKKOS_INLINE_FUNCTION real predicted(real theta, real before, real kappa) {
+  return Kokkos::fma(kappa, theta - before, theta);
+}
+/// Puts that of parameters first .. first + size - 1 of a stage where kernels read them.
+void store_predicted(const ExecutionSpace& exec, std::span<const ParameterRange> ranges,
+                     std::int64_t first, std::int64_t size, const real* theta, const real* before,
+                     real kappa, std::byte* stored);
+/// The same as store_parameters() on the host, of one tensor, and back.
 void store_numbers(DataType type, std::span<const real> full, std::byte* stored);
 void restore_numbers(DataType type, const std::byte* stored, std::span<real> full);
 

@@ -112,6 +112,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
   SerialResult result{{initial}, {}, {}};
   State current = initial;                // theta_t
   Numbers previous = initial.parameters;  // theta_{t-1}
+  Numbers before = initial.parameters;    // theta_{t-2}
   for (std::int64_t t = 0; t < steps; ++t) {
     Numbers gradient;
     Numbers statistics;
@@ -121,6 +122,8 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
     double margin = 1;
     for (int i = 0; i < rule.micro_batches; ++i) {
       Numbers read = previous;  // theta_hat_{i,t}
+      for (std::size_t k = 0; rule.predict > 0 && k < read.size(); ++k)
+        read[k] += static_cast<real>(rule.predict) * (previous[k] - before[k]);
       for (const Slice& slice : slices) {
         if (rule.reads_new(i, slice.stage))
           std::ranges::copy(slice.of(current.parameters), read.begin() + slice.begin);
@@ -139,7 +142,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
     }
     for (real& value : gradient) value *= real{1} / static_cast<real>(rule.micro_batches);
     clip(training, slices, gradient);
-    previous = current.parameters;
+    before = std::exchange(previous, current.parameters);
     for (std::size_t k = 0; k < slices.size(); ++k) {
       OptimizerConfig optimizer = training.optimizer;
       if (!slices[k].decays) optimizer.weight_decay = 0;

@@ -22,6 +22,8 @@ struct CyclicRule {
   int stages = 1;         // S
   int slack = 0;          // 0: v2 ... S passes: v1
   int passes = 1;         // k, micro-batches that a worker takes one after the other
+  // kappa: who reads theta_{t-1} gets theta_{t-1} + kappa (theta_{t-1} - theta_{t-2}).
+  double predict = 0;
 
   /// Time steps by which a worker starts late.
   [[nodiscard]] int start(int worker) const;
@@ -52,8 +54,8 @@ struct SerialResult {
   std::vector<double> margins;  // of every step; see ModelGradient
 };
 
-/// Trains from theta_{-1} = theta_0 = `initial`. Running statistics learn the mean over the
-/// micro-batches of a step of their batch statistics, whatever parameters these have read.
+/// Trains from theta_{-2} = theta_{-1} = theta_0 = `initial`. Running statistics learn the mean
+/// over the micro-batches of a step of their batch statistics, whatever parameters these have read.
 [[nodiscard]] SerialResult train_serially(const SerialTraining& training, const State& initial,
                                           std::int64_t steps);
 

@@ -7,7 +7,8 @@
 // g_t = f theta_t + (1 - f) theta_{t-1}, and of SGD with momentum beta remains
 //   theta_{t+1} - theta_t = beta (theta_t - theta_{t-1}) - a g_t,
 // Nesterov's having (1 + beta) g_t - beta g_{t-1} in place of g_t. It converges where all roots of
-// its characteristic polynomial lie within the unit circle. So dp (f = 1) bears 2 (1 + beta) / h
+// its characteristic polynomial lie within the unit circle. With prediction theta_{t-1} in g_t is
+// theta_{t-1} + kappa (theta_{t-1} - theta_{t-2}). So dp (f = 1) bears 2 (1 + beta) / h
 // and v1 (f = 0) only (1 - beta) / h: a half without momentum, a 38th with 0.9. Under v2 stage j
 // of N has f = (j + 1) / N, and the first stage holds all others to (1 - beta) N / (N - 1) / h
 // where curvatures are equal.
@@ -94,24 +95,27 @@ bool is_stable(std::vector<double> polynomial) {
   return true;
 }
 
-/// Of theta_{t+1}, theta_t, theta_{t-1} and theta_{t-2}.
-std::vector<double> recurrence(double fresh, double a, const Sgd& sgd) {
+/// Of theta_{t+1}, theta_t, ... theta_{t-3}.
+std::vector<double> recurrence(double fresh, double kappa, double a, const Sgd& sgd) {
   const double b = sgd.momentum;
-  std::vector<double> terms = {1, -1 - b, b, 0};
+  std::vector<double> terms = {1, -1 - b, b, 0, 0};
   const double now = sgd.nesterov ? 1 + b : 1;
   const double before = sgd.nesterov ? -b : 0;
-  terms[1] += a * now * fresh;
-  terms[2] += a * (now * (1 - fresh) + before * fresh);
-  terms[3] += a * before * (1 - fresh);
+  // What is read of theta_t, theta_{t-1} and theta_{t-2}.
+  const std::vector<double> reads = {fresh, (1 - fresh) * (1 + kappa), (fresh - 1) * kappa};
+  for (std::size_t k = 0; k < reads.size(); ++k) {
+    terms[k + 1] += a * now * reads[k];
+    terms[k + 2] += a * before * reads[k];
+  }
   while (terms.back() == 0) terms.pop_back();
   return terms;
 }
 
 /// The largest rate for curvature 1. Every rate below it is stable, too.
-double limit(double fresh, const Sgd& sgd) {
+double limit(double fresh, const Sgd& sgd, double kappa = 0) {
   constexpr double step = 1e-4;
   double a = step;
-  while (is_stable(recurrence(fresh, a, sgd))) a += step;
+  while (is_stable(recurrence(fresh, kappa, a, sgd))) a += step;
   return a - step / 2;
 }
 
@@ -123,7 +127,8 @@ double theory(const CyclicRule& rule, const Numbers& curvatures, const Sgd& sgd 
     for (int i = 0; i < rule.micro_batches; ++i) fresh += rule.reads_new(i, j) ? 1 : 0;
     const double share = static_cast<double>(fresh) / rule.micro_batches;
     for (int k = 0; k < 2; ++k)
-      least = std::min(least, limit(share, sgd) / static_cast<double>(curvatures[2 * j + k]));
+      least = std::min(
+          least, limit(share, sgd, rule.predict) / static_cast<double>(curvatures[2 * j + k]));
   }
   return least;
 }
@@ -160,6 +165,20 @@ TEST(StableRate, IsThatOfGradientDescentWithDelayInPasses) {
   }
 }
 
+TEST(StableRate, IsThatOfGradientDescentWithPrediction) {
+  for (const Sgd& sgd : kinds) {
+    for (const double kappa : {0.5, 1.0, 2.0}) {
+      for (const int n : {1, 4}) {
+        const CyclicRule rule{true, n, n, n, 1, kappa};
+        const Numbers ones(2 * static_cast<std::size_t>(n), 1);
+        const double found = Quadratic(rule, ones, sgd).stable_rate();
+        EXPECT_NEAR(found / theory(rule, ones, sgd), 1, near)
+            << "kappa = " << kappa << ", N = " << n << ", momentum " << sgd.momentum;
+      }
+    }
+  }
+}
+
 // The closed forms, which the polynomials are held against.
 TEST(StableRate, WithMomentumIsTwiceOneAndItForDpAndWhatItLeavesOfOneForV1) {
   for (const double b : {0.0, 0.5, 0.9}) {
@@ -170,6 +189,10 @@ TEST(StableRate, WithMomentumIsTwiceOneAndItForDpAndWhatItLeavesOfOneForV1) {
   }
   // Nesterov's momentum takes back a part of the delay.
   EXPECT_NEAR(limit(0, {.momentum = 0.9, .nesterov = true}), 0.253, 1e-3);
+  // So does prediction; without momentum it costs.
+  EXPECT_NEAR(limit(0, {.momentum = 0.9}, 1), 0.270, 1e-3);
+  EXPECT_NEAR(limit(0, {.momentum = 0.9, .nesterov = true}, 0.5), 0.386, 1e-3);
+  EXPECT_NEAR(limit(0, {}, 1), 0.618, 1e-3);
 }
 
 TEST(StableRate, OfEqualCurvaturesIsTwoOneAndBetween) {

@@ -65,15 +65,17 @@ namespace carousel::test {
   std::vector<int> all_stages = {1, 2, 4};
   if (micro_batches == 3) all_stages.push_back(3);
   for (const int stages : all_stages) {
-    std::vector<std::pair<RuleKind, int>> rules = {
-        {RuleKind::dp, 0}, {RuleKind::cdp_v1, 0}, {RuleKind::cdp_v2, 0}};
+    std::vector<ParallelConfig> rules = {
+        {.rule = RuleKind::dp}, {.rule = RuleKind::cdp_v1}, {.rule = RuleKind::cdp_v2}};
+    if (full_matrix() || stages > 2)
+      rules.insert(rules.begin() + 1, {.rule = RuleKind::cdp_v1, .predict = 0.7});
     for (int slack = 1; slack <= stages; ++slack) {
       if (full_matrix() || slack == 1 + micro_batches % stages)
-        rules.emplace_back(RuleKind::cdp_v2, slack);
+        rules.push_back({.rule = RuleKind::cdp_v2, .slack = slack});
     }
-    for (const auto& [rule, slack] : rules) {
-      const ParallelConfig parallel{
-          .rule = rule, .micro_batches = micro_batches, .stages = stages, .slack = slack};
+    for (ParallelConfig parallel : rules) {
+      parallel.micro_batches = micro_batches;
+      parallel.stages = stages;
       decks.push_back(deck_of(parallel, nesterov));
       if (decks.size() % 3 == 0) decks.back().kernels.recompute = Recompute::stage;
       nesterov = !nesterov;
@@ -81,6 +83,11 @@ namespace carousel::test {
     }
   }
   return decks;
+}
+
+/// Every second v1 predicts.
+[[nodiscard]] constexpr double predicted_by(RuleKind rule, int number) {
+  return rule == RuleKind::cdp_v1 && number % 2 == 0 ? 1 : 0;
 }
 
 /// Wider perceptrons, whose stages have several blocks to cut; stages may be whole numbers of
@@ -93,7 +100,8 @@ namespace carousel::test {
       const ParallelConfig parallel{.rule = rule,
                                     .micro_batches = micro_batches,
                                     .stages = stages,
-                                    .slack = rule == RuleKind::cdp_v2 ? stages % 2 : 0};
+                                    .slack = rule == RuleKind::cdp_v2 ? stages % 2 : 0,
+                                    .predict = predicted_by(rule, stages)};
       decks.push_back(deck_of(parallel, decks.size() % 2 == 1));
       decks.back().model.widths = {64, 192, 128, 96, 10};
     }
@@ -116,7 +124,8 @@ namespace carousel::test {
             .micro_batches = micro_batches,
             .passes = passes,
             .stages = stages,
-            .slack = rule == RuleKind::cdp_v2 ? micro_batches / passes % 3 : 0};
+            .slack = rule == RuleKind::cdp_v2 ? micro_batches / passes % 3 : 0,
+            .predict = predicted_by(rule, passes)};
         decks.push_back(deck_of(parallel, decks.size() % 2 == 1, resnet));
         if (!resnet) decks.back().model.widths = {64, 192, 128, 96, 10};
       }
@@ -377,11 +386,12 @@ namespace carousel::test {
 [[nodiscard]] inline std::string name_of(const SmallDeck& deck) {
   const ParallelConfig& p = deck.parallel;
   const Sgd* const sgd = std::get_if<Sgd>(&deck.train.optimizer.kind);
-  return fmt::format("{} {} {} {} {} {} N={} k={} S={} slack={} nesterov={}{}{}", deck.model.name,
-                     to_string(deck.kernels.type), to_string(deck.kernels.products),
-                     to_string(p.rule), to_string(p.placement),
+  return fmt::format("{} {} {} {} {} {} N={} k={} S={} slack={} predict={} nesterov={}{}{}",
+                     deck.model.name, to_string(deck.kernels.type),
+                     to_string(deck.kernels.products), to_string(p.rule), to_string(p.placement),
                      to_string(p.placement == Placement::single ? Reduction::ordered : p.reduction),
-                     p.micro_batches, p.passes, p.stages, p.slack, sgd != nullptr && sgd->nesterov,
+                     p.micro_batches, p.passes, p.stages, p.slack, p.predict,
+                     sgd != nullptr && sgd->nesterov,
                      p.shards ? fmt::format(" shards, {} chunks, {}, {}", p.chunks,
                                             to_string(p.updates), to_string(p.sums))
                               : "",
@@ -406,6 +416,7 @@ inline void expect_same(const Snapshot& actual, const Snapshot& expected) {
   EXPECT_EQ(actual.step, expected.step);
   expect_same(actual.parameters, expected.parameters);
   expect_same(actual.previous, expected.previous);
+  expect_same(actual.predicted, expected.predicted);
   expect_same(actual.optimizer, expected.optimizer);
   expect_same(actual.buffers, expected.buffers);
 }

@@ -67,7 +67,8 @@ reference::SerialResult oracle(const SmallRun& run, const ParallelConfig& parall
                    .stages = parallel.stages,
                    .slack = parallel.rule == RuleKind::cdp_v1 ? parallel.stages * parallel.passes
                                                               : parallel.slack,
-                   .passes = parallel.passes};
+                   .passes = parallel.passes,
+                   .predict = parallel.predict};
   training.optimizer = deck.train.optimizer;
   training.learning_rate = [&](std::int64_t t) {
     return learning_rate(deck.train.schedule, deck.train.optimizer.learning_rate, t,
@@ -209,6 +210,16 @@ TEST_P(Oracle, SeesOneMicroBatchWithTheWrongVersion) {
   SmallRun run(ExecutionSpace(), dataset_, deck);
   ParallelConfig other = deck.parallel;
   other.slack = 1;
+  EXPECT_GT(largest_difference(run.model(), train(run).back(), oracle(run, other).states.back()),
+            100 * tolerance);
+}
+
+TEST_P(Oracle, SeesThatNothingIsPredicted) {
+  const SmallDeck deck = deck_of(
+      {.rule = RuleKind::cdp_v1, .micro_batches = GetParam(), .stages = 2, .predict = 0.7}, false);
+  SmallRun run(ExecutionSpace(), dataset_, deck);
+  ParallelConfig other = deck.parallel;
+  other.predict = 0;
   EXPECT_GT(largest_difference(run.model(), train(run).back(), oracle(run, other).states.back()),
             100 * tolerance);
 }

@@ -58,7 +58,7 @@ struct HostTensor {
 /// What a checkpoint holds of the stages that devices of this process own.
 struct Snapshot {
   std::int64_t step = 0;
-  std::vector<HostTensor> parameters, previous, optimizer, buffers;
+  std::vector<HostTensor> parameters, previous, predicted, optimizer, buffers;
 };
 
 /// Pieces of a tensor come from several devices, in any order.
@@ -68,6 +68,7 @@ struct Snapshot {
   trainer.show_state([&](const StatePiece& piece) {
     std::vector<HostTensor>& part = piece.part == StatePart::parameters  ? result.parameters
                                     : piece.part == StatePart::previous  ? result.previous
+                                    : piece.part == StatePart::predicted ? result.predicted
                                     : piece.part == StatePart::optimizer ? result.optimizer
                                                                          : result.buffers;
     auto tensor = std::ranges::find_if(part, [&](const HostTensor& other) {
@@ -84,7 +85,8 @@ struct Snapshot {
   const auto place = [](const HostTensor& tensor) {
     return std::tie(tensor.stage, tensor.state, tensor.name);
   };
-  for (auto* part : {&result.parameters, &result.previous, &result.optimizer, &result.buffers})
+  for (auto* part : {&result.parameters, &result.previous, &result.predicted, &result.optimizer,
+                     &result.buffers})
     std::ranges::sort(*part, {}, place);
   return result;
 }
@@ -100,6 +102,7 @@ struct Snapshot {
   };
   add(StatePart::parameters, all.parameters);
   add(StatePart::previous, all.previous);
+  add(StatePart::predicted, all.predicted);
   add(StatePart::optimizer, all.optimizer);
   add(StatePart::buffers, all.buffers);
   return result;
@@ -328,7 +331,8 @@ class SmallRun final : public TrainingObserver {
 /// What a device shows of it: of stages that are cut, its pieces, and elsewhere no numbers.
 [[nodiscard]] inline Snapshot owned_by(int device, const SmallRun& run, Snapshot all) {
   const int shard = run.schedule().buffers(device).shard;
-  for (auto* part : {&all.parameters, &all.previous, &all.optimizer, &all.buffers}) {
+  for (auto* part :
+       {&all.parameters, &all.previous, &all.predicted, &all.optimizer, &all.buffers}) {
     std::erase_if(*part, [&](HostTensor& tensor) {
       if (!run.schedule().shows(device, tensor.stage)) return true;
       if (shard < 0) return false;
