@@ -44,6 +44,7 @@ void set_formats(LayerSpec& layer, const KernelChoice& choice) {
 
 /// Finds kernels, with conversions up to `most`. Returns why there are none.
 std::string find_kernels(LayerSpec& layer, Converted most, const KernelChoice& choice) {
+  layer.products = choice.products;
   set_formats(layer, choice);
   const std::string first = fit(layer, Converted::nothing, choice);
   std::string reason = first;
@@ -239,7 +240,6 @@ TensorFormat stored_format(const SampleShape& shape, const KernelChoice& choice)
 }
 
 void choose_kernels(LayerSpec& layer, const KernelChoice& choice) {
-  layer.products = choice.products;
   const std::string reason = find_kernels(layer, Converted::orders, choice);
   CAROUSEL_CHECK(reason.empty(), "{}: no portable kernels: {}", layer.label(), reason);
 }
