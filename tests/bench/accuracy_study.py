@@ -15,7 +15,7 @@ the same first parameters and order of samples, with their 95% interval by Stude
 FOLDER/accuracy.png. `recipe` is what a delay wants of SGD, Nesterov's momentum and the gradient of
 every stage shortened to a norm of 1; it is compared with dp that has it, too. --only trains what
 has NAME in its name. key=value goes to every run that does not set this key by itself, as N = 8
-does with the number of samples. Needs h5py, numpy and matplotlib.
+does with the number of samples; that is of decks with N = S = 4 alone. Needs h5py, numpy and matplotlib.
 """
 import concurrent.futures
 import json
@@ -46,6 +46,7 @@ VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
             ("cdp-v2, N = 8", "#cc79a7", ["parallel.rule=cdp-v2", TWICE]),
             ("cdp-v1, Nesterov", "#e69f00", ["parallel.rule=cdp-v1", NESTEROV]),
             ("cdp-v1, recipe", "#f0e442", ["parallel.rule=cdp-v1", *RECIPE]),
+            ("cdp-v1, predict", "#882255", ["parallel.rule=cdp-v1", "parallel.predict=1"]),
             ("dp, recipe", "#999999", ["parallel.rule=dp", *RECIPE])]
 BASELINES = {"cdp-v1, recipe": "dp, recipe"}  # of all others: dp
 # Student's t, quantile 0.975, for 1, 2, ... degrees of freedom.
@@ -61,7 +62,7 @@ def key_of(word):
 
 
 def twice_as_many(arguments):
-    """What TWICE stands for."""
+    """What TWICE stands for; None of a deck with other numbers than it is about."""
     asked = tomllib.loads(arguments.deck.read_text())
     given = dict(word.split("=", 1) for word in arguments.keys)
 
@@ -71,7 +72,7 @@ def twice_as_many(arguments):
 
     batch = value("train", "micro_batch_size")
     if value("parallel", "micro_batches") != 4 or value("parallel", "stages") != 4 or batch % 2:
-        sys.exit("accuracy_study.py: it takes 4 micro-batches of an even number of samples, 4 stages")
+        return None
     return ["parallel.micro_batches=8", "parallel.stages=8", f"train.micro_batch_size={batch // 2}"]
 
 
@@ -140,7 +141,7 @@ def describe(values, signed=False):
 def report(arguments, found, diverged):
     """`found`: {variant: {seed: [epoch] accuracy}} of finished runs; `diverged`: {variant: seeds}"""
     print(f"{'':18}runs  mean   deviation  difference from dp, 95% interval   seeds")
-    for name, _, _ in VARIANTS:
+    for name, _, _ in arguments.variants:
         runs = found[name]
         if diverged[name]:
             print(f"{name:18}diverged with seeds {', '.join(map(str, sorted(diverged[name])))}")
@@ -159,7 +160,7 @@ def report(arguments, found, diverged):
 
 def draw(arguments, found):
     figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
-    for name, colour, _ in VARIANTS:
+    for name, colour, _ in arguments.variants:
         if not found[name]:
             continue
         curves = np.array(list(found[name].values()))
@@ -201,15 +202,17 @@ def parse():
                                 *map(key_of, RECIPE)):
                 parser.error(f"{key_of(word)} is what the study varies")
         arguments.twice = twice_as_many(arguments)
+        arguments.variants = [variant for variant in VARIANTS
+                              if TWICE not in variant[2] or arguments.twice]
 
     return study.parse(parser, "deck", check=check)
 
 
 def main():
     arguments = parse()
-    cases = [(name, seed, keys) for seed in arguments.seeds for name, _, keys in VARIANTS]
-    found = {name: {} for name, _, _ in VARIANTS}
-    diverged = {name: [] for name, _, _ in VARIANTS}
+    cases = [(name, seed, keys) for seed in arguments.seeds for name, _, keys in arguments.variants]
+    found = {name: {} for name, _, _ in arguments.variants}
+    diverged = {name: [] for name, _, _ in arguments.variants}
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
 
