@@ -39,6 +39,8 @@ RunObserver::RunObserver(const RunConfig& config, const PreparedRun& run, const 
         names.push_back(audited_name(StatePart::parameters, 0, parameter));
         if (start.step > 0 && run.schedule.rule().cyclic())
           names.push_back(audited_name(StatePart::previous, 0, parameter));
+        if (start.step > 0 && run.schedule.parallel().predict > 0)
+          names.push_back(audited_name(StatePart::predicted, 0, parameter));
         for (int state = 0; start.step > 0 && state < run.memory.optimizer_states; ++state)
           names.push_back(audited_name(StatePart::optimizer, state, parameter));
         if (!here) continue;
@@ -142,7 +144,7 @@ std::string RunObserver::audited_name(StatePart part, int state, const Parameter
 }
 
 void RunObserver::audit_state(const StatePiece& piece) {
-  if (piece.part != StatePart::previous && piece.part != StatePart::optimizer) return;
+  if (piece.part == StatePart::parameters || piece.part == StatePart::buffers) return;
   std::vector<FoundTensor>& found = audits_by_stage_[piece.stage].found;
   if (piece.first == 0)
     found.push_back({audited_name(piece.part, piece.state, piece.spec), &piece.spec, {}});

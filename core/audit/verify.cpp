@@ -407,8 +407,8 @@ const JudgedPart& verify_place(const Checkpoint& checkpoint, const RunSummary& r
 
 /// Parameters and buffers of a checkpoint have the digests of their receipts; so have previous
 /// parameters, where they have no buffers, which are not stored, and where the same part made them;
-/// not so in bf16, where what is previous is not what was updated.
-/// What the optimizer keeps has no receipts; it must be there.
+/// not so in bf16, where what is previous is not what was updated, unless prediction needs that.
+/// What was predicted and what the optimizer keeps have no receipts; they must be there.
 void verify_checkpoint(const Checkpoint& checkpoint, const RunSummary& run,
                        const JudgedPart& part) {
   const Expectation& expected = part.expected;
@@ -425,9 +425,11 @@ void verify_checkpoint(const Checkpoint& checkpoint, const RunSummary& run,
              parameters, checkpoint.path());
     };
     demand(step - 1, "/parameters/");
-    if (expected.schedule.rule().cyclic() && stage.buffer_size == 0 && !stage.keeps_full &&
-        step > 1)
+    const bool predicts = expected.schedule.parallel().predict > 0;
+    if (expected.schedule.rule().cyclic() && stage.buffer_size == 0 &&
+        (predicts || !stage.keeps_full) && step > 1)
       demand(step - 2, "/previous/");
+    if (predicts) static_cast<void>(digest_of(checkpoint, expected.model, stage, "/predicted/"));
     for (const std::string& state : expected.optimizer_states)
       static_cast<void>(
           digest_of(checkpoint, expected.model, stage, optimizer_group(state).c_str()));
