@@ -107,8 +107,10 @@ def describe(run):
     if rule == "dp" and plan["placement"] == "single":
         rule += " " + plan["order"]
     slack = run.deck["parallel"].get("slack", 0)
+    predict = run.deck["parallel"].get("predict", 0)
     transport = run.deck["parallel"].get("transport", "auto")
-    return (f"{rule}{f' with slack {slack}' if slack else ''}, {plan['placement']}, "
+    return (f"{rule}{f' with slack {slack}' if slack else ''}"
+            f"{f' that predicts {predict:g}' if predict else ''}, {plan['placement']}, "
             f"N = {plan['micro_batches']}, S = {plan['stages']}, "
             f"{devices} device{'s' if devices > 1 else ''}"
             f"{f' over {transport}' if devices > 1 and transport != 'auto' else ''}")
