@@ -12,12 +12,14 @@ checkpoint, so that the same command goes on with the study, which SIGTERM ends.
 --report at once, it prints a table of the finished runs (accuracy on the test set after the last
 epoch, mean and standard deviation over seeds, and differences from dp of the same seed, which has
 the same first parameters and order of samples, with their 95% interval by Student's t) and draws
-FOLDER/accuracy.png. `recipe` is what a delay wants of SGD, Nesterov's momentum and the gradient of
-every stage shortened to a norm of 1; it is compared with dp that has it, too. --only trains what
+FOLDER/accuracy.png. `recipe` is what a delay wants of SGD, Nesterov's momentum (other optimizers:
+nothing) and the gradient of every stage shortened to a norm of 1; it is compared with dp that has
+it, too. `predict` is parallel.predict = 1, `both` that and the recipe. --only trains what
 has NAME in its name. key=value goes to every run that does not set this key by itself, as N = 8
 does with the number of samples; that is of decks with N = S = 4 alone. Needs h5py, numpy and matplotlib.
 """
 import concurrent.futures
+import functools
 import json
 import pathlib
 import signal
@@ -36,6 +38,7 @@ from matplotlib import pyplot  # noqa: E402
 
 TWICE = "twice"  # as many micro-batches and stages as the deck has, of half as many samples
 NESTEROV = "train.optimizer.nesterov=true"
+PREDICT = "parallel.predict=1"
 RECIPE = [NESTEROV, "train.optimizer.clip_stage_norm=1"]
 # Name, colour and what replaces keys of the deck.
 VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
@@ -46,9 +49,10 @@ VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
             ("cdp-v2, N = 8", "#cc79a7", ["parallel.rule=cdp-v2", TWICE]),
             ("cdp-v1, Nesterov", "#e69f00", ["parallel.rule=cdp-v1", NESTEROV]),
             ("cdp-v1, recipe", "#f0e442", ["parallel.rule=cdp-v1", *RECIPE]),
-            ("cdp-v1, predict", "#882255", ["parallel.rule=cdp-v1", "parallel.predict=1"]),
+            ("cdp-v1, predict", "#882255", ["parallel.rule=cdp-v1", PREDICT]),
+            ("cdp-v1, both", "#117733", ["parallel.rule=cdp-v1", PREDICT, *RECIPE]),
             ("dp, recipe", "#999999", ["parallel.rule=dp", *RECIPE])]
-BASELINES = {"cdp-v1, recipe": "dp, recipe"}  # of all others: dp
+BASELINES = {"cdp-v1, recipe": "dp, recipe", "cdp-v1, both": "dp, recipe"}  # of all others: dp
 # Student's t, quantile 0.975, for 1, 2, ... degrees of freedom.
 STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228]
 
@@ -61,14 +65,30 @@ def key_of(word):
     return word.split("=")[0]
 
 
-def twice_as_many(arguments):
-    """What TWICE stands for; None of a deck with other numbers than it is about."""
-    asked = tomllib.loads(arguments.deck.read_text())
+def asked_by(arguments):
+    """What deck and keys say: a function of the names of a table and of a key in it."""
+    deck = tomllib.loads(arguments.deck.read_text())
     given = dict(word.split("=", 1) for word in arguments.keys)
 
+    def asked(table, key):
+        return given.get(f"{table}.{key}", functools.reduce(dict.get, table.split("."), deck)[key])
+
+    return asked
+
+
+def variants_of(asked):
+    """Those that a deck can have: Nesterov's momentum is SGD's, and twice as many micro-batches are
+    of 4."""
+    sgd = asked("train.optimizer", "name") == "sgd"
+    return [(name, colour, [key for key in keys if sgd or key != NESTEROV])
+            for name, colour, keys in VARIANTS
+            if (sgd or keys[-1] != NESTEROV) and (TWICE not in keys or twice_as_many(asked))]
+
+
+def twice_as_many(asked):
+    """What TWICE stands for; None of a deck with other numbers than it is about."""
     def value(table, key):
-        name = f"{table}.{key}"
-        return int(given[name] if name in given else asked[table][key])
+        return int(asked(table, key))
 
     batch = value("train", "micro_batch_size")
     if value("parallel", "micro_batches") != 4 or value("parallel", "stages") != 4 or batch % 2:
@@ -199,11 +219,11 @@ def parse():
             parser.error("at least one job")
         for word in arguments.keys:
             if key_of(word) in ("parallel.rule", "parallel.slack", "run.seed", "run.output",
-                                *map(key_of, RECIPE)):
+                                *map(key_of, [PREDICT, *RECIPE])):
                 parser.error(f"{key_of(word)} is what the study varies")
-        arguments.twice = twice_as_many(arguments)
-        arguments.variants = [variant for variant in VARIANTS
-                              if TWICE not in variant[2] or arguments.twice]
+        asked = asked_by(arguments)
+        arguments.variants = variants_of(asked)
+        arguments.twice = twice_as_many(asked)
 
     return study.parse(parser, "deck", check=check)
 
