@@ -117,6 +117,11 @@ void check_deck_rules(const RunConfig& config) {
   if (parallel.slack > parallel.stages * parallel.passes)
     refuse("parallel.slack", "= {} is more than parallel.stages = {}{}", parallel.slack,
            parallel.stages, in_passes);
+  if (parallel.predict > 0 && !has_prediction(parallel))
+    refuse("parallel.predict",
+           "= {} has no effect with parallel.rule = \"{}\" where stages are cut or travel; leave "
+           "out parallel.shards, or take another parallel.placement or parallel.rule = \"cdp-v1\"",
+           parallel.predict, to_string(parallel.rule));
   if (needs_whole_slots(parallel.rule, parallel.placement) &&
       parallel.micro_batches % parallel.stages != 0)
     refuse("parallel.micro_batches",

@@ -161,7 +161,7 @@ std::string overrides_of(const Candidate& candidate, const ParallelConfig& deck)
     keys.push_back(fmt::format("parallel.order={}", to_string(parallel.order)));
   if (parallel.rule == RuleKind::cdp_v2)
     keys.push_back(fmt::format("parallel.slack={}", parallel.slack));
-  if (parallel.rule == RuleKind::cdp_v1 && deck.predict > 0)
+  if (parallel.rule != RuleKind::dp)
     keys.push_back(fmt::format("parallel.predict={}", parallel.predict));
   if (parallel.shards || (deck.shards && traits_of(parallel.placement).cuts_stages))
     keys.push_back(fmt::format("parallel.shards={}", parallel.shards));

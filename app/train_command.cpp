@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <variant>
+#include <vector>
 
 #include "app/binding.hpp"
 #include "app/commands.hpp"
@@ -44,15 +46,20 @@ void check_start(RunConfig config) {
 /// What of carousel help rules takes most of a delay of every gradient back and the deck leaves
 /// out.
 void note_recipe(const RunConfig& config) {
+  if (config.parallel.rule != RuleKind::cdp_v1) return;
   const OptimizerConfig& optimizer = config.train.optimizer;
-  const Sgd* const sgd = std::get_if<Sgd>(&optimizer.kind);
-  if (config.parallel.rule != RuleKind::cdp_v1 || sgd == nullptr) return;
-  const char* nesterov =
-      sgd->momentum > 0 && !sgd->nesterov ? "train.optimizer.nesterov = true" : "";
-  const char* clip = optimizer.clip_stage_norm == 0 ? "train.optimizer.clip_stage_norm = 1" : "";
-  if (*nesterov == '\0' && *clip == '\0') return;
-  note(fmt::format("cdp-v1 loses least accuracy with {}{}{}; see carousel help rules", nesterov,
-                   *nesterov != '\0' && *clip != '\0' ? " and " : "", clip));
+  const bool predicts = config.parallel.predict > 0;
+  std::vector<const char*> keys;
+  if (const Sgd* const sgd = std::get_if<Sgd>(&optimizer.kind); sgd != nullptr) {
+    if (sgd->momentum > 0 && !sgd->nesterov && !predicts)
+      keys.push_back("train.optimizer.nesterov = true");
+    if (optimizer.clip_stage_norm == 0) keys.push_back("train.optimizer.clip_stage_norm = 1");
+  } else if (std::holds_alternative<AdamW>(optimizer.kind) && !predicts) {
+    keys.push_back("parallel.predict = 1");
+  }
+  if (!keys.empty())
+    note(fmt::format("cdp-v1 loses least accuracy with {}; see carousel help rules",
+                     fmt::join(keys, " and ")));
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ std::vector<ParallelConfig> alternatives(const ParallelConfig& parallel) {
     cyclic.placement = kind.placement;
     cyclic.order = Order::together;
     cyclic.updates = Updates::eager;
+    if (!has_prediction(cyclic)) cyclic.predict = 0;
     if (!kind.traits.sums_late) cyclic.sums = Sums::ring;
     if (parallel.rule == RuleKind::dp || !has_reduction(cyclic, cyclic.reduction))
       cyclic.reduction = Reduction::ordered;
@@ -156,6 +157,8 @@ std::string compare(std::span<const Estimate> estimates, const ComparisonBasis& 
     text +=
         "Numbers without a formula are of stages in shards (parallel.shards): of dp in all\n"
         "N, of a ring in R.\n";
+  if (std::ranges::any_of(estimates, [](const Estimate& e) { return e.parallel.predict > 0; }))
+    text += "Numbers without a formula have what is predicted, too (parallel.predict).\n";
   const int passes = std::ranges::max(estimates, {}, passes_of).parallel.passes;
   if (passes > 1)
     text += fmt::format(
@@ -172,7 +175,7 @@ std::string compare(std::span<const Estimate> estimates, const ComparisonBasis& 
         quantity.formulas == nullptr ? Formulas{"", ""} : kind.formulas.*quantity.formulas;
     const bool parts = parted && (basis.in_fp32.empty() || !quantity.same_types);
     const auto holds = [&](const Estimate* e) {
-      return parts && !e->parallel.shards && e->parallel.passes == 1;
+      return parts && !e->parallel.shards && e->parallel.passes == 1 && e->parallel.predict == 0;
     };
     text += fmt::format("  {:<11}", kind.name);
     text += fmt::format("{:>13}  {:<18}", dp != nullptr ? quantity.number(*dp) : "-",

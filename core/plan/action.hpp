@@ -41,8 +41,8 @@ enum class Payload : std::uint8_t {
   gradient,       // sum over micro-batches 0 .. micro_batch of a stage's gradients
   part,           // what micro-batch `micro_batch` alone adds to it
   total,          // the sum over all micro-batches
-  parameters,     // theta of `version`, or what is read in its place
-  predicted,      // what is read in place of theta, behind an evaluation
+  parameters,     // theta of `version`; with prediction, where nobody reads it, the following
+  predicted,      // what is read in its place, where others read theta, or behind an evaluation
   forward_copy,   // theta of `version` on its way from micro-batch to micro-batch, for forward
   backward_copy,  // the same for backward
   norms,          // of the gradients of all stages

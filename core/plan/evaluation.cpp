@@ -130,8 +130,8 @@ class Evaluation {
     }
   }
 
-  /// What kernels read is not what is evaluated: who updates a piece puts it where they read, and
-  /// it goes around the ring to all others that keep it.
+  /// Where passes read nothing but what is predicted, that is not what is evaluated: who updates a
+  /// piece puts it where they read, and it goes around the ring to all others that keep the stage.
   void bring_all(Payload payload) {
     for (int j = 0; j < stages_; ++j)
       for_each_piece(j, [&](int piece, int keeper, std::int64_t bytes) {
@@ -152,9 +152,13 @@ class Evaluation {
       const bool mine = in.piece < 0 || in.piece % shards_of(schedule_.parallel()) == counts.shard;
       return counts.optimizer[in.stage] && mine;
     };
+    const auto reads_theta = [&](int d) {
+      return schedule_.buffers(d).reads_of(in.stage) != ParametersRead::predicted;
+    };
     in.peer = keeper;
     for (int hop = 0; hop < devices; ++hop) {
       const int to = (keeper + hop) % devices;
+      if (reads_theta(to)) continue;
       if (updates(to)) {
         Action copy = action(ActionKind::copy, -1, in.stage);
         copy.payload = in.payload;

@@ -84,6 +84,11 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     for (const int j : counts.kept)
       plan.parameters.back()[j] = offsets.take(category, stages[j].stored_of_shard(counts.shard));
   }
+  plan.predicted.resize(count);
+  for (const int j : counts.owned) {
+    for (int k = 0; counts.reads_of(j) == ParametersRead::both && k < counts.parameter_copies; ++k)
+      plan.predicted[j].push_back(offsets.take(Category::parameters, stages[j].stored_bytes));
+  }
   for (int k = 0; k < counts.travelling; ++k)
     plan.travelling.push_back(offsets.take(Category::parameters, largest_stage));
   for (const auto& [held, shard] : counts.gradients) {
@@ -110,8 +115,10 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
         stages[j].parameters_of_shard(counts.shard) * std::int64_t{sizeof(real)};
     const bool state = counts.optimizer[j] && states > 0;
     plan.optimizer.push_back(state ? offsets.take(Category::optimizer, states * full_bytes) : -1);
-    // theta_t and theta_{t-1}, of which prediction makes what passes read.
-    const bool predicts = schedule.parallel().predict > 0;
+    // Prediction makes of theta_t and theta_{t-1} what passes read, and needs both in full.
+    const ParametersRead reads = counts.reads_of(j);
+    const bool predicts = reads == ParametersRead::predicted ||
+                          (reads == ParametersRead::both && stages[j].keeps_full);
     const int full = !counts.optimizer[j] ? 0 : predicts ? 2 : stages[j].keeps_full ? 1 : 0;
     plan.full.emplace_back();
     for (int copy = 0; copy < full; ++copy)

@@ -20,8 +20,10 @@ namespace carousel {
 struct DeviceMemoryPlan {
   std::vector<std::vector<std::int64_t>> parameters;  // [copy][stage] or its shard, -1: not here;
                                                       // copy 1 is in another category
-  std::vector<std::int64_t> travelling;               // [buffer], in parameters
-  std::vector<std::int64_t> gradients;                // [buffer]
+  // [stage][copy] what is read in place of parameters, beside them; in parameters.
+  std::vector<std::vector<std::int64_t>> predicted = {};
+  std::vector<std::int64_t> travelling;  // [buffer], in parameters
+  std::vector<std::int64_t> gradients;   // [buffer]
   std::int64_t norms = -1;  // [S] of the stages, and what follows from them, in gradients
   std::vector<std::int64_t> block_sums = {};  // [stage] that is cut, of all its blocks, likewise
   std::vector<std::int64_t> optimizer;        // [stage], -1: not here

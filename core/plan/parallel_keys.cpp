@@ -40,12 +40,13 @@ std::vector<Row<ParallelConfig>> ParallelConfig::rows() {
           "Extra time for messages: each unit gives them two more time steps. 0 is the paper's "
           "cdp-v2. At most parallel.stages times parallel.passes.",
           bound(Bond::fixed, only_with("parallel.rule", {"cdp-v2"}))),
-      key("predict", &ParallelConfig::predict, at_least(0),
-          "Takes back a part of the delay: micro-batches of step t read theta_{t-1} + predict "
-          "(theta_{t-1} - theta_{t-2}) in place of theta_{t-1}. 1 goes on as the last update went. "
-          "Who updates a stage keeps two more versions of it, evaluations send two versions to "
-          "all, and checkpoints hold a third; nothing else travels more.",
-          bound(Bond::fixed, only_with("parallel.rule", {"cdp-v1"}))),
+      key("predict", &ParallelConfig::predict, within(0, 4),
+          "Takes back a part of the delay: who would read theta_{t-1} in step t reads theta_{t-1} "
+          "+ predict (theta_{t-1} - theta_{t-2}), so that 1 goes on as the last update went; "
+          "carousel help rules says where that pays. Who updates a stage keeps further versions of "
+          "it, evaluations may send some to all, and checkpoints hold one more. cdp-v2 has it "
+          "where stages go whole and stay.",
+          bound(Bond::fixed, only_with("parallel.rule", {"cdp-v1", "cdp-v2"}))),
       key("shards", &ParallelConfig::shards, anything,
           "Cuts every stage into a piece for each device that shares the work, which adds up and "
           "updates it for the others, and alone keeps its optimizer state. dp: all N devices, "

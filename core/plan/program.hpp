@@ -24,6 +24,10 @@ struct GradientBuffer {
   int shard = -1;  // it has one piece of that shard at a time; -1: all of a stage
 };
 
+/// What passes of a device read of a stage, with prediction: theta_t, what is read in place of
+/// theta_{t-1}, or some one and some the other. Who updates a stage makes the other, too.
+enum class ParametersRead : std::uint8_t { theta, predicted, both };
+
 /// How many buffers of each kind the actions of one device name.
 struct BufferCounts {
   int first_stage = 0;  // the device runs stages first_stage .. last_stage
@@ -32,14 +36,19 @@ struct BufferCounts {
   std::vector<int> frames;      // [S] saved activations, used round robin
   std::vector<int> boundaries;  // [S] gradients of a stage's output; none for the last
   std::vector<GradientBuffer> gradients;
-  std::vector<int> owned;       // stages whose parameters stay on the device,
-  std::vector<int> kept = {};   // or of which the pieces of its shard alone do
-  int parameter_copies = 1;     // of those; see copy_of
+  std::vector<int> owned;                  // stages whose parameters stay on the device,
+  std::vector<int> kept = {};              // or of which the pieces of its shard alone do
+  int parameter_copies = 1;                // of those; see copy_of
+  std::vector<ParametersRead> reads = {};  // [S] of those, of which `both` has so many copies of
+                                           // each; without prediction none
   int travelling = 0;           // buffers for parameters of any stage that pass by, round robin
   std::vector<bool> optimizer;  // [S] whether this device updates the stage,
   int shard = -1;               // or only pieces of that shard; -1: all of it
   int requests = 0;             // messages started and not yet waited for
 
+  [[nodiscard]] ParametersRead reads_of(int stage) const {
+    return reads.empty() ? ParametersRead::theta : reads[stage];
+  }
   [[nodiscard]] bool owns(int stage) const {
     return std::ranges::find(owned, stage) != owned.end();
   }

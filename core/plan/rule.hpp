@@ -81,7 +81,7 @@ struct ParallelConfig {
   int passes = 1;                    // k, of which a worker takes one after the other; divides N
   int stages = 1;                    // S
   int slack = 0;                     // cdp-v2 only; 0 .. S k
-  double predict = 0;                // kappa, cdp-v1 only
+  double predict = 0;                // kappa; cyclic rules only
   Updates updates = Updates::eager;  // dp with shards only
   Sums sums = Sums::ring;            // late: cdp-v1 with shards only
   bool shards = false;               // stages are cut among the devices of a slot,
@@ -155,6 +155,17 @@ class Rule {
   [[nodiscard]] int first_fresh(int worker, int j) const;
   /// When a worker reads theta_{t+1} of stage j for the first time.
   [[nodiscard]] std::int64_t first_use(int worker, int j, std::int64_t t) const;
+  /// Whether a worker reads theta_t of stage j in any micro-batch, and whether theta_{t-1}.
+  [[nodiscard]] bool reads_new(int worker, int j) const {
+    return first_fresh(worker, j) <= last_of(worker);
+  }
+  [[nodiscard]] bool reads_old(int worker, int j) const {
+    return first_fresh(worker, j) > first_of(worker);
+  }
+  /// When a worker reads what takes the place of theta_{t+1} of stage j, in step t + 2.
+  [[nodiscard]] std::int64_t first_old_use(int worker, int j, std::int64_t t) const {
+    return forward_time(first_of(worker), j, t + 2);
+  }
   /// Copies of the parameters of a stage that the rule needs: one for dp, two for cyclic rules.
   [[nodiscard]] int versions() const { return cyclic() ? 2 : 1; }
 

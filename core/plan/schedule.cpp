@@ -86,10 +86,33 @@ Schedule::Schedule(const ScheduleSpec& spec)
                  spec_.parameter_bytes.size(), stages);
   CAROUSEL_CHECK(spec_.pieces.size() == (has_pieces(spec_.parallel) ? stages : 0),
                  "{} stages are cut, S = {}", spec_.pieces.size(), stages);
+  CAROUSEL_CHECK(spec_.parallel.predict == 0 || has_prediction(spec_.parallel),
+                 "{} does not predict in {}", to_string(spec_.parallel.rule),
+                 to_string(spec_.parallel.placement));
   layout_ = kind_of(spec_.parallel.placement).layout(rule_, spec_);
+  if (spec_.parallel.predict > 0) find_reads();
   adopt_programs();
   if (spec_.rounds) make_rounds();
   for (const Program& program : layout_.programs) teams_.push_back(program.first_device);
+}
+
+void Schedule::find_reads() {
+  for (Program& program : layout_.programs) {
+    std::vector<bool> fresh(rule_.stages());
+    std::vector<bool> stale(rule_.stages());
+    for (const ProgramAction& what : program.actions) {
+      const Action& action = what.action;
+      if (is_pass(action)) (action.version == action.step ? fresh : stale)[action.stage] = true;
+    }
+    BufferCounts& counts = program.buffers;
+    for (int j = 0; j < rule_.stages(); ++j) {
+      // Who updates a stage has what any other device reads of it.
+      const bool both = counts.optimizer[j] ? !rule_.always_stale() : fresh[j] && stale[j];
+      counts.reads.push_back(both       ? ParametersRead::both
+                             : fresh[j] ? ParametersRead::theta
+                                        : ParametersRead::predicted);
+    }
+  }
 }
 
 void Schedule::adopt_programs() {

@@ -127,6 +127,7 @@ class Schedule {
   void name_devices(int device, const Turns& turns, Action& action) const;
   [[nodiscard]] Action absolute(int device, const ProgramAction& what, std::int64_t period,
                                 std::int64_t first_step) const;
+  void find_reads();
   void adopt_programs();
   void count_buffers();
   void make_rounds();

@@ -134,6 +134,10 @@ class Fields {
                  "tells norms of another shard");
         }
         break;
+      case Payload::predicted:
+        demand(schedule_.parallel().predict > 0 && !schedule_.rule().always_stale(),
+               "brings what nobody reads beside theta");
+        [[fallthrough]];
       case Payload::parameters:
         version();
         if (any_stage() && piece())

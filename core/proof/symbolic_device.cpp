@@ -54,6 +54,7 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
       segment_(segment),
       device_(device),
       parameters_(parallel_.stages),
+      predicted_(parallel_.stages),
       gradients_(counts_.gradients.size()),
       norms_(parallel_.stages, segment.first - 1),
       landings_(counts_.lands() ? counts_.frames[counts_.first_stage] : 0),
@@ -67,8 +68,10 @@ SymbolicDevice::SymbolicDevice(const Schedule& schedule, const Segment& segment,
   here.insert(here.end(), counts_.kept.begin(), counts_.kept.end());
   for (const int j : here) {
     parameters_[j].assign(counts_.parameter_copies, std::vector<ParameterCopy>(pieces(j)));
+    if (counts_.reads_of(j) == ParametersRead::both) predicted_[j] = parameters_[j];
     for (std::int64_t v = segment.first - counts_.parameter_copies + 1; v <= segment.first; ++v) {
       for (ParameterCopy& piece : pieces_of(j, v)) piece.version = v;
+      for (ParameterCopy& piece : pieces_of(j, v, true)) piece.version = v;
     }
   }
   for (std::size_t k = 0; k < gradients_.size(); ++k) {
@@ -151,13 +154,22 @@ bool SymbolicDevice::makes(const Action& action) const {
 }
 
 std::vector<SymbolicDevice::ParameterCopy>& SymbolicDevice::pieces_of(int stage,
-                                                                      std::int64_t version) {
-  const auto copies = static_cast<std::int64_t>(parameters_[stage].size());
-  return parameters_[stage][((version % copies) + copies) % copies];
+                                                                      std::int64_t version,
+                                                                      bool predicted) {
+  auto& all = predicted && !predicted_[stage].empty() ? predicted_[stage] : parameters_[stage];
+  const auto copies = static_cast<std::int64_t>(all.size());
+  return all[((version % copies) + copies) % copies];
 }
 
-bool SymbolicDevice::has_version(int stage, std::int64_t version) {
-  const std::vector<ParameterCopy>& all = pieces_of(stage, version);
+bool SymbolicDevice::is_read(const Action& message) const {
+  const ParametersRead reads = counts_.reads_of(message.stage);
+  if (message.payload == Payload::predicted) return reads != ParametersRead::theta;
+  // Where nobody reads theta, its name is that of what is read.
+  return reads != ParametersRead::predicted || schedule_.rule().always_stale();
+}
+
+bool SymbolicDevice::has_version(int stage, std::int64_t version, bool predicted) {
+  const std::vector<ParameterCopy>& all = pieces_of(stage, version, predicted);
   for (int p = 0; p < std::ssize(all); ++p) {
     if (exists(stage, p) && stays(stage, p) &&
         (all[p].version != version || all[p].pending.landing))
@@ -284,8 +296,12 @@ void SymbolicDevice::demand_version(const Action& action) {
       version_by_rule(parallel_, action.micro_batch, action.stage, action.step);
   demand(action.version == version, "does not use the version of the rule");
   if (!fine()) return;
+  const bool predicted = parallel_.predict > 0 && version < action.step;
+  const ParametersRead reads = counts_.reads_of(action.stage);
+  demand(predicted ? reads != ParametersRead::theta : reads != ParametersRead::predicted,
+         "reads theta in place of what is predicted, or the other way round");
   if (owns(action.stage)) {
-    demand(has_version(action.stage, version), "its parameters are not here");
+    demand(has_version(action.stage, version, predicted), "its parameters are not here");
     return;
   }
   const Payload payload =
@@ -435,6 +451,12 @@ void SymbolicDevice::update(const Action& action) {
   demand(next.version <= action.step, "makes a version that is here already");
   demand(next.pending.idle(), "overwrites parameters that are being sent or received");
   next.version = action.version;
+  if (counts_.reads_of(j) == ParametersRead::both) {
+    ParameterCopy& predicted = pieces_of(j, action.version, true)[0];
+    demand(predicted.version <= action.step && predicted.pending.idle(),
+           "overwrites what is predicted and on its way");
+    predicted.version = action.version;
+  }
   if (j == 0 && action.piece <= 0) learn(action.step);
 }
 
@@ -489,7 +511,8 @@ const char* SymbolicDevice::at_the_end() {
     demand(!left(boundaries_[j]), "a gradient of activations was never read");
     // Updates and arrivals go from version to version, so that none was left out.
     for (std::int64_t back = 0; back < std::ssize(parameters_[j]); ++back)
-      demand(has_version(j, segment_.last - back), "parameters are not complete");
+      demand(has_version(j, segment_.last - back) && has_version(j, segment_.last - back, true),
+             "parameters are not complete");
   }
   for (const auto& [who, passes] : progress_)
     demand(passes.backwards == counts_.last_stage - counts_.first_stage + 1,

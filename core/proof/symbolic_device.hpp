@@ -129,14 +129,23 @@ class SymbolicDevice {
   [[nodiscard]] bool exists(int stage, int piece) const;
   /// Whether this device updates the parameters that a message is about.
   [[nodiscard]] bool makes(const Action& action) const;
-  /// The copy of a version of the stage, in its pieces.
-  [[nodiscard]] std::vector<ParameterCopy>& pieces_of(int stage, std::int64_t version);
+  /// The copy of a version of the stage, in its pieces; of what is predicted, which lies in the
+  /// same place where nobody here reads theta.
+  [[nodiscard]] std::vector<ParameterCopy>& pieces_of(int stage, std::int64_t version,
+                                                      bool predicted = false);
   /// The same of one piece, or of a stage that goes whole.
   [[nodiscard]] ParameterCopy& copy_of(int stage, std::int64_t version, int piece = -1) {
     return pieces_of(stage, version)[std::max(piece, 0)];
   }
+  /// That a message brings or takes.
+  [[nodiscard]] ParameterCopy& message_copy(const Action& action) {
+    return pieces_of(action.stage, action.version,
+                     action.payload == Payload::predicted)[std::max(action.piece, 0)];
+  }
   /// Whether all of that version is here, and nothing lands there.
-  [[nodiscard]] bool has_version(int stage, std::int64_t version);
+  [[nodiscard]] bool has_version(int stage, std::int64_t version, bool predicted = false);
+  /// Whether parameters of a payload are what is in the copies of the stage.
+  [[nodiscard]] bool is_read(const Action& message) const;
   /// What the buffer has of the piece that an action is about.
   [[nodiscard]] GradientSum& gradient(int buffer, const Action& action);
   /// The parameters that a message is about.
@@ -182,6 +191,8 @@ class SymbolicDevice {
   int device_;
   // [stage][copy][piece], empty where nothing stays
   std::vector<std::vector<std::vector<ParameterCopy>>> parameters_;
+  // Likewise, of stages of which some passes read theta and some what is predicted.
+  std::vector<std::vector<std::vector<ParameterCopy>>> predicted_;
   std::vector<std::vector<ParameterCopy>> travelling_;  // [buffer][piece]
   std::vector<std::vector<GradientSum>> gradients_;     // [buffer][piece], or what it has one of
   std::vector<std::int64_t> norms_;                     // [stage] step of the norm that is here

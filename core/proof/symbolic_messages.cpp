@@ -12,8 +12,8 @@ namespace carousel {
 SymbolicDevice::Pending* SymbolicDevice::pending(const Action& action) {
   switch (action.payload) {
     case Payload::parameters:
-      return owns(action.stage) ? &copy_of(action.stage, action.version, action.piece).pending
-                                : nullptr;
+    case Payload::predicted:
+      return owns(action.stage) ? &message_copy(action).pending : nullptr;
     case Payload::forward_copy:
     case Payload::backward_copy:
       return &passing(action, action.payload).pending;
@@ -37,17 +37,18 @@ SymbolicDevice::Pending* SymbolicDevice::pending(const Action& action) {
 void SymbolicDevice::post(const Action& action) {
   if (action.payload == Payload::token) return;
   const bool copies = passes_by(action);
-  demand(action.payload != Payload::parameters || owns(action.stage), "lands nowhere");
+  const bool stay = action.payload == Payload::parameters || action.payload == Payload::predicted;
+  demand(!stay || owns(action.stage), "lands nowhere");
+  demand(!stay || is_read(action), "gets parameters that it does not read");
   demand(!copies || !owns(action.stage), "gets a copy of what it owns");
   if (!fine()) return;
   // Whoever left out an update would go on with the momentum of the step before.
-  demand(action.payload != Payload::parameters || !makes(action),
-         "gets parameters that it must make itself");
+  demand(!stay || !makes(action), "gets parameters that it must make itself");
   if (copies) enter(action, action.piece);
   Pending* buffer = pending(action);
   demand(buffer->idle(), "lands in a buffer that is in use");
-  if (action.payload == Payload::parameters)
-    demand(copy_of(action.stage, action.version, action.piece).version < action.version,
+  if (stay)
+    demand(message_copy(action).version < action.version,
            "lands on a version that is here already");
   if (action.payload == Payload::activations)
     demand(in_turn(landings_, action).who == Occupant{}, "lands on activations in use");
@@ -64,10 +65,11 @@ void SymbolicDevice::send(const Action& action) {
   constexpr const char* missing = "what it sends is not here";
   const Occupant self{action.step, action.micro_batch};
   switch (action.payload) {
-    case Payload::parameters: {
-      demand(owns(action.stage), missing);
+    case Payload::parameters:
+    case Payload::predicted: {
+      demand(owns(action.stage) && is_read(action), missing);
       if (!fine()) return;
-      const ParameterCopy& copy = copy_of(action.stage, action.version, action.piece);
+      const ParameterCopy& copy = message_copy(action);
       demand(copy.version == action.version && !copy.pending.landing, missing);
       break;
     }
@@ -275,8 +277,13 @@ void SymbolicDevice::land(const Action& action, const Statement& landed) {
       token_ = action.step;
       break;
     case Payload::parameters:
-      copy_of(action.stage, action.version, action.piece) = {action.version, {}};
-      if (action.stage == 0 && action.piece <= 0) learn(action.version - 1);
+    case Payload::predicted:
+      message_copy(action) = {action.version, {}};
+      // What comes beside parameters brings nothing new.
+      if (action.stage == 0 && action.piece <= 0 &&
+          (action.payload == Payload::parameters ||
+           counts_.reads_of(0) == ParametersRead::predicted))
+        learn(action.version - 1);
       break;
     case Payload::forward_copy:
     case Payload::backward_copy:

@@ -87,6 +87,7 @@ Device::Device(const ExecutionSpace& exec, const TrainerSpec& spec, int index,
       copies_(spec.schedule.buffers(index).parameter_copies),
       states_(spec.memory.optimizer_states),
       predict_(spec.schedule.parallel().predict),
+      reads_(spec.schedule.buffers(index).reads),
       shard_(spec.schedule.buffers(index).shard),
       memory_(exec_, spec.memory, index, spec.schedule.buffers(index)),
       lanes_(make_lanes(spec, spec.schedule.buffers(index), exec_, memory_)),
@@ -146,11 +147,11 @@ void Device::rehearse(const TrainerSpec& spec, std::int64_t step) {
   finish(exec_, "carousel::train::rehearse");  // arenas are zeros first
   const Schedule& schedule = spec.schedule;
   const LaneOrder order(schedule, index_, static_cast<int>(lanes_.size()));
-  std::set<std::array<int, 3>> done;
+  std::set<std::array<int, 4>> done;
   const auto once = [&](const Action& action, int lane, int samples) {
     return done
         .insert({static_cast<int>(action.kind) * static_cast<int>(lanes_.size()) + lane,
-                 action.stage, samples})
+                 static_cast<int>(action.payload), action.stage, samples})
         .second;
   };
   schedule.for_each(index_, {step, step + 1}, [&](const Action& action) {

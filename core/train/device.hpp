@@ -58,8 +58,8 @@ struct Beginning {
   StateSource state = {};  // none: the first values of a training
 };
 
-/// Reads tensors for those who want parts of them, and one that is asked for again and again only
-/// once.
+/// ParametersRead tensors for those who want parts of them, and one that is asked for again and
+/// again only once.
 class TensorReader {
  public:
   explicit TensorReader(const StateSource& source) : source_(source) {}
@@ -135,6 +135,9 @@ class Device {
   [[nodiscard]] bool is_empty() const;
   /// The next lane whose task can be run; null where there is none.
   [[nodiscard]] Lane* find_lane();
+  [[nodiscard]] ParametersRead read_of(int stage) const {
+    return reads_.empty() ? ParametersRead::theta : reads_[stage];
+  }
   [[nodiscard]] const StageMemory& stage(int index) const {
     return lanes_.front()->stages[index - first_stage_].memory();
   }
@@ -146,17 +149,21 @@ class Device {
   void fill(const Model& model, std::int64_t version, const StateSource& source);
   void fill_stored(const Model& model, int stage, int shard, std::int64_t version,
                    TensorReader& tensors);
+  template <class At>
+  void fill_copies(const Model& model, const StageMemory& stage, int shard, std::int64_t version,
+                   TensorReader& tensors, const At& at);
   void fill_own(const Model& model, int stage, std::int64_t version, TensorReader& tensors);
 
   ExecutionSpace exec_;
   int index_;
   int first_stage_;
-  std::vector<int> owned_;  // stages whose parameters stay here,
-  std::vector<int> kept_;   // or the pieces of its shard alone
-  int copies_;              // of them
-  int states_;              // of the optimizer
-  double predict_;          // kappa
-  int shard_;               // of which the device updates the pieces; -1: of whole stages
+  std::vector<int> owned_;             // stages whose parameters stay here,
+  std::vector<int> kept_;              // or the pieces of its shard alone
+  int copies_;                         // of them
+  int states_;                         // of the optimizer
+  double predict_;                     // kappa
+  std::vector<ParametersRead> reads_;  // [S] what passes read; without prediction none
+  int shard_;  // of which the device updates the pieces; -1: of whole stages
   DeviceMemory memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::function<std::size_t(std::size_t)> next_lane_;  // of those that could run, if anybody asks

@@ -59,6 +59,13 @@ std::byte* DeviceMemory::parameters(int stage, std::int64_t version) const {
   return at(category, plan_.parameters[copy][stage]);
 }
 
+std::byte* DeviceMemory::predicted(int stage, std::int64_t version) const {
+  const std::vector<std::int64_t>& copies = plan_.predicted[stage];
+  if (copies.empty()) return parameters(stage, version);
+  const int copy = copy_of(version, static_cast<int>(copies.size()));
+  return at(Category::parameters, copies[copy]);
+}
+
 std::byte* DeviceMemory::travelling(int buffer) const {
   return at(Category::parameters, plan_.travelling[buffer]);
 }

@@ -28,6 +28,9 @@ class DeviceMemory {
 
   /// Flat vectors of one stage with what rides behind them. Parameters are as they are stored.
   [[nodiscard]] std::byte* parameters(int stage, std::int64_t version) const;
+  /// The same of what is read in their place: with prediction, otherwise or where a device reads
+  /// nothing else, parameters().
+  [[nodiscard]] std::byte* predicted(int stage, std::int64_t version) const;
   /// A piece of them. Where the device keeps its shard alone, pieces lie by themselves.
   [[nodiscard]] std::byte* piece(const StageMemory& memory, int stage, std::int64_t version,
                                  int piece) const {

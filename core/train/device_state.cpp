@@ -181,16 +181,20 @@ void fill_stored(const ExecutionSpace& exec, const Model& model, const StageMemo
 
 void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {
   finish(exec_, "carousel::train::fill");  // arenas are zeros first
-  const StateSource read = read_source(source, static_cast<real>(predict_));
-  TensorReader stored(predict_ > 0 ? read : source);
-  TensorReader own(source);
+  const StateSource in_its_place = read_source(source, static_cast<real>(predict_));
+  TensorReader theta(source);
+  TensorReader read(in_its_place);
   for (const int j : owned_) {
-    fill_stored(model, j, -1, version, stored);
-    fill_own(model, j, version, own);
+    const StageMemory& stage = this->stage(j);
+    const auto predicted = [&](std::int64_t v, int) { return memory_.predicted(j, v); };
+    const ParametersRead reads = read_of(j);
+    fill_stored(model, j, -1, version, reads == ParametersRead::predicted ? read : theta);
+    if (reads == ParametersRead::both) fill_copies(model, stage, -1, version, read, predicted);
+    fill_own(model, j, version, theta);
   }
   for (const int j : kept_) {
-    fill_stored(model, j, shard_, version, stored);
-    fill_own(model, j, version, own);
+    fill_stored(model, j, shard_, version, read_of(j) == ParametersRead::predicted ? read : theta);
+    fill_own(model, j, version, theta);
   }
 }
 
@@ -198,17 +202,24 @@ void Device::fill(const Model& model, std::int64_t version, const StateSource& s
 void Device::fill_stored(const Model& model, int stage, int shard, std::int64_t version,
                          TensorReader& tensors) {
   const StageMemory& memory = this->stage(stage);
+  fill_copies(model, memory, shard, version, tensors,
+              [&](std::int64_t v, int piece) { return memory_.piece(memory, stage, v, piece); });
+}
+
+/// Likewise where at(version, piece) says.
+template <class At>
+void Device::fill_copies(const Model& model, const StageMemory& stage, int shard,
+                         std::int64_t version, TensorReader& tensors, const At& at) {
   const auto fill = [&](StatePart part, int piece, std::int64_t of_version) {
-    carousel::fill_stored(exec_, model, memory, part, piece, tensors,
-                          memory_.piece(memory, stage, of_version, piece));
+    carousel::fill_stored(exec_, model, stage, part, piece, tensors, at(of_version, piece));
   };
-  for_each_piece(memory, shard, [&](int piece) { fill(StatePart::parameters, piece, version); });
-  for_each_piece(memory, shard, [&](int piece) {
+  for_each_piece(stage, shard, [&](int piece) { fill(StatePart::parameters, piece, version); });
+  for_each_piece(stage, shard, [&](int piece) {
     if (piece <= 0) fill(StatePart::buffers, piece, version);
   });
   // Its buffers nobody reads: running statistics follow from the newest ones.
   if (copies_ == 1) return;
-  for_each_piece(memory, shard, [&](int piece) { fill(StatePart::previous, piece, version - 1); });
+  for_each_piece(stage, shard, [&](int piece) { fill(StatePart::previous, piece, version - 1); });
 }
 
 /// What the updates of a stage keep beside that.
@@ -246,12 +257,14 @@ void Device::show(const Model& model, int stage, std::int64_t version,
                    DataType::full, bytes_of(at + found.offset), visit);
     });
   };
-  const auto stored = [&](StatePart part, int piece, std::int64_t of_version) {
-    const std::byte* const at = memory_.piece(memory, stage, of_version, piece);
+  const auto show_stored = [&](StatePart part, int piece, const std::byte* at) {
     for_each_stored(model, memory, part, piece, [&](const StoredPart& found) {
       show_numbers(exec_, {part, 0, stage, found.tensor, found.first, {}}, found.count,
                    found.tensor.type, at + found.offset, visit);
     });
+  };
+  const auto stored = [&](StatePart part, int piece, std::int64_t of_version) {
+    show_stored(part, piece, memory_.piece(memory, stage, of_version, piece));
   };
   const auto show_full = [&](StatePart part, int piece, std::int64_t of_version) {
     full(part, 0, piece,
@@ -266,15 +279,17 @@ void Device::show(const Model& model, int stage, std::int64_t version,
   for_each_piece(memory, shard_, [&](int piece) {
     if (piece <= 0) stored(StatePart::buffers, piece, version);
   });
-  const bool predicts = memory_.keeps_full_before(stage);
   for_each_piece(memory, shard_, [&](int piece) {
-    if (predicts)
+    if (memory_.keeps_full_before(stage))
       show_full(StatePart::previous, piece, version - 1);
     else if (copies_ > 1)
       stored(StatePart::previous, piece, version - 1);
   });
   for_each_piece(memory, shard_, [&](int piece) {
-    if (predicts) stored(StatePart::predicted, piece, version - 1);
+    if (read_of(stage) == ParametersRead::both)
+      show_stored(StatePart::predicted, piece, memory_.predicted(stage, version - 1));
+    else if (read_of(stage) == ParametersRead::predicted)
+      stored(StatePart::predicted, piece, version - 1);
   });
   for_each_piece(memory, shard_, [&](int piece) {
     if (memory_.optimizer(stage) == nullptr) return;

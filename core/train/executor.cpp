@@ -140,8 +140,10 @@ StageArguments Executor::arguments(const Action& pass) {
   result.frames = frames_;
   result.scratch = lane_->scratch;
   // What stays on the device, or the copy that passes by for this pass.
-  result.parameters = buffers_.parameters < 0 ? memory.parameters(j, pass.version)
-                                              : memory.travelling(buffers_.parameters);
+  const bool stale = training && pass.version < pass.step;
+  result.parameters = buffers_.parameters >= 0 ? memory.travelling(buffers_.parameters)
+                      : stale                  ? memory.predicted(j, pass.version)
+                                               : memory.parameters(j, pass.version);
   result.training = training;
   result.draw = {parts_.seed, epochs_[buffers_.input], memory.samples(buffers_.input)};
   result.targets = memory.targets(buffers_.input);
@@ -342,25 +344,32 @@ void Executor::update(const Action& action) {
                     .digest = digest,
                     .adds_digest = action.piece >= stage.shards,
                     .workspace = memory.workspace(0)});
-  if (memory.full_parameters(j, action.version) != nullptr) store(action);
+  store(action);
   if (action.piece <= 0) update_riders(action, sum + (stage.parameter_size - first), digest);
   if (!rehearses_ && action.piece < 0) parts_.on_update(lane_->exec, action.step, j, next_full);
 }
 
-/// Puts parameters of a version that the device updates where passes read them: as they are to
-/// evaluate them, otherwise what is read in their place.
+/// Puts parameters of a version that the device updates, and with prediction what is read in their
+/// place, where passes read them; to evaluate them, where passes read nothing else.
 void Executor::store(const Action& action) {
-  const StageMemory& stage = this->stage(action.stage);
+  const int j = action.stage;
+  const StageMemory& stage = this->stage(j);
+  const DeviceMemory& memory = parts_.memory;
+  const std::int64_t version = action.version;
   const std::int64_t first = stage.piece(action.piece).begin;
   const std::int64_t size = stage.parameters_of(action.piece);
-  const real* const theta = full_parameters(action, action.version);
-  std::byte* const stored = piece(action, action.version);
-  if (action.payload != Payload::parameters && parts_.memory.keeps_full_before(action.stage))
-    store_predicted(for_numbers(3 * size), stage.parameter_ranges, first, size, theta,
-                    full_parameters(action, action.version - 1),
-                    static_cast<real>(parts_.schedule.parallel().predict), stored);
-  else
-    store_parameters(for_numbers(2 * size), stage.parameter_ranges, first, size, theta, stored);
+  const real* const theta = full_parameters(action, version);
+  const ParametersRead reads = counts_.reads_of(j);
+  const bool evaluates = action.payload == Payload::parameters;
+  if (reads == ParametersRead::predicted ? evaluates
+                                         : memory.full_parameters(j, version) != nullptr)
+    store_parameters(for_numbers(2 * size), stage.parameter_ranges, first, size, theta,
+                     piece(action, version));
+  if (reads == ParametersRead::theta || evaluates) return;
+  store_predicted(
+      for_numbers(3 * size), stage.parameter_ranges, first, size, theta,
+      full_parameters(action, version - 1), static_cast<real>(parts_.schedule.parallel().predict),
+      reads == ParametersRead::both ? memory.predicted(j, version) : piece(action, version));
 }
 
 /// What lies behind the parameters of a stage: running statistics, and what rides.
@@ -380,6 +389,11 @@ void Executor::update_riders(const Action& action, const real* sums, std::uint64
                      .digest = digest});
   real* const rider = numbers(next + stage.stored_rider_in(action.piece));
   copy_rider(lane_->workers.one(), stage.sums, sums + stage.buffer_size, rider);
+  // It goes with what is read in place of parameters, too.
+  if (counts_.reads_of(j) == ParametersRead::both)
+    copy<MemorySpace, MemorySpace>(
+        lane_->exec, parts_.memory.predicted(j, action.version) + buffers, next + buffers,
+        static_cast<std::size_t>(stage.stored_bytes - buffers));
   if (rehearses_ || j > 0) return;
   parts_.reports.learn(lane_->workers.one(), action.step, rider, *first_step_);
 }

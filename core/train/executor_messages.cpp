@@ -48,8 +48,9 @@ std::byte* Executor::payload(const Action& action) const {
       // All stages in one sum begin with the first buffer.
       return bytes(gradient(std::max(action.buffer, 0), action));
     case Payload::parameters:
-    case Payload::predicted:
       return memory.parameters(j, action.version) + stage(j).piece(first_of(action)).stored_begin;
+    case Payload::predicted:
+      return memory.predicted(j, action.version) + stage(j).piece(first_of(action)).stored_begin;
     case Payload::forward_copy:
     case Payload::backward_copy:
       if (counts_.owns(j)) return memory.parameters(j, action.version);
@@ -109,6 +110,10 @@ void Executor::look_at(const Action& arrived) {
     case Payload::sums:
       return reports.learn(lane_->workers.one(), arrived.version - 1, numbers(payload(arrived)),
                            first_step_.value_or(arrived.version));
+    case Payload::predicted:
+      // What comes beside parameters comes behind them.
+      if (counts_.reads_of(arrived.stage) == ParametersRead::both) return;
+      [[fallthrough]];
     case Payload::parameters:
     case Payload::forward_copy:
     case Payload::backward_copy:

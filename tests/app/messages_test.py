@@ -165,6 +165,8 @@ WRONG_OVERRIDES = [
     ["parallel.placement=model", "parallel.micro_batches=3"],
     ["parallel.shards=true", "parallel.micro_batches=3"], ["parallel.passes=3"],
     ["parallel.passes=2", "parallel.slack=9"], ["parallel.passes=2", "parallel.placement=pipeline"],
+    ["parallel.predict=1", "parallel.placement=sharded"],
+    ["parallel.predict=1", "parallel.placement=replicated", "parallel.shards=true"],
     ["parallel.passes=4", "parallel.shards=true"],
     ["parallel.shards=true", "parallel.rule=dp", "parallel.slack=", "parallel.reduction=owner"],
     ["parallel.shards=true", "profile.audit=true"], ["parallel.chunks=2"],

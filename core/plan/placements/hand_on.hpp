@@ -25,12 +25,28 @@ class HandOn {
   /// where there is as much time, and the version before was read for the last time.
   HandOn(const Rule& rule, int stage, int owner, std::int64_t ready, std::int64_t early);
 
+  /// Of theta alone, with prediction, for those who read it in the next step and the owner, and of
+  /// what is read in its place in the one behind that: both are made at the same time.
+  [[nodiscard]] HandOn of_new(const Rule& rule, int stage) const;
+  [[nodiscard]] HandOn of_old(const Rule& rule, int stage) const;
+
   [[nodiscard]] std::int64_t time_at(int device) const { return times_[device]; }
   /// To whom a device hands them on, and from whom it gets them; -1: nobody.
   [[nodiscard]] int next(int device) const { return next_[device]; }
   [[nodiscard]] int before(int device) const { return before_[device]; }
 
  private:
+  /// When a device has them.
+  struct Stop {
+    int device = 0;
+    std::int64_t time = 0;
+  };
+  static std::vector<Stop> stops_of(const Rule& rule, int stage, std::int64_t ready,
+                                    std::int64_t early);
+  /// From the owner, which is among them.
+  HandOn(int owner, int devices, std::vector<Stop> stops);
+
+  int owner_;
   std::vector<std::int64_t> times_;  // [device], as the others
   std::vector<int> next_;
   std::vector<int> before_;

@@ -9,14 +9,15 @@
 namespace carousel::placements {
 namespace {
 
-/// Parameters of one stage on their way from device to device, seen from one of them.
+/// Parameters of one stage, or what is read in their place, on their way from device to device,
+/// seen from one of them, which reads them for the first time at `use`.
 void add_hand_on(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& spec,
-                 const HandOn& way, int device, int stage) {
+                 const HandOn& way, Payload payload, std::int64_t use, int device, int stage) {
   const int next = way.next(device);
   const int before = way.before(device);
   const bool owner = before < 0;
   const std::int64_t bytes = spec.parameter_bytes[stage];
-  const MessageEnd in{.payload = Payload::parameters,
+  const MessageEnd in{.payload = payload,
                       .direction = Direction::receive,
                       .peer = before,
                       .stage = stage,
@@ -35,7 +36,7 @@ void add_hand_on(ProgramBuilder& builder, const Rule& rule, const ScheduleSpec& 
   if (next < 0) return;
   // With slack there is time to spare: who reads them now hands them on behind its forward, if that
   // is a time step early, and leaves the link before it to the last gradient of the backward.
-  const bool reads = here == rule.first_use(device, stage, 0);
+  const bool reads = here == use;
   const bool spare = rule.slack() > 0 && way.time_at(next) >= here + 2;
   const Phase arrived = owner ? Phase::update : Phase::receive_parameters;
   builder.add(here, reads && spare ? Phase::leave : arrived, out.start());
@@ -54,6 +55,8 @@ Program cyclic(const Rule& rule, const ScheduleSpec& spec, const std::vector<int
   Program result{.first_device = device, .buffers = counts_of(rule, 0, stages - 1)};
   std::vector<GradientBuffer>& gradients = result.buffers.gradients;
 
+  // What is predicted goes apart where others read theta.
+  const bool parts = spec.parallel.predict > 0 && !rule.always_stale();
   add_tokens(builder, rule, device);
   const AlternatingBuffers own = add_ring_passes(builder, rule, spec, owner, device, gradients);
   for (int j = stages - 1; j >= 0; --j) {
@@ -71,7 +74,14 @@ Program cyclic(const Rule& rule, const ScheduleSpec& spec, const std::vector<int
       }
       builder.add(now, Phase::update, update(j, source));
     }
-    add_hand_on(builder, rule, spec, way, device, j);
+    const std::int64_t use = rule.first_use(device, j, 0);
+    if (!parts) {
+      add_hand_on(builder, rule, spec, way, Payload::parameters, use, device, j);
+      continue;
+    }
+    add_hand_on(builder, rule, spec, way.of_new(rule, j), Payload::parameters, use, device, j);
+    add_hand_on(builder, rule, spec, way.of_old(rule, j), Payload::predicted,
+                rule.first_old_use(device, j, 0), device, j);
   }
   result.actions = builder.fold();
   return result;

@@ -33,6 +33,12 @@ bool has_fast_sums(const ParallelConfig& parallel) {
   return has_reduction(parallel, Reduction::fast);
 }
 
+bool has_prediction(const ParallelConfig& parallel) {
+  return parallel.rule == RuleKind::cdp_v1 ||
+         (parallel.rule == RuleKind::cdp_v2 && !parallel.shards &&
+          !traits_of(parallel.placement).passes_parameters);
+}
+
 bool needs_whole_slots(RuleKind rule, Placement placement) {
   return rule != RuleKind::dp && traits_of(placement).whole_slots;
 }

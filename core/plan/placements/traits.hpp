@@ -57,6 +57,9 @@ struct PlacementTraits {
 /// Whether there are devices whose gradients a collective may sum: those of all micro-batches for
 /// dp, those of a slot for cyclic rules.
 [[nodiscard]] bool has_fast_sums(const ParallelConfig& parallel);
+/// Whether what is read in place of old parameters may be predicted: under cdp-v1 everywhere, under
+/// cdp-v2, which reads theta, too, where stages go whole and stay.
+[[nodiscard]] bool has_prediction(const ParallelConfig& parallel);
 /// Whether N must be a multiple of S.
 [[nodiscard]] bool needs_whole_slots(RuleKind rule, Placement placement);
 /// Devices of a plan.

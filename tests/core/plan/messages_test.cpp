@@ -503,6 +503,42 @@ TEST(Messages, OfShardsInSeveralPassesShareTheTimeOfAll) {
   }
 }
 
+// Who reads theta gets that, and who reads what is predicted gets this in its place; who reads both
+// in several passes gets both.
+TEST(Messages, WithPredictionAreAsManyAsWithout) {
+  for (int n = 2; n <= 6; ++n) {
+    for (int stages = 1; stages <= 6; ++stages) {
+      for (const int passes : {1, 2}) {
+        for (ParallelConfig config : variants(Placement::replicated, n * passes, stages, passes)) {
+          if (config.rule != RuleKind::cdp_v2) continue;
+          const auto plain = messages_of(schedule_of(config), 4);
+          config.predict = 1;
+          const Schedule schedule = schedule_of(config);
+          const auto found = messages_of(schedule, 4);
+          std::int64_t both = 0;
+          for (int j = 0; j < stages; ++j) {
+            for (int w = 0; w < n; ++w) {
+              const Rule& rule = schedule.rule();
+              const bool reads_both = rule.reads_new(w, j) && rule.reads_old(w, j);
+              if (reads_both && schedule.owner(j) != w) ++both;
+            }
+          }
+          EXPECT_EQ(std::ssize(found), std::ssize(plain) + both) << describe(config);
+          EXPECT_TRUE(passes > 1 || both == 0);
+          for (const Travel& message : found) {
+            const Action& send = message.send;
+            if (send.payload == Payload::predicted) {
+              EXPECT_TRUE(schedule.rule().reads_old(send.peer, send.stage));
+            } else if (send.payload == Payload::parameters && !schedule.rule().always_stale()) {
+              EXPECT_TRUE(schedule.rule().reads_new(send.peer, send.stage));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // They would share device 1's link if device 0 sent the one stage behind its forward.
 TEST(Messages, OfV1BringParametersToDevice1BeforeItsTotal) {
   for (int n = 3; n <= 9; ++n) {

@@ -55,7 +55,8 @@ TEST_P(RoundsOfN, AreProvenAndEndForEveryPlan) {
   for (int stages = 1; stages <= 8; ++stages) {
     for (ParallelConfig config : all_variants(GetParam(), stages)) {
       // Evaluations then send more.
-      if (config.rule == RuleKind::cdp_v1 && stages % 2 == 0) config.predict = 1;
+      if (config.rule != RuleKind::dp && stages % 2 == 0 && has_prediction(config))
+        config.predict = 1;
       for (const bool norms : {false, true}) {
         if (norms && config.rule != RuleKind::dp) continue;
         const Schedule schedule = schedule_of(config, norms, true);

@@ -83,6 +83,25 @@ TEST(Schedule, IsAcceptedByTheCheckerInPassesOfLargeSlots) {
   }
 }
 
+TEST(Schedule, IsAcceptedByTheCheckerWithPrediction) {
+  int plans = 0;
+  for (int workers = 1; workers <= 6; ++workers) {
+    for (const int passes : {1, 2, 3}) {
+      for (int stages = 1; stages <= 6; ++stages) {
+        for (ParallelConfig config : all_variants(workers * passes, stages, passes)) {
+          if (config.rule == RuleKind::dp || !has_prediction(config)) continue;
+          config.predict = 1;
+          const bool rounds = stages % 3 == 0 && devices_of(config) > 1;
+          const auto fault = find_fault(schedule_of(config, false, rounds));
+          ASSERT_FALSE(fault.has_value()) << describe(config) << ": " << fault->text;
+          ++plans;
+        }
+      }
+    }
+  }
+  EXPECT_GT(plans, 1000);
+}
+
 TEST(Schedule, IsAcceptedByTheCheckerWhenLarge) {
   for (const PlacementKind& kind : placement_kinds())
     for (RuleKind rule : {RuleKind::dp, RuleKind::cdp_v1, RuleKind::cdp_v2})

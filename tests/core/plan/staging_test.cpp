@@ -102,7 +102,8 @@ TEST_P(Staging, IsEnoughForEverySegment) {
   for (int stages = 1; stages <= 5; ++stages) {
     for (ParallelConfig config : all_variants(GetParam(), stages)) {
       // Evaluations then send more.
-      if (config.rule == RuleKind::cdp_v1 && stages % 2 == 0) config.predict = 1;
+      if (config.rule != RuleKind::dp && stages % 2 == 0 && has_prediction(config))
+        config.predict = 1;
       const Schedule schedule = schedule_of(config);
       if (schedule.devices() == 1) continue;
       SCOPED_TRACE(describe(config));

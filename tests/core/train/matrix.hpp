@@ -67,8 +67,11 @@ namespace carousel::test {
   for (const int stages : all_stages) {
     std::vector<ParallelConfig> rules = {
         {.rule = RuleKind::dp}, {.rule = RuleKind::cdp_v1}, {.rule = RuleKind::cdp_v2}};
-    if (full_matrix() || stages > 2)
+    if (full_matrix() || stages > 2) {
       rules.insert(rules.begin() + 1, {.rule = RuleKind::cdp_v1, .predict = 0.7});
+      rules.insert(rules.begin() + 1,
+                   {.rule = RuleKind::cdp_v2, .slack = micro_batches % 2, .predict = 1.2});
+    }
     for (int slack = 1; slack <= stages; ++slack) {
       if (full_matrix() || slack == 1 + micro_batches % stages)
         rules.push_back({.rule = RuleKind::cdp_v2, .slack = slack});
@@ -125,7 +128,8 @@ namespace carousel::test {
             .passes = passes,
             .stages = stages,
             .slack = rule == RuleKind::cdp_v2 ? micro_batches / passes % 3 : 0,
-            .predict = predicted_by(rule, passes)};
+            // v2 then reads both kinds of parameters on one device.
+            .predict = rule == RuleKind::cdp_v2 && passes == 2 ? 0.7 : predicted_by(rule, passes)};
         decks.push_back(deck_of(parallel, decks.size() % 2 == 1, resnet));
         if (!resnet) decks.back().model.widths = {64, 192, 128, 96, 10};
       }
@@ -290,6 +294,7 @@ namespace carousel::test {
   const ParallelConfig& p = deck.parallel;
   const bool dp = p.rule == RuleKind::dp;
   if (deck.train.optimizer.needs_whole_tensors()) return all;
+  if (p.predict > 0 && p.rule == RuleKind::cdp_v2) return all;
   for (const PlacementKind& kind : placement_kinds()) {
     if (!kind.traits.cuts_stages) continue;
     SmallDeck cut = placed(deck, kind.placement);
@@ -314,8 +319,10 @@ namespace carousel::test {
   const ParallelConfig& p = deck.parallel;
   for (const PlacementKind& kind : placement_kinds()) {
     if (kind.traits.one_device || (p.passes > 1 && !kind.traits.has_passes)) continue;
+    const SmallDeck other = placed(deck, kind.placement);
+    if (p.predict > 0 && !has_prediction(other.parallel)) continue;
     if (!needs_whole_slots(p.rule, kind.placement) || p.micro_batches % p.stages == 0)
-      all.push_back(placed(deck, kind.placement));
+      all.push_back(other);
   }
   for (const SmallDeck& cut : in_shards(deck)) all.push_back(cut);
   if (p.rule != RuleKind::dp) return all;

@@ -11,10 +11,10 @@ namespace {
 
 class Prediction : public ::testing::TestWithParam<int> {
  protected:
-  static SmallDeck deck(double predict, DataType type = DataType::full) {
+  static SmallDeck deck(double predict, DataType type = DataType::full,
+                        RuleKind rule = RuleKind::cdp_v1) {
     SmallDeck deck = deck_of(
-        {.rule = RuleKind::cdp_v1, .micro_batches = GetParam(), .stages = 2, .predict = predict},
-        false);
+        {.rule = rule, .micro_batches = GetParam(), .stages = 2, .predict = predict}, false);
     deck.kernels.type = type;
     deck.train.steps = 30;  // several epochs, so that training goes on behind an evaluation
     return deck;
@@ -33,14 +33,8 @@ class Prediction : public ::testing::TestWithParam<int> {
     return again.story().evaluations.back().loss;
   }
 
-  const RandomDataset file_;
-  const Dataset dataset_{file_.path()};
-  const ExecutionSpace exec_;
-};
-
-TEST_P(Prediction, IsNotWhatIsEvaluated) {
-  for (const DataType type : {DataType::full, DataType::bfloat16}) {
-    const SmallDeck one = deck(0.7, type);
+  /// In every placement.
+  void expect_theta_evaluated(const SmallDeck& one) const {
     std::vector<SmallDeck> placements = exact_placements(one);
     placements.push_back(one);
     for (const SmallDeck& placed : placements) {
@@ -52,6 +46,18 @@ TEST_P(Prediction, IsNotWhatIsEvaluated) {
       // As who has the parameters and predicts nothing.
       EXPECT_EQ(run.story().evaluations.back().loss, evaluate_once_more(run, last, 0));
       EXPECT_EQ(run.story().evaluations.back().loss, evaluate_once_more(run, last, 0.7));
+    }
+  }
+
+  const RandomDataset file_;
+  const Dataset dataset_{file_.path()};
+  const ExecutionSpace exec_;
+};
+
+TEST_P(Prediction, IsNotWhatIsEvaluated) {
+  for (const RuleKind rule : {RuleKind::cdp_v1, RuleKind::cdp_v2}) {
+    for (const DataType type : {DataType::full, DataType::bfloat16}) {
+      expect_theta_evaluated(deck(0.7, type, rule));
     }
   }
 }

@@ -124,7 +124,10 @@ TEST_F(Ranks, KeepsOptimizerStateOncePerStage) {
       const std::int64_t parameters = stage.parameters_of_shard(shard);
       const bool owns = run.schedule().shows(session().rank(), j) && parameters > 0;
       EXPECT_EQ(memory.optimizer(j) != nullptr, owns) << "stage " << j;
-      const int copies = deck.parallel.predict > 0 ? 2 : stage.keeps_full ? 1 : 0;
+      const ParametersRead reads = run.schedule().buffers(session().rank()).reads_of(j);
+      const bool predicts =
+          reads == ParametersRead::predicted || (reads == ParametersRead::both && stage.keeps_full);
+      const int copies = predicts ? 2 : stage.keeps_full ? 1 : 0;
       EXPECT_EQ(memory.full_parameters(j, 0) != nullptr, owns && copies > 0) << "stage " << j;
       if (!owns) continue;
       const std::int64_t full = parameters * std::int64_t{sizeof(real)};
