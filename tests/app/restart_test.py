@@ -328,6 +328,19 @@ class Restart(unittest.TestCase):
             self.assertEqual(file["evaluations/epoch"][:].tolist(), [1, 2, 3])
         self.carousel("verify", "run")
 
+    def test_prediction_goes_on_as_it_was(self):
+        same = ("parallel.rule=cdp-v1", "parallel.predict=1", "profile.audit=true", "profile.steps=",
+                "train.schedule.name=constant", "train.schedule.per_epoch=false")
+        self.train("run", "train.epochs=1", *same)
+        self.assertIn("parallel.predict is",
+                      self.refused(2, "train", "run", "train.epochs=2", "parallel.predict=0.5"))
+        self.carousel("train", "run", "train.epochs=2")
+        self.train("whole", "train.epochs=2", *same)
+        self.assertEqual(self.tensors("run"), self.tensors("whole"))
+        with h5py.File(self.folder / "run/run.h5") as file:
+            self.assertEqual(sorted(file["audit"]),
+                             ["optimizer", "parameters", "predicted", "previous", "samples"])
+
     def test_an_audited_part_has_all_that_it_went_on_from(self):
         begun = self.stopped_run("profile.audit=true", "profile.steps=", "checkpoint.keep=0")
         with h5py.File(self.folder / "run/run.h5") as file:

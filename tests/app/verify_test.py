@@ -161,6 +161,20 @@ class Verify(Runs):
             self.assertRegex(self.rejected("copy"),
                              rf"receipts/3 row \d+ is \d+, should be \d+ as in /{group}/ of ")
 
+    def test_the_checkpoint_has_what_was_predicted(self):
+        self.train("predicts", *RING, "parallel.rule=cdp-v1", "parallel.predict=1",
+                   "engine.precision=bf16")
+        self.assertIn("All checks passed", self.carousel("verify", "predicts").stdout)
+        copy = self.copy("predicts")
+        with h5py.File(copy / "checkpoints/last.h5", "r+") as checkpoint:
+            name = sorted(checkpoint["predicted"])[0]
+            checkpoint["predicted"][name][0] += 1
+        self.assertIn(f"/predicted/{name} has digest", self.rejected("copy"))
+        copy = self.copy("predicts")
+        with h5py.File(copy / "checkpoints/last.h5", "r+") as checkpoint:
+            del checkpoint["predicted"]
+        self.assertIn("/predicted/0.weight is missing", self.rejected("copy"))
+
     def test_killed_runs_count_as_far_as_they_went(self):
         copy = self.copy("ring")
         self.set_status("copy", state="running")
