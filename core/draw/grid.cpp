@@ -54,10 +54,13 @@ std::string draw_grid(const Schedule& schedule, int columns) {
     text += fmt::format("... {} more\n", timeline.all_rows - most_rows);
   text += fmt::format("{:<{}}", "stages held", label_width);
   for (const int stages_held : timeline.held) text += fmt::format("{:>{}}", stages_held, width);
+  const char* old = schedule.parallel().predict > 0 ? "predicted" : "theta_(t-1)";
   text +=
       by_micro_batch
-          ? "\nF2: forward of stage 2 with theta_t, f2: with theta_(t-1); B, b: its backward\n"
-          : "\nF2: forward of micro-batch 2 with theta_t, f2: theta_(t-1); B, b: its backward\n";
+          ? fmt::format("\nF2: forward of stage 2 with theta_t, f2: with {}; B, b: its backward\n",
+                        old)
+          : fmt::format("\nF2: forward of micro-batch 2 with theta_t, f2: {}; B, b: its backward\n",
+                        old);
   return text;
 }
 

@@ -14,9 +14,9 @@ epoch, mean and standard deviation over seeds, and differences from dp of the sa
 the same first parameters and order of samples, with their 95% interval by Student's t) and draws
 FOLDER/accuracy.png. `recipe` is what a delay wants of SGD, Nesterov's momentum (other optimizers:
 nothing) and the gradient of every stage shortened to a norm of 1; it is compared with dp that has
-it, too. `predict` is parallel.predict = 1, `both` that and the recipe. --only trains what
-has NAME in its name. key=value goes to every run that does not set this key by itself, as N = 8
-does with the number of samples; that is of decks with N = S = 4 alone. Needs h5py, numpy and matplotlib.
+it, too. `predict` is parallel.predict = 1, `both` that and the recipe. --only trains what has NAME
+in its name. key=value goes to every run that does not set this key by itself, as N = 8 does with
+the number of samples; that is of decks with N = S = 4 alone. Needs h5py, numpy and matplotlib.
 """
 import concurrent.futures
 import functools
@@ -49,6 +49,9 @@ VARIANTS = [("dp", "#000000", ["parallel.rule=dp"]),
             ("cdp-v2, N = 8", "#cc79a7", ["parallel.rule=cdp-v2", TWICE]),
             ("cdp-v1, Nesterov", "#e69f00", ["parallel.rule=cdp-v1", NESTEROV]),
             ("cdp-v1, recipe", "#f0e442", ["parallel.rule=cdp-v1", *RECIPE]),
+            ("cdp-v2, predict", "#44aa99", ["parallel.rule=cdp-v2", PREDICT]),
+            ("cdp-v2, slack 2, predict", "#aa4499", ["parallel.rule=cdp-v2", "parallel.slack=2",
+                                                     PREDICT]),
             ("cdp-v1, predict", "#882255", ["parallel.rule=cdp-v1", PREDICT]),
             ("cdp-v1, both", "#117733", ["parallel.rule=cdp-v1", PREDICT, *RECIPE]),
             ("dp, recipe", "#999999", ["parallel.rule=dp", *RECIPE])]
@@ -160,11 +163,11 @@ def describe(values, signed=False):
 
 def report(arguments, found, diverged):
     """`found`: {variant: {seed: [epoch] accuracy}} of finished runs; `diverged`: {variant: seeds}"""
-    print(f"{'':18}runs  mean   deviation  difference from dp, 95% interval   seeds")
+    print(f"{'':26}runs  mean   deviation  difference from dp, 95% interval   seeds")
     for name, _, _ in arguments.variants:
         runs = found[name]
         if diverged[name]:
-            print(f"{name:18}diverged with seeds {', '.join(map(str, sorted(diverged[name])))}")
+            print(f"{name:26}diverged with seeds {', '.join(map(str, sorted(diverged[name])))}")
         if not runs:
             continue
         last = {seed: curve[-1] for seed, curve in sorted(runs.items())}
@@ -173,7 +176,7 @@ def report(arguments, found, diverged):
                   if seed in found[baseline]]
         deviation = f"{np.std(list(last.values()), ddof=1):6.2f}" if len(last) > 1 else "     -"
         difference = describe(paired, signed=True) if paired and name != baseline else ""
-        print(f"{name:18}{len(last):4}  {np.mean(list(last.values())):5.2f}  {deviation}     "
+        print(f"{name:26}{len(last):4}  {np.mean(list(last.values())):5.2f}  {deviation}     "
               f"{difference:39} {' '.join(f'{value:.2f}' for value in last.values())}")
     draw(arguments, found)
 
