@@ -109,7 +109,7 @@ class Device {
   [[nodiscard]] Prefetcher& prefetcher() { return prefetcher_; }
   /// Layers of a stage that have a slow gradient, once they have computed it.
   [[nodiscard]] std::uint64_t slow_gradients(int stage) const {
-    return lanes_.front()->stages[stage - first_stage_].slow_gradients();
+    return lanes_.front()->stages[stage - counts_.first_stage].slow_gradients();
   }
 
   enum class State : std::uint8_t { blocked, moved, done };
@@ -135,11 +135,8 @@ class Device {
   [[nodiscard]] bool is_empty() const;
   /// The next lane whose task can be run; null where there is none.
   [[nodiscard]] Lane* find_lane();
-  [[nodiscard]] ParametersRead read_of(int stage) const {
-    return reads_.empty() ? ParametersRead::theta : reads_[stage];
-  }
   [[nodiscard]] const StageMemory& stage(int index) const {
-    return lanes_.front()->stages[index - first_stage_].memory();
+    return lanes_.front()->stages[index - counts_.first_stage].memory();
   }
 
   /// Computes every kind of action of every stage once, of this step and of an evaluation, before
@@ -156,14 +153,9 @@ class Device {
 
   ExecutionSpace exec_;
   int index_;
-  int first_stage_;
-  std::vector<int> owned_;             // stages whose parameters stay here,
-  std::vector<int> kept_;              // or the pieces of its shard alone
-  int copies_;                         // of them
-  int states_;                         // of the optimizer
-  double predict_;                     // kappa
-  std::vector<ParametersRead> reads_;  // [S] what passes read; without prediction none
-  int shard_;  // of which the device updates the pieces; -1: of whole stages
+  const BufferCounts& counts_;  // the schedule's
+  int states_;                  // of the optimizer
+  double predict_;              // kappa
   DeviceMemory memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::function<std::size_t(std::size_t)> next_lane_;  // of those that could run, if anybody asks

@@ -184,16 +184,17 @@ void Device::fill(const Model& model, std::int64_t version, const StateSource& s
   const StateSource in_its_place = read_source(source, static_cast<real>(predict_));
   TensorReader theta(source);
   TensorReader read(in_its_place);
-  for (const int j : owned_) {
+  for (const int j : counts_.owned) {
     const StageMemory& stage = this->stage(j);
     const auto predicted = [&](std::int64_t v, int) { return memory_.predicted(j, v); };
-    const ParametersRead reads = read_of(j);
+    const ParametersRead reads = counts_.reads_of(j);
     fill_stored(model, j, -1, version, reads == ParametersRead::predicted ? read : theta);
     if (reads == ParametersRead::both) fill_copies(model, stage, -1, version, read, predicted);
     fill_own(model, j, version, theta);
   }
-  for (const int j : kept_) {
-    fill_stored(model, j, shard_, version, read_of(j) == ParametersRead::predicted ? read : theta);
+  for (const int j : counts_.kept) {
+    fill_stored(model, j, counts_.shard, version,
+                counts_.reads_of(j) == ParametersRead::predicted ? read : theta);
     fill_own(model, j, version, theta);
   }
 }
@@ -218,7 +219,7 @@ void Device::fill_copies(const Model& model, const StageMemory& stage, int shard
     if (piece <= 0) fill(StatePart::buffers, piece, version);
   });
   // Its buffers nobody reads: running statistics follow from the newest ones.
-  if (copies_ == 1) return;
+  if (counts_.parameter_copies == 1) return;
   for_each_piece(stage, shard, [&](int piece) { fill(StatePart::previous, piece, version - 1); });
 }
 
@@ -234,7 +235,7 @@ void Device::fill_own(const Model& model, int stage, std::int64_t version, Tenso
   };
   const auto fill_full = [&](StatePart part, std::int64_t of_version) {
     real* const full = memory_.full_parameters(stage, of_version);
-    for_each_piece(memory, shard_, [&](int piece) {
+    for_each_piece(memory, counts_.shard, [&](int piece) {
       fill(part, 0, piece, full + memory.parameters_before(piece));
     });
   };
@@ -242,7 +243,7 @@ void Device::fill_own(const Model& model, int stage, std::int64_t version, Tenso
   if (memory_.keeps_full_before(stage)) fill_full(StatePart::previous, version - 1);
   real* const states = memory_.optimizer(stage);
   for (int k = 0; states != nullptr && k < states_; ++k)
-    for_each_piece(memory, shard_, [&](int piece) {
+    for_each_piece(memory, counts_.shard, [&](int piece) {
       fill(StatePart::optimizer, k, piece,
            states + states_ * memory.parameters_before(piece) + k * memory.parameters_of(piece));
     });
@@ -270,28 +271,28 @@ void Device::show(const Model& model, int stage, std::int64_t version,
     full(part, 0, piece,
          memory_.full_parameters(stage, of_version) + memory.parameters_before(piece));
   };
-  for_each_piece(memory, shard_, [&](int piece) {
+  for_each_piece(memory, counts_.shard, [&](int piece) {
     if (memory_.full_parameters(stage, version) != nullptr)
       show_full(StatePart::parameters, piece, version);
     else
       stored(StatePart::parameters, piece, version);
   });
-  for_each_piece(memory, shard_, [&](int piece) {
+  for_each_piece(memory, counts_.shard, [&](int piece) {
     if (piece <= 0) stored(StatePart::buffers, piece, version);
   });
-  for_each_piece(memory, shard_, [&](int piece) {
+  for_each_piece(memory, counts_.shard, [&](int piece) {
     if (memory_.keeps_full_before(stage))
       show_full(StatePart::previous, piece, version - 1);
-    else if (copies_ > 1)
+    else if (counts_.parameter_copies > 1)
       stored(StatePart::previous, piece, version - 1);
   });
-  for_each_piece(memory, shard_, [&](int piece) {
-    if (read_of(stage) == ParametersRead::both)
+  for_each_piece(memory, counts_.shard, [&](int piece) {
+    if (counts_.reads_of(stage) == ParametersRead::both)
       show_stored(StatePart::predicted, piece, memory_.predicted(stage, version - 1));
-    else if (read_of(stage) == ParametersRead::predicted)
+    else if (counts_.reads_of(stage) == ParametersRead::predicted)
       stored(StatePart::predicted, piece, version - 1);
   });
-  for_each_piece(memory, shard_, [&](int piece) {
+  for_each_piece(memory, counts_.shard, [&](int piece) {
     if (memory_.optimizer(stage) == nullptr) return;
     real* state = memory_.optimizer(stage) + states_ * memory.parameters_before(piece);
     for (int k = 0; k < states_; ++k, state += memory.parameters_of(piece))
