@@ -80,6 +80,14 @@ struct ImportDataArguments {
 };
 
 struct ImportArguments {
+struct ImportFieldsArguments {
+  std::string deck;
+  std::string folder;                  // to be written
+  std::vector<std::string> overrides;  // section.key=value
+  int workers = 0;                     // 0: one per core
+  bool overwrite = false;
+};
+
   std::string weights;
   std::string deck;
   std::string checkpoint;              // to be written
@@ -97,6 +105,8 @@ struct ExportArguments {
 void import_data_command(const ImportDataArguments& arguments, const Launcher& launcher);
 /// Makes a checkpoint of a deck's model from a file with the tensors of PyTorch's state_dict.
 void import_weights_command(const ImportArguments& arguments, const Launcher& launcher);
+/// Writes the arrays of a deck's files anew, each in one piece.
+void import_fields_command(const ImportFieldsArguments& arguments, const Launcher& launcher);
 /// Writes the tensors of a checkpoint into such a file.
 void export_weights_command(const ExportArguments& arguments, const Launcher& launcher);
 

@@ -17,9 +17,12 @@
 #include "app/deck.hpp"
 #include "app/output_rules.hpp"
 #include "app/progress_line.hpp"
+#include "app/run_config.hpp"
+#include "core/base/text.hpp"
 #include "core/data/class_sizes.hpp"
 #include "core/data/dataset.hpp"
 #include "core/import/cifar10.hpp"
+#include "core/import/fields.hpp"
 #include "core/import/file_source.hpp"
 #include "core/import/imagenet.hpp"
 #include "core/import/picture_layout.hpp"
@@ -187,6 +190,38 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
              result.shape.height > 0 ? to_string(result.shape) : "kept as files",
              printable(describe_classes(made.class_names(), labels)), seconds,
              static_cast<double>(images) / seconds);
+}
+
+void import_fields_command(const ImportFieldsArguments& arguments, const Launcher& launcher) {
+  if (launcher.size > 1)
+    fail(ExitCode::usage, "import and export run in one process; start them without a launcher");
+  const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
+  if (config.data.kind != DataKind::arrays)
+    fail(ExitCode::usage,
+         "{}: data.file is a data set already; fields are the arrays of data.files",
+         arguments.deck);
+  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  FieldsResult result;
+  double seconds = 0;
+  try {
+    ProgressLine line("import", "MiB");
+    listen_to_signals();
+    result = import_fields(config.data, arguments.folder,
+                           arguments.workers > 0 ? arguments.workers : cores, arguments.overwrite,
+                           [&](std::size_t done, std::size_t all) {
+                             if (interrupted != 0) throw Interrupted();
+                             line.show(done, all);
+                           });
+    seconds = line.seconds();
+  } catch (const Interrupted&) {
+    note(fmt::format("{}: interrupted; files that were not whole are not there", arguments.folder));
+    std::raise(interrupted);
+  }
+  fmt::print(
+      "{}: {} files with {} arrays, {} that were {}; {:.1f} s\n"
+      "Name them in the deck: data.files = \"{}/*\"\n",
+      arguments.folder, result.files.size(), result.arrays, human_bytes(result.written_bytes),
+      human_bytes(result.stored_bytes), seconds, arguments.folder);
 }
 
 }  // namespace carousel

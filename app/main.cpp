@@ -47,6 +47,7 @@ struct CommandLine {
   std::string run_a;
   std::string run_b;
   ImportDataArguments data;
+  ImportFieldsArguments fields;
   ImportArguments imported;
   ExportArguments exported;
   std::vector<std::string> topic;
@@ -145,6 +146,21 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
       "are refused. Bad files are named, and nothing is written (exit code 65).");
 
   CLI::App* in =
+  CLI::App* fields =
+      import->add_subcommand("fields", "Arrays of a deck written anew, each in one piece");
+  fields->add_option("DECK", line.fields.deck, "TOML file whose [data] names files and arrays")
+      ->required();
+  fields->add_option("FOLDER", line.fields.folder, "Where files go, under their names")->required();
+  add_overrides(fields, line.fields.overrides);
+  fields->add_option("--workers", line.fields.workers, "Threads (default: one per core)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  fields->add_flag("--overwrite", line.fields.overwrite, "Replace earlier files");
+  fields->footer(
+      "For arrays that are packed or in small chunks: samples are then read without\n"
+      "unpacking, and each MiB has a checksum. Attributes and other arrays stay behind.\n"
+      "Arrays packed by plug-ins of HDF5 are unpacked by these.");
+
       import->add_subcommand("weights", "Weights by PyTorch's names, an HDF5 data set each");
   in->add_option("FILE", line.imported.weights, "HDF5 file with the tensors of a state_dict")
       ->required();
@@ -327,6 +343,7 @@ void import_command(const CLI::App& command, const CommandLine& line, const Laun
                     : what == "imagenet" ? Collection::imagenet
                                          : Collection::images;
   import_data_command(data, launcher);
+  if (what == "fields") return import_fields_command(line.fields, launcher);
 }
 
 ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launcher) {

@@ -177,7 +177,7 @@ void replacing(const std::string& path, const std::function<void(const std::stri
     try {
       function(partial);
       rename_file(partial, path);
-    } catch (const Error&) {
+    } catch (...) {
       ::unlink(partial.c_str());
       throw;
     }

@@ -558,6 +558,30 @@ void File::reserve(const std::string& dataset, hid_t type, const Shape& shape) {
   const Handle made = create_dataset(dataset, type, space.get(), properties.get());
 }
 
+std::int64_t File::reserve_like(const File& other, const std::string& dataset) {
+  const Handle set = other.open_dataset(dataset);
+  const Handle type(other.check(H5Dget_type(set.get()), "H5Dget_type", dataset), H5Tclose);
+  reserve(dataset, type.get(), other.info(dataset).shape);
+  return info(dataset).offset;
+}
+
+void File::read_box(const std::string& dataset, const Shape& first, const Shape& extents,
+                    std::span<std::byte> numbers) const {
+  const Handle set = open_dataset(dataset);
+  const Handle type(check(H5Dget_type(set.get()), "H5Dget_type", dataset), H5Tclose);
+  CAROUSEL_CHECK(numbers.size() == elements(extents) * H5Tget_size(type.get()),
+                 "{}: {} bytes for a box of {} numbers", dataset, numbers.size(),
+                 elements(extents));
+  const Handle all(check(H5Dget_space(set.get()), "H5Dget_space", dataset), H5Sclose);
+  check(H5Sselect_hyperslab(all.get(), H5S_SELECT_SET, first.data(), nullptr, extents.data(),
+                            nullptr),
+        "H5Sselect_hyperslab", dataset);
+  const Handle box(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
+                   H5Sclose);
+  check(H5Dread(set.get(), type.get(), box.get(), all.get(), H5P_DEFAULT, numbers.data()),
+        "H5Dread", dataset);
+}
+
 template <class T>
 void File::write(const std::string& dataset, std::span<const T> values, const Shape& shape,
                  Layout layout) {

@@ -157,6 +157,11 @@ class File {
   /// file, for who writes there by other means.
   template <class T>
   [[nodiscard]] std::int64_t reserve(const std::string& dataset, const Shape& shape);
+  /// The same with type and shape of a dataset of another file.
+  [[nodiscard]] std::int64_t reserve_like(const File& other, const std::string& dataset);
+  /// Reads a box of a dataset by HDF5, the numbers as they are stored, one behind the other.
+  void read_box(const std::string& dataset, const Shape& first, const Shape& extents,
+                std::span<std::byte> numbers) const;
   /// Adds rows of shape `row` at the end of a dataset, which starts with the first call.
   template <class T>
   void append(const std::string& dataset, std::span<const T> values, const Shape& row = {});

@@ -91,6 +91,7 @@ DataArray::DataArray(const hdf5::File& file, const std::string& name,
            "{}: truncated: {} goes on to byte {}, the file ends at byte {}; copy it again",
            file.path(), name, offset + bytes, file_bytes);
   });
+  if (info.contiguous) checksums_ = BlockChecksums(file, name, offset_, size() * layout_.bytes);
 }
 
 void DataArray::keep_chunks(const hdf5::File& file) {
@@ -245,7 +246,9 @@ void DataArray::read_runs(const Descriptor& file, const FramePlace& place, const
         const int count = whole ? part.width - x : 1;
         if (number / run_ != in_buffer) {
           in_buffer = number / run_;
-          file.read_at(offset_ + in_buffer * run_ * bytes, run);
+          const std::int64_t begin = in_buffer * run_ * bytes;
+          checksums_.check(file, begin, begin + std::ssize(run));
+          file.read_at(offset_ + begin, run);
         }
         decode_numbers(layout_, run.data() + number % run_ * bytes,
                        across == 0 ? bytes : across * bytes,

@@ -16,6 +16,7 @@
 #include "core/base/hdf5.hpp"
 #include "core/base/number_layout.hpp"
 #include "core/base/real.hpp"
+#include "core/data/block_checksums.hpp"
 #include "core/data/chunk_reader.hpp"
 #include "core/model/tensor_format.hpp"
 
@@ -112,7 +113,8 @@ class DataArray {
   [[nodiscard]] std::int64_t size() const;
 
   /// Reads a part of a frame to [c, height, width], by a buffer that has room. Number: float,
-  /// double, or std::int64_t of integers. Error(bad_data) for a damaged chunk.
+  /// double, or std::int64_t of integers. Error(bad_data) for a damaged chunk, or a damaged MiB of
+  /// what was imported.
   template <class Number>
   void read(const Descriptor& file, const FramePlace& place, const FramePart& part,
             ArrayBuffer& buffer, std::span<Number> to) const;
@@ -155,6 +157,7 @@ class DataArray {
   std::array<std::int64_t, array_axes> strides_ = {};  // in numbers; 0: no such axis
   std::int64_t run_ = 1;                               // numbers side by side that are of one frame
   std::int64_t offset_ = 0;   // of the first byte in the file, where all lie in one piece
+  BlockChecksums checksums_;  // likewise, where an import has made some
   hdf5::ChunkLayout chunks_;  // otherwise
   std::string path_;          // of the file, for errors
   std::array<std::int64_t, array_axes> chunk_extents_ = {1, 1, 1, 1, 1};

@@ -204,32 +204,7 @@ void Split::read_images(const hdf5::File& file, const std::string& images,
     fail(ExitCode::bad_data,
          "{}: truncated: {} ends at byte {}, the file at byte {}; copy it again", file.path(),
          images, behind, file_.size());
-  read_checksums(file, images);
-}
-
-void Split::read_checksums(const hdf5::File& file, const std::string& images) {
-  const std::string sums = "/checksums" + images;
-  if (!file.contains(sums)) return;
-  checksums_ = file.read<std::uint64_t>(sums);
-  if (const std::int64_t blocks = checksum_blocks(end(samples() - 1));
-      std::ssize(checksums_) != blocks)
-    fail(ExitCode::bad_data, "{}: {} has {} checksums, not {}; import it again", file.path(), sums,
-         checksums_.size(), blocks);
-  checked_ = std::make_unique<std::atomic<bool>[]>(checksums_.size());
-  name_ = file.path() + ": " + images;
-}
-
-/// Threads that ask for the same block at the same time check it both.
-void Split::check(std::int64_t begin, std::int64_t end) const {
-  const std::int64_t bytes = this->end(samples() - 1);
-  for (std::int64_t k = begin / checksum_block; k * checksum_block < end; ++k) {
-    std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
-    if (checked.load(std::memory_order_relaxed)) continue;
-    if (checksum(file_, offset_, bytes, k) != checksums_[static_cast<std::size_t>(k)])
-      fail(ExitCode::bad_data, "{} is damaged in its MiB {} of {}; copy or import it again", name_,
-           k + 1, checksums_.size());
-    checked.store(true, std::memory_order_relaxed);
-  }
+  checksums_ = BlockChecksums(file, images, offset_, end(samples() - 1));
 }
 
 void Split::read_labels(const hdf5::File& file, const std::string& labels, int classes) {
@@ -246,7 +221,7 @@ void Split::read_labels(const hdf5::File& file, const std::string& labels, int c
 void Split::read(std::int64_t index, std::span<std::uint8_t> sample) const {
   CAROUSEL_CHECK(index >= 0 && index < samples() && std::ssize(sample) == bytes(index),
                  "sample {} of {}, room for {} bytes", index, samples(), sample.size());
-  if (!checksums_.empty()) check(begin(index), end(index));
+  checksums_.check(file_, begin(index), end(index));
   if (loaded_.empty())
     file_.read_at(offset_ + begin(index), std::as_writable_bytes(sample));
   else
@@ -308,7 +283,7 @@ LargestSample Dataset::largest() const {
 }
 
 std::uint64_t Split::checksum_of(std::int64_t block) const {
-  if (!checksums_.empty()) return checksums_[static_cast<std::size_t>(block)];
+  if (!checksums_.empty()) return checksums_.values()[static_cast<std::size_t>(block)];
   const std::int64_t bytes = end(samples() - 1);
   if (loaded_.empty()) return checksum(file_, offset_, bytes, block);
   const std::int64_t begin = block * checksum_block;

@@ -20,7 +20,6 @@
 //   /checksums/train/images and /checksums/test/images, uint64 [MiB], where an import made them
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,6 +28,7 @@
 
 #include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
+#include "core/data/block_checksums.hpp"
 #include "core/data/picture.hpp"
 #include "core/model/model.hpp"
 
@@ -80,8 +80,6 @@ class Split {
   void read_images(const hdf5::File& file, const std::string& images,
                    const hdf5::DatasetInfo& info);
   void read_labels(const hdf5::File& file, const std::string& labels, int classes);
-  void read_checksums(const hdf5::File& file, const std::string& images);
-  void check(std::int64_t begin, std::int64_t end) const;
   /// Of a MiB of the images, as an import would make it, and of all, or of as many as are read for
   /// it where none did.
   [[nodiscard]] std::uint64_t checksum_of(std::int64_t block) const;
@@ -100,9 +98,7 @@ class Split {
   Descriptor file_;                   // own one: HDF5 calls are not thread-safe
   std::int64_t offset_ = 0;           // of the first image in the file
   std::vector<std::uint8_t> loaded_;  // all images, when the file keeps them in chunks
-  std::string name_;                  // of the file and its images, for errors
-  std::vector<std::uint64_t> checksums_;
-  std::unique_ptr<std::atomic<bool>[]> checked_;  // of each MiB
+  BlockChecksums checksums_;
 };
 
 /// Opens and checks a file. Throws Error(input_output) when it cannot be opened, Error(bad_data)

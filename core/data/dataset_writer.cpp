@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "core/base/check.hpp"
+#include "core/data/block_checksums.hpp"
 #include "core/data/checksums.hpp"
 #include "core/data/dataset.hpp"
 
@@ -138,7 +139,7 @@ void DatasetWriter::add_checksums(const Array& array) {
   std::vector<std::uint64_t> sums;
   for (std::int64_t k = 0; k < checksum_blocks(array.bytes); ++k)
     sums.push_back(checksum(bytes_, array.offset, array.bytes, k));
-  file_.write("/checksums" + array.name, sums);
+  file_.write(checksums_of(array.name), sums);
 }
 
 void DatasetWriter::finish() {

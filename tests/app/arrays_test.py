@@ -280,6 +280,74 @@ classes = 3
             self.assertIn(f"Predictions {name}-test.h5",
                           self.carousel("inspect", f"{name}-test.h5").stdout)
 
+    def test_files_written_anew_hold_the_same_numbers(self):
+        said = self.carousel("import", "fields", "flow.toml", "whole", "--workers", "3").stdout
+        self.assertIn("whole: 2 files with 2 arrays", said)
+        for name in ("flow-a.h5", "flow-b.h5"):
+            with h5py.File(self.folder / name) as before, \
+                    h5py.File(self.folder / "whole" / name) as now:
+                old, new = before["fields/velocity"], now["fields/velocity"]
+                self.assertIsNone(new.chunks)
+                self.assertEqual(new.dtype, old.dtype)
+                numpy.testing.assert_array_equal(new, old)
+                self.assertEqual(now["checksums/fields/velocity"].shape,
+                                 ((new.nbytes + 2**20 - 1) // 2**20,))
+        files = f'data.files="{self.folder}/whole/flow*.h5"'
+        self.train("flow.toml", "packed")
+        self.train("flow.toml", "one piece", files)
+        for key in ("loss", "vrmse"):
+            with h5py.File(self.folder / "packed/run.h5") as before, \
+                    h5py.File(self.folder / "one piece/run.h5") as now:
+                numpy.testing.assert_array_equal(now["steps"][key], before["steps"][key])
+
+        # Chunks of other shapes, ends that are cut, one axis, and numbers that are packed by nobody.
+        random = numpy.random.default_rng(5)
+        shapes = {"one": ((301,), (7,)), "two": ((50, 33), (8, 33)), "three": ((9, 10, 11), (9, 4, 3)),
+                  "four": ((3, 5, 7, 2), (2, 5, 7, 2))}
+        with h5py.File(self.folder / "odd.h5", "w") as file:
+            for name, (shape, chunks) in shapes.items():
+                file.create_dataset(name, data=random.integers(-99, 99, shape).astype("i2"),
+                                    chunks=chunks, compression="gzip" if name != "two" else None)
+        names = ", ".join(f'"{name}"' for name in shapes)
+        (self.folder / "odd.toml").write_text(FLOW.replace("flow*.h5", "odd.h5").replace(
+            'from = ["fields/velocity"]', f"from = [{names}]").replace(
+            'from = "fields/velocity"', 'from = "one"'))
+        self.carousel("import", "fields", "odd.toml", "odd", "--workers", "2")
+        with h5py.File(self.folder / "odd.h5") as old, h5py.File(self.folder / "odd/odd.h5") as new:
+            for name in shapes:
+                numpy.testing.assert_array_equal(new[name], old[name], name)
+
+        # What was imported is looked at when it is read.
+        with h5py.File(self.folder / "whole/flow-a.h5") as file:
+            offset = file["fields/velocity"].id.get_offset()
+        with open(self.folder / "whole/flow-a.h5", "r+b") as file:
+            file.seek(offset + 1000)
+            file.write(b"!")
+        line = self.train("flow.toml", "damaged", files, code=65).stderr
+        self.assertIn("fields/velocity is damaged in its MiB 1 of 1; copy or import it again", line)
+
+        for code, words, said in (
+                (2, ("flow.toml", "whole"), "whole/flow-a.h5: already exists; give --overwrite"),
+                (2, ("flow.toml", "."), "flow-a.h5: is read, and would be lost"),
+                (2, ("flow.toml", "again", 'data.files="flow-a.h5"'),
+                 "all 1 arrays lie in one piece already"),
+                (2, ("flow.toml", "again", 'data.test_files="odd/../flow-a.h5"',
+                     "data.test_fraction=0"), "would both become again/flow-a.h5"),
+                (65, ("flow.toml", "again", 'data.files="cells.h5"'), "cells.h5"),
+                (74, ("flow.toml", "again", 'data.files="none*.h5"'), "none*.h5")):
+            line = self.carousel("import", "fields", *words, code=code).stderr
+            self.assertEqual(line.count("\n"), 1, line)
+            self.assertIn(said, line)
+            self.assertFalse((self.folder / "again").exists())
+        with open(self.folder / "flow-b.h5", "r+b") as file:
+            file.seek(-2000, 2)
+            file.write(bytes(1000))
+        line = self.carousel("import", "fields", "flow.toml", "again", "--workers", "2",
+                             code=65).stderr
+        self.assertIn("flow-b.h5", line)
+        self.assertEqual([path.name for path in (self.folder / "again").iterdir()], ["flow-a.h5"])
+        self.carousel("import", "fields", "flow.toml", "whole", "--overwrite", code=65)
+
     def test_what_the_files_lack_is_said_with_its_place(self):
         for change, words in (
                 ('from = "fields/velocity"', 'from = "fields/vorticity"'),
