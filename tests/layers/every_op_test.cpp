@@ -84,6 +84,7 @@ const std::vector<Example> examples = {
     {"group_norm", {wide, 5, 7}, {{"groups", 4}}},
     {"group_norm", {3 * wide, 16, 8}, {{"groups", 4}}},
     {"group_norm", {6, 4, 5}, {{"groups", 3}}},
+    {"hard_sigmoid", {wide, 5, 7}},
     {"hard_swish", {wide, 5, 7}},
     {"instance_norm", {wide, 5, 7}},
     {"instance_norm", {wide, 5, 7}, {{"affine", 1}}},
