@@ -7,18 +7,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/base/check.hpp"
 
 namespace carousel {
 namespace {
 
-int small_integer(const hdf5::File& file, const std::string& group, const char* name) {
+int small_integer(const std::string& path, const std::string& group, const char* name,
+                  std::int64_t value) {
   constexpr std::int64_t most = 1 << 24;
-  const std::int64_t value = file.integer(group, name);
   if (value < 0 || value > most)
-    fail(ExitCode::bad_data, "{}: attribute {} of {} is {}, not between 0 and {}", file.path(),
-         name, group, value, most);
+    fail(ExitCode::bad_data, "{}: attribute {} of {} is {}, not between 0 and {}", path, name,
+         group, value, most);
   return static_cast<int>(value);
 }
 
@@ -98,7 +99,9 @@ void write_inputs(hdf5::File& file, const InputRecord& inputs, const std::string
 
 std::optional<InputRecord> read_inputs(const hdf5::File& file, const std::string& group) {
   if (!file.contains(group) || !file.has(group, "mean")) return {};
-  const auto number = [&](const char* name) { return small_integer(file, group, name); };
+  const auto number = [&](const char* name) {
+    return small_integer(file.path(), group, name, file.integer(group, name));
+  };
   const auto list = [&](const char* name) {
     return file.has(group, name) ? file.reals(group, name) : std::vector<double>();
   };
@@ -119,6 +122,52 @@ std::optional<InputRecord> read_inputs(const hdf5::File& file, const std::string
                      .target = target,
                      .target_mean = list("target_mean"),
                      .target_std = list("target_std")};
+}
+
+std::string inputs_to_json(const InputRecord& inputs) {
+  const TargetSpec& target = inputs.target;
+  const nlohmann::ordered_json json{
+      {"mean", inputs.mean},
+      {"std", inputs.std},
+      {"class_names", inputs.class_names},
+      {"shape", {inputs.shape.channels, inputs.shape.height, inputs.shape.width}},
+      {"resize", inputs.resize},
+      {"target_numbers", !target.has_labels()},
+      {"target_shape", {target.shape.channels, target.shape.height, target.shape.width}},
+      {"target_classes", target.classes},
+      {"target_mean", inputs.target_mean},
+      {"target_std", inputs.target_std}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+InputRecord inputs_from_json(const std::string& path, const std::string& text) {
+  const std::string group = "carousel.inputs";
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    const auto number = [&](const char* name, const nlohmann::json& value) {
+      return small_integer(path, group, name, value.get<std::int64_t>());
+    };
+    const auto shape = [&](const char* name) {
+      const nlohmann::json& list = json.at(name);
+      return SampleShape{number(name, list.at(0)), number(name, list.at(1)),
+                         number(name, list.at(2))};
+    };
+    const auto reals = [&](const char* name) { return json.at(name).get<std::vector<double>>(); };
+    TargetSpec target(number("target_classes", json.at("target_classes")));
+    if (json.at("target_numbers").get<bool>()) target.kind = TargetKind::numbers;
+    target.shape = shape("target_shape");
+    return {.mean = reals("mean"),
+            .std = reals("std"),
+            .class_names = json.at("class_names").get<std::vector<std::string>>(),
+            .shape = shape("shape"),
+            .resize = number("resize", json.at("resize")),
+            .target = target,
+            .target_mean = reals("target_mean"),
+            .target_std = reals("target_std")};
+  } catch (const nlohmann::json::exception& error) {
+    fail(ExitCode::bad_data, "{}: {} of its metadata is not what Carousel writes: {}", path, group,
+         error.what());
+  }
 }
 
 }  // namespace carousel

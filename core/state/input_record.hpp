@@ -59,4 +59,9 @@ void write_inputs(hdf5::File& file, const InputRecord& inputs, const std::string
 [[nodiscard]] std::optional<InputRecord> read_inputs(const hdf5::File& file,
                                                      const std::string& group);
 
+/// The same as a text, for files without attributes. Error(bad_data), beginning with `path`, for a
+/// text that is none.
+[[nodiscard]] std::string inputs_to_json(const InputRecord& inputs);
+[[nodiscard]] InputRecord inputs_from_json(const std::string& path, const std::string& text);
+
 }  // namespace carousel
