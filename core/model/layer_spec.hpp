@@ -54,6 +54,7 @@ struct ParameterSpec {
   bool learned = true;             // not so batch norm's running statistics
   DataType type = DataType::full;  // of what kernels read; its owner keeps and updates full numbers
 
+  double momentum = 0;  // of running statistics: what those of a step count for, as PyTorch has it
   [[nodiscard]] std::int64_t size() const;
   /// Bytes of what kernels read, filled up so that full numbers may follow.
   [[nodiscard]] std::int64_t stored_bytes() const;
@@ -89,9 +90,6 @@ struct Window {
   [[nodiscard]] bool is_simple() const { return dilation == 1 && !flat; }
   bool operator==(const Window&) const = default;
 };
-
-/// torch.nn.BatchNorm2d's argument of that name, always at its default.
-inline constexpr double batch_norm_momentum = 0.1;
 
 struct Op;
 

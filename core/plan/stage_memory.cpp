@@ -241,7 +241,13 @@ void place_parameters(StageMemory& stage, const Model& model) {
   for (int k = 0; k < stage.layers; ++k) {
     stage.buffer_offset.push_back(stage.rider_offset());
     stage.stored_buffer_offset.push_back(stored + stage.buffer_size * real_bytes);
-    stage.buffer_size += model.layers[stage.first + k].buffer_size();
+    for (const ParameterSpec& buffer : model.layers[stage.first + k].buffers) {
+      auto& alike = stage.statistics;
+      if (alike.empty() || alike.back().momentum != buffer.momentum)
+        alike.push_back({stage.buffer_size, stage.buffer_size, buffer.momentum});
+      stage.buffer_size += buffer.size();
+      alike.back().end = stage.buffer_size;
+    }
   }
   stage.stored_rider_offset = stored + stage.buffer_size * real_bytes;
   stage.stored_bytes = align_up(stage.stored_rider_offset + stage.rider() * real_bytes);

@@ -89,6 +89,14 @@ struct ParameterRange {
 };
 
 /// Memory of one stage for one micro-batch. Layer k of the stage is layer `first + k` of the model.
+/// Running statistics one after the other that step by step move alike.
+struct StatisticsRange {
+  std::int64_t begin = 0;  // numbers, from the first buffer of the stage on
+  std::int64_t end = 0;
+  double momentum = 0;
+  bool operator==(const StatisticsRange&) const = default;
+};
+
 struct StageMemory {
   int first = 0;
   int layers = 0;
@@ -101,6 +109,7 @@ struct StageMemory {
   std::vector<ParameterRange> parameter_ranges;
   std::vector<ParameterRange> tensors;  // each parameter by itself
   std::int64_t parameter_size = 0;
+  std::vector<StatisticsRange> statistics;
   std::int64_t buffer_size = 0;
   std::int64_t message_size = 0;   // of all, padded to the alignment
   std::vector<StagePiece> pieces;  // of it, as cut_stages() leaves them; none: it goes whole

@@ -379,9 +379,8 @@ void Executor::update_riders(const Action& action, const real* sums, std::uint64
   const auto numbers = [](std::byte* bytes) { return reinterpret_cast<real*>(bytes); };
   std::byte* const next = piece(action, action.version);
   const std::int64_t buffers = stage.stored_buffers_in(action.piece);
-  update_statistics(for_numbers(3 * stage.buffer_size),
-                    {.size = stage.buffer_size,
-                     .running = numbers(piece(action, action.step) + buffers),
+  update_statistics(for_numbers(3 * stage.buffer_size), stage.statistics,
+                    {.running = numbers(piece(action, action.step) + buffers),
                      .batch_sums = sums,
                      .scale = gradient_scale(),
                      .next = numbers(next + buffers),

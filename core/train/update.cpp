@@ -11,9 +11,11 @@ namespace {
 
 struct Statistics {
   StatisticsVectors vectors;
+  std::int64_t begin;
+  real m;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i, std::uint64_t& sum) const {
-    constexpr auto m = static_cast<real>(batch_norm_momentum);
+  KOKKOS_FUNCTION void operator()(std::int64_t index, std::uint64_t& sum) const {
+    const std::int64_t i = begin + index;
     const real result = (1 - m) * vectors.running[i] + m * (vectors.scale * vectors.batch_sums[i]);
     vectors.next[i] = result;
     sum += digest_term(static_cast<std::uint64_t>(vectors.parameters + i), result);
@@ -43,10 +45,12 @@ void update(const ExecutionSpace& exec, const OptimizerStep& step, const StageMe
       step.config.kind);
 }
 
-void update_statistics(const ExecutionSpace& exec, const StatisticsVectors& vectors) {
+void update_statistics(const ExecutionSpace& exec, std::span<const StatisticsRange> ranges,
+                       const StatisticsVectors& vectors) {
   static const std::string label = "carousel::train::update_statistics";
-  if (vectors.size == 0) return;
-  Kokkos::parallel_reduce(label, range(exec, vectors.size), Statistics{vectors});
+  for (const StatisticsRange& each : ranges)
+    Kokkos::parallel_reduce(label, range(exec, each.end - each.begin),
+                            Statistics{vectors, each.begin, static_cast<real>(each.momentum)});
 }
 
 }  // namespace carousel

@@ -53,7 +53,6 @@ void update(const ExecutionSpace& exec, const OptimizerStep& step, const StageMe
 
 /// The running statistics of one stage, behind its parameters. Borrowed device memory.
 struct StatisticsVectors {
-  std::int64_t size = 0;
   const real* running = nullptr;
   const real* batch_sums = nullptr;
   real scale = 1;
@@ -62,7 +61,9 @@ struct StatisticsVectors {
   std::uint64_t* digest = nullptr;  // is added to; null: not wanted
 };
 
-/// Running statistics: next = (1 - m) running + m scale batch_sums, with m = batch_norm_momentum.
-void update_statistics(const ExecutionSpace& exec, const StatisticsVectors& vectors);
+/// Running statistics: next = (1 - m) running + m scale batch_sums, m being the momentum of each
+/// range.
+void update_statistics(const ExecutionSpace& exec, std::span<const StatisticsRange> ranges,
+                       const StatisticsVectors& vectors);
 
 }  // namespace carousel

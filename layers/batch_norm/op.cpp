@@ -19,8 +19,12 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   const std::int64_t channels = layer.input().channels;
   layer.attributes = op::BatchNorm{.epsilon = arguments.number("epsilon")};
   layer.parameters = channel_parameters(layer);
-  layer.buffers = {{layer.name + ".running_mean", {channels}, zeros(), false},
-                   {layer.name + ".running_var", {channels}, ones(), false}};
+  for (const auto& [name, first] : {std::pair("mean", zeros()), {"var", ones()}})
+    layer.buffers.push_back({.name = layer.name + ".running_" + name,
+                             .shape = {channels},
+                             .initial = first,
+                             .learned = false,
+                             .momentum = arguments.number("momentum")});
   // Per pixel; forward: mean 1, variance 3, result 3; backward: two sums 4, result 5.
   infer_from_input(layer, 7, 9);
   layer.normalises_samples = true;
@@ -67,7 +71,8 @@ std::string describe(const LayerSpec& layer) {
 /// torch.nn.BatchNorm2d
 Op batch_norm() {
   return {.name = "batch_norm",
-          .arguments = {epsilon_argument(op::BatchNorm{}.epsilon)},
+          .arguments = {epsilon_argument(op::BatchNorm{}.epsilon),
+                        {.name = "momentum", .otherwise = 0.1, .most = 1, .whole = false}},
           .infer = infer,
           .fit = fit,
           .fusions = {{.ops = {"batch_norm", "add", "relu"}, .complete = extend},

@@ -45,11 +45,11 @@ class KokkosTools : public testing::Test {
             .states = momentum_.data(),
             .next = next_.data(),
             .digest = digest_.data()});
-    update_statistics(exec, {.size = model_.buffer_size(),
-                             .running = network_.buffers().data(),
-                             .batch_sums = network_.statistics().data(),
-                             .next = network_.buffers().data(),
-                             .digest = digest_.data()});
+    update_statistics(exec, network_.memory().statistics,
+                      {.running = network_.buffers().data(),
+                       .batch_sums = network_.statistics().data(),
+                       .next = network_.buffers().data(),
+                       .digest = digest_.data()});
   }
   /// And for one of evaluation.
   void evaluate(const ExecutionSpace& exec) { network_.forward(exec, false); }

@@ -74,10 +74,10 @@ class NetworkTraining {
             .states = states_.data(),
             .next = network_.parameters().data(),
             .digest = digest_.data()});
-    update_statistics(exec_, {.size = model_.buffer_size(),
-                              .running = network_.buffers().data(),
-                              .batch_sums = network_.statistics().data(),
-                              .next = network_.buffers().data()});
+    update_statistics(exec_, network_.memory().statistics,
+                      {.running = network_.buffers().data(),
+                       .batch_sums = network_.statistics().data(),
+                       .next = network_.buffers().data()});
     ++step_.number;
   }
 

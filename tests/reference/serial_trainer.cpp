@@ -41,10 +41,16 @@ std::vector<Slice> slices_of(const SerialTraining& training) {
   return slices;
 }
 
-/// running = 9/10 running + 1/10 of the mean over N micro-batches.
-void count(const Numbers& statistics_sum, int micro_batches, Numbers& running) {
-  for (std::size_t k = 0; k < running.size(); ++k)
-    running[k] = static_cast<real>(0.9 * running[k] + 0.1 * statistics_sum[k] / micro_batches);
+/// running = (1 - m) running + m of the mean over N micro-batches, each buffer with its own m.
+void count(const Model& model, const Numbers& statistics_sum, int micro_batches, Numbers& running) {
+  std::size_t at = 0;
+  for (const LayerSpec& layer : model.layers) {
+    for (const ParameterSpec& buffer : layer.buffers) {
+      for (const std::size_t end = at + buffer.size(); at < end; ++at)
+        running[at] = static_cast<real>((1 - buffer.momentum) * running[at] +
+                                        buffer.momentum * statistics_sum[at] / micro_batches);
+    }
+  }
 }
 
 void accumulate(Numbers& sum, const Numbers& terms) {
@@ -151,7 +157,7 @@ SerialResult train_serially(const SerialTraining& training, const State& initial
       update(optimizer, training.learning_rate(t), g, kept[k], theta);
       std::ranges::copy(theta, current.parameters.begin() + slices[k].begin);
     }
-    count(statistics, rule.micro_batches, current.buffers);
+    count(training.model, statistics, rule.micro_batches, current.buffers);
     result.states.push_back(current);
     result.losses.push_back(loss);
     result.margins.push_back(margin);

@@ -298,20 +298,22 @@ TEST(Sgd, LeavesNormAndBiasOutOfWeightDecay) {
   }
 }
 
-TEST(Statistics, MoveByATenthOfTheMean) {
-  const auto running = test::to_device(Numbers{1, -2});
-  const auto sums = test::to_device(Numbers{6, 4});  // of two micro-batches
-  const test::Device<real> next("carousel::test::next", 2);
+TEST(Statistics, MoveByTheirMomentumOfTheMean) {
+  const auto running = test::to_device(Numbers{1, -2, 4});
+  const auto sums = test::to_device(Numbers{6, 4, 2});  // of two micro-batches
+  const test::Device<real> next("carousel::test::next", 3);
   const test::Device<std::uint64_t> digest_of("carousel::test::digest", 1);
-  update_statistics(ExecutionSpace(), {.size = 2,
-                                       .running = running.data(),
-                                       .batch_sums = sums.data(),
-                                       .scale = real(0.5),
-                                       .next = next.data(),
-                                       .parameters = 7,
-                                       .digest = digest_of.data()});
+  const std::array<StatisticsRange, 2> ranges = {{{0, 2, 0.1}, {2, 3, 0.25}}};
+  update_statistics(ExecutionSpace(), ranges,
+                    {.running = running.data(),
+                     .batch_sums = sums.data(),
+                     .scale = real(0.5),
+                     .next = next.data(),
+                     .parameters = 7,
+                     .digest = digest_of.data()});
   const Numbers result = test::to_host(next);
-  EXPECT_EQ(test::to_host(digest_of)[0], digest_term(7, result[0]) + digest_term(8, result[1]));
+  EXPECT_EQ(test::to_host(digest_of)[0],
+            digest_term(7, result[0]) + digest_term(8, result[1]) + digest_term(9, result[2]));
   EXPECT_NEAR(result[0], 0.9 * 1 + 0.1 * 3, 1e-6);
   EXPECT_NEAR(result[1], 0.9 * -2 + 0.1 * 2, 1e-6);
 }
@@ -335,3 +337,4 @@ TEST(Kernels, AddGradients) {
 
 }  // namespace
 }  // namespace carousel
+  EXPECT_NEAR(result[2], 0.75 * 4 + 0.25 * 1, 1e-6);
