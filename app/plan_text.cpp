@@ -31,6 +31,8 @@ std::string describe(const PreparedRun& run, std::int64_t checkpoint, bool layer
   else
     text += fmt::format("{}: {} layers (--layers lists them)\n", run.model.name,
                         run.model.layers.size());
+  if (const std::string frozen = run.model.told_frozen(); !frozen.empty())
+    text += fmt::format("{} parameters{}\n", human_count(run.model.parameter_size()), frozen);
   const bool on_gpu = !build_info().cuda.empty();
   if (const std::string slow = slow_kernels(run.model, run.basis.vendor, on_gpu); !slow.empty())
     text += wrapped(fmt::format("slow kernels: {}", slow), 0);

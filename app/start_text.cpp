@@ -46,8 +46,9 @@ std::string describe_memory(const MemoryPlan& memory) {
 std::string describe_start(const RunConfig& config, const PreparedRun& run, const Agenda& agenda,
                            const NodeUse& node, int processes, const std::string& classes) {
   const ParallelConfig& parallel = run.schedule.parallel();
-  std::string text = fmt::format("{}: {}, {} parameters\n", printable(config.run.name),
-                                 run.model.name, human_count(run.model.parameter_size()));
+  std::string text =
+      fmt::format("{}: {}, {} parameters{}\n", printable(config.run.name), run.model.name,
+                  human_count(run.model.parameter_size()), run.model.told_frozen());
   const auto add = [&text](const char* name, const std::string& fact) {
     text += fmt::format("  {:<8} {}\n", name, fact);
   };

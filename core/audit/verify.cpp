@@ -364,13 +364,14 @@ class Meetings {
   std::int64_t sent_ = 0;
 };
 
-/// Digest of a stage in a checkpoint, as its receipts have it: parameters, then buffers.
+/// Digest of a stage in a checkpoint, as its receipts have it: parameters that learn, then buffers.
 std::uint64_t digest_of(const Checkpoint& checkpoint, const Model& model, const StageMemory& stage,
                         const char* parameters) {
   std::vector<real> flat;
   const auto add = [&](const std::string& group, auto list) {
     for (int k = 0; k < stage.layers; ++k) {
       for (const ParameterSpec& tensor : model.layers[stage.first + k].*list) {
+        if (tensor.frozen) continue;
         const std::vector<real> values = checkpoint.values(group + tensor.name, tensor.shape);
         flat.insert(flat.end(), values.begin(), values.end());
       }

@@ -5,6 +5,7 @@
 // Numbers and texts of users as people read them. Files for programs keep them plain.
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <cmath>
 #include <cstdint>
@@ -81,6 +82,11 @@ inline constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
     text.remove_prefix(begin);
   }
   return result + fmt::format("{:{}}{}\n", "", indent, text);
+}
+
+/// Whether a name is one of those that a pattern stands for: * for any letters, ? for any one.
+[[nodiscard]] inline bool matches(const std::string& name, const std::string& pattern) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
 /// A NaN has a sign bit, too, which would print as "-nan" and means nothing.

@@ -130,9 +130,14 @@ class Chooser {
     if (first + length > model_.layers.size()) return false;
     const int read = model_.layers[first].inputs.front().layer;
     if (fusion.is_sole_reader && (read < 0 || readers_[read] != 1)) return false;
+    std::optional<bool> frozen;
     for (std::size_t k = 0; k < length; ++k) {
       const LayerSpec& layer = model_.layers[first + k];
       if (!layer.is(fusion.ops[k])) return false;
+      // What becomes one layer is frozen whole or not at all.
+      if (!layer.parameters.empty() && frozen.value_or(layer.is_frozen()) != layer.is_frozen())
+        return false;
+      if (!layer.parameters.empty()) frozen = layer.is_frozen();
       const auto before = static_cast<int>(first + k) - 1;
       if (k > 0 && (layer.inputs.front().layer != before || readers_[before] != 1)) return false;
     }

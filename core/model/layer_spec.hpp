@@ -52,9 +52,10 @@ struct ParameterSpec {
   std::vector<std::int64_t> shape;  // [out, in] for a linear layer, [out, in, h, w] for convolution
   Initial initial = {};
   bool learned = true;             // not so batch norm's running statistics
+  bool frozen = false;             // stays as it begins: train.freeze
   DataType type = DataType::full;  // of what kernels read; its owner keeps and updates full numbers
-
   double momentum = 0;  // of running statistics: what those of a step count for, as PyTorch has it
+
   [[nodiscard]] std::int64_t size() const;
   /// Bytes of what kernels read, filled up so that full numbers may follow.
   [[nodiscard]] std::int64_t stored_bytes() const;
@@ -171,6 +172,10 @@ struct LayerSpec {
   /// Shape of the first input.
   [[nodiscard]] const SampleShape& input() const { return inputs.front().shape; }
   [[nodiscard]] std::int64_t parameter_size() const;
+  /// Whether its parameters stay as they begin; all of them do, or none.
+  [[nodiscard]] bool is_frozen() const { return !parameters.empty() && parameters.front().frozen; }
+  /// Of parameters that learn.
+  [[nodiscard]] std::int64_t learned_size() const { return is_frozen() ? 0 : parameter_size(); }
   [[nodiscard]] std::int64_t buffer_size() const;
   /// Bytes of everything in `saved` for micro-batches of n samples; each tensor is aligned.
   [[nodiscard]] std::int64_t saved_bytes(int n) const;

@@ -20,6 +20,17 @@ std::int64_t Model::parameter_size() const {
   return size;
 }
 
+std::int64_t Model::learned_size() const {
+  std::int64_t size = 0;
+  for (const LayerSpec& layer : layers) size += layer.learned_size();
+  return size;
+}
+
+std::string Model::told_frozen() const {
+  const std::int64_t frozen = parameter_size() - learned_size();
+  return frozen == 0 ? "" : fmt::format(", {} of them frozen", human_count(frozen));
+}
+
 std::int64_t Model::buffer_size() const {
   std::int64_t size = 0;
   for (const LayerSpec& layer : layers) size += layer.buffer_size();
@@ -51,6 +62,16 @@ int tensor_of(const std::vector<int>& tensors, const LayerInput& input) {
 
 }  // namespace
 
+std::vector<bool> learning_layers(const Model& model) {
+  std::vector<bool> learns;
+  for (const LayerSpec& layer : model.layers)
+    learns.push_back(layer.learned_size() > 0 ||
+                     std::ranges::any_of(layer.inputs, [&](const LayerInput& input) {
+                       return input.layer >= 0 && learns[input.layer];
+                     }));
+  return learns;
+}
+
 std::vector<int> tensors_of_layers(const Model& model) {
   std::vector<int> tensors;
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
@@ -62,15 +83,25 @@ std::vector<int> tensors_of_layers(const Model& model) {
 
 namespace {
 
+/// [layer] whether what backward reads of it is kept. Plans of networks of which nothing is frozen
+/// have always kept it of all.
+std::vector<bool> layers_kept_for(const Model& model) {
+  if (model.learned_size() == model.parameter_size())
+    return std::vector<bool>(model.layers.size(), true);
+  return learning_layers(model);
+}
+
 /// [layer] whether some backward reads the tensor that the layer made.
 std::vector<bool> tensors_read_again(const Model& model) {
   const std::vector<int> tensors = tensors_of_layers(model);
+  const std::vector<bool> kept_for = layers_kept_for(model);
   std::vector<bool> kept(tensors.size(), false);
   const auto keep = [&](int tensor) {
     if (tensor >= 0) kept[tensor] = true;
   };
   for (int l = 0; l < static_cast<int>(tensors.size()); ++l) {
     const LayerSpec& layer = model.layers[l];
+    if (!kept_for[l]) continue;
     if (layer.saves_output) keep(tensors[l]);
     if (layer.saves_input) keep(tensor_of(tensors, layer.inputs.front()));
     if (layer.saves_second) keep(tensor_of(tensors, layer.inputs.back()));
@@ -85,10 +116,11 @@ std::vector<bool> tensors_made_again(const Model& model) {
   if (!model.makes_outputs_again) return again;
   const std::vector<bool> read = tensors_read_again(model);
   const std::vector<int> tensors = tensors_of_layers(model);
+  const std::vector<bool> kept_for = layers_kept_for(model);
   for (std::size_t l = 0; l < again.size(); ++l) {
     const LayerSpec& layer = model.layers[l];
-    again[l] = read[l] && layer.output_recomputable && layer.saves_input && !layer.saves_output &&
-               !layer.in_place && layer.inputs.size() == 1;
+    again[l] = kept_for[l] && read[l] && layer.output_recomputable && layer.saves_input &&
+               !layer.saves_output && !layer.in_place && layer.inputs.size() == 1;
   }
   // What others change in place is more than what the layer made; and only first inputs are made
   // again.

@@ -34,6 +34,9 @@ struct Model {
   /// Of the loss; none of a network without one.
   [[nodiscard]] std::span<const Metric* const> metrics() const;
   [[nodiscard]] std::int64_t parameter_size() const;
+  [[nodiscard]] std::int64_t learned_size() const;
+  /// ", 4,160 of them frozen"; nothing where all learn.
+  [[nodiscard]] std::string told_frozen() const;
   [[nodiscard]] std::int64_t buffer_size() const;
 };
 
@@ -44,6 +47,9 @@ void check_tensors(const Model& model);
 /// The tensor that every layer leaves behind, named after the layer that made it: a layer in place
 /// leaves that of its first input, and -1 stands for the images.
 [[nodiscard]] std::vector<int> tensors_of_layers(const Model& model);
+/// [layer] whether it learns, or something that its inputs were made by: backward is for these
+/// alone.
+[[nodiscard]] std::vector<bool> learning_layers(const Model& model);
 
 /// [layer] whether some backward reads the tensor that the layer made, though it need not be kept:
 /// element by element it can be made again from the layer's input, which is kept anyway. None where

@@ -51,7 +51,7 @@ std::vector<StageCosts> stage_costs(const Model& model, const Partition& partiti
     for (int l = partition.first[j]; l < partition.first[j + 1]; ++l) {
       stage.forward.push_back(forward_of(model, l, batch));
       stage.backward.push_back(backward_of(model, l, batch));
-      parameters += static_cast<double>(model.layers[l].parameter_size());
+      parameters += static_cast<double>(model.layers[l].learned_size());
       buffers += static_cast<double>(model.layers[l].buffer_size());
     }
     stage.copy.bytes = 2 * sizeof(real) * (parameters + buffers);

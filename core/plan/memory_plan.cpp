@@ -89,6 +89,12 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     for (int k = 0; counts.reads_of(j) == ParametersRead::both && k < counts.parameter_copies; ++k)
       plan.predicted[j].push_back(offsets.take(Category::parameters, stages[j].stored_bytes));
   }
+  for (int j = 0; j < count; ++j) {
+    const bool runs = j >= counts.first_stage && j <= counts.last_stage;
+    const bool has_frozen = runs && stages[j].frozen_bytes > 0;
+    plan.frozen.push_back(has_frozen ? offsets.take(Category::parameters, stages[j].frozen_bytes)
+                                     : -1);
+  }
   for (int k = 0; k < counts.travelling; ++k)
     plan.travelling.push_back(offsets.take(Category::parameters, largest_stage));
   for (const auto& [held, shard] : counts.gradients) {
@@ -123,6 +129,11 @@ DeviceMemoryPlan plan_device(const MemorySpec& spec, const std::vector<StageMemo
     plan.full.emplace_back();
     for (int copy = 0; copy < full; ++copy)
       plan.full.back().push_back(offsets.take(Category::optimizer, full_bytes));
+    const bool keeps_frozen = counts.optimizer[j] && counts.shard <= 0 && stages[j].frozen_full > 0;
+    plan.frozen_full.push_back(
+        keeps_frozen
+            ? offsets.take(Category::optimizer, stages[j].frozen_full * std::int64_t{sizeof(real)})
+            : -1);
     plan.frames.emplace_back();
     for (int k = 0; k < counts.frames[j]; ++k)
       plan.frames[j].push_back(offsets.take(Category::activations, plan.frame_bytes[j]));

@@ -22,6 +22,10 @@ struct DeviceMemoryPlan {
                                                       // copy 1 is in another category
   // [stage][copy] what is read in place of parameters, beside them; in parameters.
   std::vector<std::vector<std::int64_t>> predicted = {};
+  std::vector<std::int64_t> frozen = {};  // [stage] that it runs, -1: nothing of it; in parameters
+  // [stage] that it updates, the same in full numbers where some are stored otherwise; behind the
+  // optimizer's.
+  std::vector<std::int64_t> frozen_full = {};
   std::vector<std::int64_t> travelling;  // [buffer], in parameters
   std::vector<std::int64_t> gradients;   // [buffer]
   std::int64_t norms = -1;  // [S] of the stages, and what follows from them, in gradients

@@ -59,11 +59,14 @@ class Tensors {
     check_tensors(model);
     for (int l = 0; l < layers(); ++l) {
       const LayerSpec& layer = model_.layers[l];
-      bool learns = layer.parameter_size() > 0;
+      bool learns = layer.learned_size() > 0;
       for (const LayerInput& input : layer.inputs) {
         last_use_[of(input.layer)] = l;
         learns = learns || this->learns(of(input.layer));
       }
+      const int first = layer.inputs.front().layer;
+      CAROUSEL_CHECK(!layer.in_place || !learns || first == images || learns_[first],
+                     "{} works in place on what does not learn", layer.label());
       learns_.push_back(learns);
       last_use_.try_emplace(of(l), l);
     }
@@ -224,9 +227,14 @@ void place_parameters(StageMemory& stage, const Model& model) {
            last.stored_begin + (last.end - last.begin) * size_of(last.type) == stored;
   };
   for (int k = 0; k < stage.layers; ++k) {
+    const LayerSpec& layer = model.layers[stage.first + k];
     stage.parameter_offset.push_back(stage.parameter_size);
-    stage.stored_offset.push_back(stored);
-    for (const ParameterSpec& parameter : model.layers[stage.first + k].parameters) {
+    stage.stored_offset.push_back(layer.is_frozen() ? stage.frozen_bytes : stored);
+    for (const ParameterSpec& parameter : layer.parameters) {
+      if (layer.is_frozen()) {
+        stage.frozen_bytes += parameter.stored_bytes();
+        continue;
+      }
       const std::int64_t begin = stage.parameter_size;
       if (!continues(parameter))
         ranges.push_back({begin, begin, parameter.is_per_feature(), parameter.type, stored});
@@ -238,6 +246,11 @@ void place_parameters(StageMemory& stage, const Model& model) {
       stage.keeps_full = stage.keeps_full || parameter.type != DataType::full;
     }
   }
+  for (int k = 0; k < stage.layers; ++k) {
+    const LayerSpec& layer = model.layers[stage.first + k];
+    if (layer.is_frozen()) stage.frozen_full += layer.parameter_size();
+  }
+  if (stage.frozen_bytes == stage.frozen_full * real_bytes) stage.frozen_full = 0;
   for (int k = 0; k < stage.layers; ++k) {
     stage.buffer_offset.push_back(stage.rider_offset());
     stage.stored_buffer_offset.push_back(stored + stage.buffer_size * real_bytes);
@@ -287,6 +300,8 @@ class GradientPlaces {
     const bool is_loss = l + 1 == tensors_.layers();
     if (!tensors_.learns(l)) return;
     if (!is_loss) places.d_output = gradient_.at(output);
+    if (layer.is_frozen())
+      places.dropped = scratch_.take(align_up(layer.parameter_size() * real_bytes));
     find_input_again(k);
     for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
       const int tensor = tensors_.of(layer.inputs[i].layer);
@@ -301,6 +316,7 @@ class GradientPlaces {
         places.d_inputs[i] = gradient_of(tensor);
       }
     }
+    scratch_.release(places.dropped);
     if (const auto done = again_.find(l); done != again_.end()) {
       scratch_.release(done->second);
       again_.erase(done);
@@ -375,7 +391,8 @@ void keep_leaving(std::vector<StageMemory>& stages) {
     for (LayerPlaces& places : stage.places) {
       for (Place& place : places.inputs) move(place, bytes);
       for (Place& place : places.d_inputs) move(place, bytes);
-      for (Place* place : {&places.output, &places.saved, &places.d_output, &places.again})
+      for (Place* place :
+           {&places.output, &places.saved, &places.d_output, &places.again, &places.dropped})
         move(*place, bytes);
     }
     for (CrossingTensor& tensor : stage.arriving) move(tensor.made, bytes);

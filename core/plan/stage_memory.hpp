@@ -59,6 +59,7 @@ struct LayerPlaces {
   Place d_output;                 // absent for the loss
   std::array<Place, 2> d_inputs;  // absent where nobody learns, or where d_output serves as well
   std::array<bool, 2> adds = {};  // the gradient is added to what other layers left there
+  Place dropped;                  // where backward leaves gradients of parameters that are frozen
   Place again;                    // where backward finds the first input if that is made again
   int makes_again = -1;  // layer of the stage that makes it just before; -1: it is there already
 };
@@ -88,7 +89,6 @@ struct ParameterRange {
   bool operator==(const ParameterRange&) const = default;
 };
 
-/// Memory of one stage for one micro-batch. Layer k of the stage is layer `first + k` of the model.
 /// Running statistics one after the other that step by step move alike.
 struct StatisticsRange {
   std::int64_t begin = 0;  // numbers, from the first buffer of the stage on
@@ -97,6 +97,7 @@ struct StatisticsRange {
   bool operator==(const StatisticsRange&) const = default;
 };
 
+/// Memory of one stage for one micro-batch. Layer k of the stage is layer `first + k` of the model.
 struct StageMemory {
   int first = 0;
   int layers = 0;
@@ -108,19 +109,22 @@ struct StageMemory {
   std::vector<std::int64_t> buffer_offset;     // [layers]
   std::vector<ParameterRange> parameter_ranges;
   std::vector<ParameterRange> tensors;  // each parameter by itself
-  std::int64_t parameter_size = 0;
   std::vector<StatisticsRange> statistics;
+  std::int64_t parameter_size = 0;
   std::int64_t buffer_size = 0;
   std::int64_t message_size = 0;   // of all, padded to the alignment
   std::vector<StagePiece> pieces;  // of it, as cut_stages() leaves them; none: it goes whole
   int shards = 1;
   int sums = 0;             // of the model's metrics
   int parts = rider_parts;  // numbers that carry each of them; 1 in plans of old runs
-  // The same as kernels read it, parameters in the types that they are stored in. In bytes.
+  // The same as kernels read it, parameters in the types that they are stored in. In bytes. Those
+  // of frozen layers lie in a block of their own, which stays as it is and is sent nowhere.
   std::vector<std::int64_t> stored_offset;         // [layers]
   std::vector<std::int64_t> stored_buffer_offset;  // [layers]
   std::int64_t stored_rider_offset = 0;
   std::int64_t stored_bytes = 0;     // of all, padded to the alignment
+  std::int64_t frozen_bytes = 0;     // of the block of frozen layers
+  std::int64_t frozen_full = 0;      // numbers in it, where some are not stored in full
   bool keeps_full = false;           // who updates the stage keeps full numbers besides
   std::int64_t frame_bytes = 0;      // a_j
   std::int64_t leaving_offset = 0;   // in the frame: behind it lies what was made here and crosses

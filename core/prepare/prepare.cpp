@@ -9,6 +9,7 @@
 #include "core/base/real.hpp"
 #include "core/data/prefetcher.hpp"
 #include "core/data/sampler.hpp"
+#include "core/model/freeze.hpp"
 #include "core/plan/costs.hpp"
 #include "core/proof/checker.hpp"
 
@@ -90,9 +91,10 @@ void check_message_sizes(const PreparedRun& run, std::int64_t largest) {
 }  // namespace
 
 Model prepare_model(const PlannedDeck& deck, const PlanBasis& basis) {
-  return choose_kernels(build_model(deck.model, basis.source.shown, basis.target, deck.task),
-                        {basis.block, deck.engine.winograd, deck.engine.recompute,
-                         deck.engine.precision, basis.vendor, deck.engine.products});
+  Model model = build_model(deck.model, basis.source.shown, basis.target, deck.task);
+  freeze(model, deck.train.freeze);
+  return choose_kernels(model, {basis.block, deck.engine.winograd, deck.engine.recompute,
+                                deck.engine.precision, basis.vendor, deck.engine.products});
 }
 
 PreparedRun prepare_run(const PlannedDeck& deck, const PlanBasis& basis) {

@@ -49,6 +49,7 @@ CheckpointLayout::CheckpointLayout(const Model& model, bool previous, bool predi
   for (const LayerSpec& layer : model.layers) {
     for (const ParameterSpec& tensor : layer.parameters) {
       add("/parameters/" + tensor.name, tensor.shape);
+      if (tensor.frozen) continue;
       if (previous) add("/previous/" + tensor.name, tensor.shape);
       if (predicted) add("/predicted/" + tensor.name, tensor.shape);
       for (const std::string& state : states)

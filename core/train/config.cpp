@@ -32,6 +32,12 @@ std::vector<Row<TrainConfig>> TrainConfig::rows() {
       key("new_head", &TrainConfig::new_head, anything,
           "Whether the last layer with weights starts anew, so that train.start, or the file of "
           "`carousel import weights`, may be of other classes."),
+      key("freeze", &TrainConfig::freeze, anything,
+          "Which parameters stay as they begin, as names in which * and ? stand for any letters: "
+          "\"encoder.*\". They have no gradient, no optimizer state and no message, and what "
+          "nothing learns before is not computed backwards. Layers are frozen whole; batch norms go "
+          "on to normalise by their micro-batches, and to count.",
+          bound(Bond::fixed, optional_key)),
   };
 }
 

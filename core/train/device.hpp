@@ -82,6 +82,8 @@ class TensorReader {
 
 /// Puts parameters or buffers of a piece of a stage, or with -1 of all of it, where they begin on
 /// the device, as kernels read them.
+void fill_frozen(const ExecutionSpace& exec, const Model& model, const StageMemory& stage,
+                 TensorReader& tensors, std::byte* at, real* full);
 void fill_stored(const ExecutionSpace& exec, const Model& model, const StageMemory& stage,
                  StatePart part, int piece, TensorReader& tensors, std::byte* at);
 

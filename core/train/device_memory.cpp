@@ -66,6 +66,16 @@ std::byte* DeviceMemory::predicted(int stage, std::int64_t version) const {
   return at(Category::parameters, copies[copy]);
 }
 
+std::byte* DeviceMemory::frozen(int stage) const {
+  if (plan_.frozen[stage] < 0) return nullptr;
+  return at(Category::parameters, plan_.frozen[stage]);
+}
+
+real* DeviceMemory::frozen_full(int stage) const {
+  if (plan_.frozen_full[stage] < 0) return nullptr;
+  return reinterpret_cast<real*>(at(Category::optimizer, plan_.frozen_full[stage]));
+}
+
 std::byte* DeviceMemory::travelling(int buffer) const {
   return at(Category::parameters, plan_.travelling[buffer]);
 }

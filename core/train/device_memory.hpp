@@ -37,6 +37,10 @@ class DeviceMemory {
     return parameters(stage, version) +
            (keeps_shard_ ? memory.stored_before(piece) : memory.piece(piece).stored_begin);
   }
+  /// Parameters of frozen layers; null where a stage has none.
+  [[nodiscard]] std::byte* frozen(int stage) const;
+  /// The same in full numbers, on who keeps checkpoints of it; null where frozen() has these.
+  [[nodiscard]] real* frozen_full(int stage) const;
   /// Parameters that pass by.
   [[nodiscard]] std::byte* travelling(int buffer) const;
   /// Parameters in full numbers, which who updates them keeps beside what is stored otherwise or,

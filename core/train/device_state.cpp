@@ -37,6 +37,7 @@ void for_each_stored(const Model& model, const StageMemory& stage, StatePart par
   std::int64_t stored = buffers ? stage.stored_buffers() : 0;
   for (int k = 0; k < stage.layers; ++k) {
     for (const ParameterSpec& tensor : model.layers[stage.first + k].*tensors) {
+      if (tensor.frozen) continue;
       const std::int64_t first = std::max(cut.begin, at);
       const std::int64_t behind = std::min(cut.end, at + tensor.size());
       const std::int64_t skipped = (first - at) * size_of(tensor.type);
@@ -44,6 +45,22 @@ void for_each_stored(const Model& model, const StageMemory& stage, StatePart par
         visit(StoredPart{tensor, first - at, behind - first, stored + skipped - cut.stored_begin});
       at += tensor.size();
       stored += tensor.stored_bytes();
+    }
+  }
+}
+
+/// Calls visit(tensor, offset, number) with every parameter of frozen layers, which lies so many
+/// bytes behind the begin of their block, and begins with that number of it.
+template <class Visit>
+void for_each_frozen(const Model& model, const StageMemory& stage, Visit&& visit) {
+  std::int64_t stored = 0;
+  std::int64_t number = 0;
+  for (int k = 0; k < stage.layers; ++k) {
+    for (const ParameterSpec& tensor : model.layers[stage.first + k].parameters) {
+      if (!tensor.frozen) continue;
+      visit(tensor, stored, number);
+      stored += tensor.stored_bytes();
+      number += tensor.size();
     }
   }
 }
@@ -109,6 +126,7 @@ void for_each_part(const Model& model, const StageMemory& stage, int piece, Visi
   std::int64_t at = 0;  // number of the stage that the tensor begins with
   for (int k = 0; k < stage.layers; ++k) {
     for (const ParameterSpec& tensor : model.layers[stage.first + k].parameters) {
+      if (tensor.frozen) continue;
       const std::int64_t first = std::max(begin, at);
       const std::int64_t behind = std::min(end, at + tensor.size());
       if (first < behind) visit(TensorPart{tensor, first - at, behind - first, first - begin});
@@ -179,11 +197,23 @@ void fill_stored(const ExecutionSpace& exec, const Model& model, const StageMemo
   });
 }
 
+void fill_frozen(const ExecutionSpace& exec, const Model& model, const StageMemory& stage,
+                 TensorReader& tensors, std::byte* at, real* full) {
+  const auto fill = [&](const ParameterSpec& tensor, std::int64_t offset, std::int64_t number) {
+    const auto values = tensors.some(StatePart::parameters, 0, tensor, 0, tensor.size());
+    fill_numbers(exec, tensor.type, values, at + offset);
+    if (full != nullptr) fill_numbers(exec, DataType::full, values, bytes_of(full + number));
+  };
+  for_each_frozen(model, stage, fill);
+}
+
 void Device::fill(const Model& model, std::int64_t version, const StateSource& source) {
   finish(exec_, "carousel::train::fill");  // arenas are zeros first
   const StateSource in_its_place = read_source(source, static_cast<real>(predict_));
   TensorReader theta(source);
   TensorReader read(in_its_place);
+  for (int j = counts_.first_stage; j <= counts_.last_stage; ++j)
+    fill_frozen(exec_, model, stage(j), theta, memory_.frozen(j), memory_.frozen_full(j));
   for (const int j : counts_.owned) {
     const StageMemory& stage = this->stage(j);
     const auto predicted = [&](std::int64_t v, int) { return memory_.predicted(j, v); };
@@ -277,6 +307,15 @@ void Device::show(const Model& model, int stage, std::int64_t version,
     else
       stored(StatePart::parameters, piece, version);
   });
+  const auto show_frozen = [&](const ParameterSpec& tensor, std::int64_t offset,
+                               std::int64_t number) {
+    real* const in_full = memory_.frozen_full(stage);
+    show_numbers(exec_, {StatePart::parameters, 0, stage, tensor, 0, {}}, tensor.size(),
+                 in_full != nullptr ? DataType::full : tensor.type,
+                 in_full != nullptr ? bytes_of(in_full + number) : memory_.frozen(stage) + offset,
+                 visit);
+  };
+  if (counts_.shard <= 0) for_each_frozen(model, memory, show_frozen);
   for_each_piece(memory, counts_.shard, [&](int piece) {
     if (piece <= 0) stored(StatePart::buffers, piece, version);
   });

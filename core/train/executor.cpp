@@ -144,6 +144,7 @@ StageArguments Executor::arguments(const Action& pass) {
   result.parameters = buffers_.parameters >= 0 ? memory.travelling(buffers_.parameters)
                       : stale                  ? memory.predicted(j, pass.version)
                                                : memory.parameters(j, pass.version);
+  result.frozen = memory.frozen(j);
   result.training = training;
   result.draw = {parts_.seed, epochs_[buffers_.input], memory.samples(buffers_.input)};
   result.targets = memory.targets(buffers_.input);

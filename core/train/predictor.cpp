@@ -31,6 +31,7 @@ Predictor::Predictor(const ExecutionSpace& exec, const PredictorSpec& spec)
       source_(spec.source),
       memory_(whole_model(spec.model, spec.largest_batch)),
       parameters_(bytes(exec, "parameters", memory_.stored_bytes)),
+      frozen_(bytes(exec, "frozen", memory_.frozen_bytes)),
       frame_(bytes(exec, "frame", memory_.frame_bytes)),
       scratch_(bytes(exec, "scratch", memory_.scratch_bytes)),
       workspace_(bytes(exec, "workspace", memory_.workspace_bytes)),
@@ -52,6 +53,7 @@ Predictor::Predictor(const ExecutionSpace& exec, const PredictorSpec& spec)
   TensorReader tensors(spec.state);
   for (const StatePart part : {StatePart::parameters, StatePart::buffers})
     fill_stored(exec, spec.model, memory_, part, -1, tensors, parameters_.data());
+  fill_frozen(exec, spec.model, memory_, tensors, frozen_.data(), nullptr);
   const Engine engine{exec, {workspace_.data(), workspace_.size()}, vendor_.get()};
   stage_ = std::make_unique<Stage>(spec.model, std::span(&memory_, 1), 0, spec.largest_batch,
                                    BufferCounts(), spec.layers, engine);
@@ -74,6 +76,7 @@ void Predictor::predict(const Batch& batch, std::span<real> outputs) {
                              .frames = std::span(&frame, 1),
                              .scratch = scratch_.data(),
                              .parameters = parameters_.data(),
+                             .frozen = frozen_.data(),
                              .outputs = given,
                              .training = false});
   copy_to_host(exec_, outputs, given);

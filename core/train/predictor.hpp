@@ -45,6 +45,7 @@ class Predictor {
   SourceSpec source_;
   StageMemory memory_;
   Bytes parameters_;
+  Bytes frozen_;
   Bytes frame_;
   Bytes scratch_;
   Bytes workspace_;

@@ -95,6 +95,11 @@ void Stage::forward(const Workers& workers, const StageArguments& arguments) {
   run_layers(workers, arguments);
 }
 
+const real* Stage::parameters(int k, const StageArguments& arguments) const {
+  return numbers((specs_[k].is_frozen() ? arguments.frozen : arguments.parameters) +
+                 memory_.stored_offset[k]);
+}
+
 void Stage::run_layers(const Workers& workers, const StageArguments& arguments) {
   for (int k = 0; k < memory_.layers; ++k)
     run_layer(workers, k, memory_.places[k].output, false, arguments);
@@ -109,7 +114,7 @@ void Stage::run_layer(const Workers& workers, int k, const Place& output, bool a
   layers_[k]->forward(workers.of(work_[k].forward),
                       {.input = {at(places.inputs[0]), n, spec.input()},
                        .output = {at(output), n, spec.output},
-                       .parameters = numbers(arguments.parameters + memory_.stored_offset[k]),
+                       .parameters = parameters(k, arguments),
                        .targets = arguments.targets,
                        .report = arguments.report,
                        .chosen = arguments.chosen,
@@ -140,21 +145,23 @@ void Stage::backward(const Workers& workers, const StageArguments& arguments) {
       const Place& input = places.again.region != Region::absent ? places.again : places.inputs[0];
       if (places.makes_again >= 0)
         run_layer(workers, places.makes_again, places.again, true, arguments);
-      layers_[k]->backward(workers.of(work_[k].backward),
-                           {.input = {at(input), n, spec.input()},
-                            .output = {at(places.output), n, spec.output},
-                            .d_output = {at(places.d_output), n, spec.output},
-                            .d_input = {at(places.d_inputs[0]), n, spec.input()},
-                            .parameters = numbers(arguments.parameters + memory_.stored_offset[k]),
-                            .d_parameters = arguments.d_parameters + memory_.parameter_offset[k],
-                            .targets = arguments.targets,
-                            .d_second = {at(places.d_inputs[1]), n, spec.inputs.back().shape},
-                            .adds_input = places.adds[0],
-                            .adds_second = places.adds[1],
-                            .saved = bytes(places.saved),
-                            .statistics = arguments.d_parameters + memory_.buffer_offset[k],
-                            .draw = arguments.draw,
-                            .second = {at(places.inputs[1]), n, spec.inputs.back().shape}});
+      layers_[k]->backward(
+          workers.of(work_[k].backward),
+          {.input = {at(input), n, spec.input()},
+           .output = {at(places.output), n, spec.output},
+           .d_output = {at(places.d_output), n, spec.output},
+           .d_input = {at(places.d_inputs[0]), n, spec.input()},
+           .parameters = parameters(k, arguments),
+           .d_parameters = spec.is_frozen() ? at(places.dropped)
+                                            : arguments.d_parameters + memory_.parameter_offset[k],
+           .targets = arguments.targets,
+           .d_second = {at(places.d_inputs[1]), n, spec.inputs.back().shape},
+           .adds_input = places.adds[0],
+           .adds_second = places.adds[1],
+           .saved = bytes(places.saved),
+           .statistics = arguments.d_parameters + memory_.buffer_offset[k],
+           .draw = arguments.draw,
+           .second = {at(places.inputs[1]), n, spec.inputs.back().shape}});
     }
   }
 }

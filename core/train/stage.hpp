@@ -26,6 +26,7 @@ struct StageArguments {
   std::span<std::byte*> frames;  // [S] saved activations of the micro-batch, of the device's stages
   std::byte* scratch = nullptr;
   const std::byte* parameters = nullptr;  // flat, as they are stored
+  const std::byte* frozen = nullptr;      // likewise, of frozen layers
   real* d_parameters = nullptr;           // flat, backward only
   std::byte* d_output = nullptr;  // boundary gradients, backward only; none of the last stage
   std::byte* d_input = nullptr;   // boundary gradients, backward only; none of the first stage
@@ -58,6 +59,7 @@ class Stage {
   [[nodiscard]] std::uint64_t slow_gradients() const;
 
  private:
+  [[nodiscard]] const real* parameters(int k, const StageArguments& arguments) const;
   void run_layers(const Workers& workers, const StageArguments& arguments);
   /// Forward of layer k, `again` if it has run and left what it saves.
   void run_layer(const Workers& workers, int k, const Place& output, bool again,

@@ -33,6 +33,10 @@ std::vector<Slice> slices_of(const SerialTraining& training) {
            training.stage_begin[stage + 1] == static_cast<int>(l))
       ++stage;
     for (const ParameterSpec& parameter : training.model.layers[l].parameters) {
+      if (parameter.frozen) {
+        at += parameter.size();
+        continue;
+      }
       const bool decays = training.optimizer.decay_norm_and_bias || parameter.shape.size() > 1;
       slices.push_back({at, at + parameter.size(), stage, decays});
       at = slices.back().end;

@@ -188,7 +188,11 @@ class Memory {
 class Walk {
  public:
   Walk(const Model& model, const std::vector<StageMemory>& stages)
-      : model_(model), stages_(stages), frames_(stages.size()), boundaries_(stages.size() + 1) {}
+      : model_(model),
+        stages_(stages),
+        frames_(stages.size()),
+        boundaries_(stages.size() + 1),
+        learns_(learning_layers(model)) {}
 
   void run() {
     for (std::size_t j = 0; j < stages_.size(); ++j) {
@@ -207,6 +211,8 @@ class Walk {
 
   /// Inputs that backward found made again.
   [[nodiscard]] int made_again() const { return made_again_; }
+  /// Gradients of parameters that are frozen.
+  [[nodiscard]] int dropped() const { return dropped_; }
 
  private:
   Memory& memory(std::size_t j, const Place& place) {
@@ -239,7 +245,7 @@ class Walk {
     if (places.output.region != Region::images)
       memory(j, places.output).write(places.output.offset, bytes(l), {l});
     const bool is_kept = !stages_[j].recomputes && places.output.region != Region::images;
-    if (model_.layers[l].saves_output && is_kept) {
+    if (model_.layers[l].saves_output && is_kept && learns_[l]) {
       EXPECT_EQ(places.output.region, Region::frame);
     }
   }
@@ -249,6 +255,10 @@ class Walk {
     const LayerPlaces& places = stages_[j].places[k];
     const LayerSpec& layer = model_.layers[l];
     const std::vector<LayerInput>& inputs = layer.inputs;
+    if (!learns_[l]) {
+      EXPECT_EQ(places.d_output.region, Region::absent);
+      return;
+    }
     if (layer.saves_input && inputs[0].layer >= 0) {
       if (places.makes_again >= 0) make_again(j, places.makes_again, places.again);
       const bool again = places.again.region != Region::absent;
@@ -275,12 +285,21 @@ class Walk {
     if (places.d_output.region != Region::absent) {
       EXPECT_EQ(memory(j, places.d_output).read(places.d_output.offset), users) << "layer " << l;
     }
+    const std::set<int> nobodys = {-2};
+    EXPECT_EQ(places.dropped.region, layer.is_frozen() ? Region::scratch : Region::absent);
+    if (layer.is_frozen()) {
+      scratch_.write(places.dropped.offset, align_up(layer.parameter_size() * r), nobodys);
+      ++dropped_;
+    }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Place& place = places.d_inputs[i];
       if (place.region == Region::absent) continue;
       std::set<int> parts = {l};
       if (places.adds[i]) parts.merge(memory(j, place).read(place.offset));
       memory(j, place).write(place.offset, bytes(inputs[i].layer), parts);
+    }
+    if (layer.is_frozen()) {
+      EXPECT_EQ(scratch_.read(places.dropped.offset), nobodys);
     }
     // What is left in the gradient of the output.
     if (layer.aliases_second_gradient && places.d_output.region != Region::absent)
@@ -303,7 +322,9 @@ class Walk {
   std::vector<Memory> frames_;
   std::vector<Memory> boundaries_;  // [j] before stage j
   Memory scratch_;
+  std::vector<bool> learns_;  // [layer]
   int made_again_ = 0;
+  int dropped_ = 0;
 };
 
 /// Layers one after the other; some work in place, some add what another one made. Now and then a
@@ -358,13 +379,32 @@ Model random_network(std::mt19937& random) {
   return model;
 }
 
+/// Lets some layers stay as they are, but for the last one; where a layer that learns would then
+/// work in place on what does not, which freeze() lets no layer do, none.
+void freeze_some(Model& model, std::mt19937& random) {
+  Model some = model;
+  for (std::size_t l = 0; l + 1 < some.layers.size(); ++l) {
+    const bool freezes = random() % 2 == 0;
+    for (ParameterSpec& parameter : some.layers[l].parameters) parameter.frozen = freezes;
+  }
+  const std::vector<bool> learns = learning_layers(some);
+  for (std::size_t l = 0; l < some.layers.size(); ++l) {
+    const int first = some.layers[l].inputs[0].layer;
+    if (some.layers[l].in_place && learns[l] && (first < 0 || !learns[first])) return;
+  }
+  model = some;
+}
+
 TEST(StageMemory, BringsEveryTensorAndGradientToItsReaders) {
   std::mt19937 random(3);
+  std::mt19937 freezing(4);
   int stages_seen = 0;
   int passed = 0;
   int made_again = 0;
+  int dropped = 0;
   for (int trial = 0; trial < 2000; ++trial) {
     Model model = random_network(random);
+    if (trial % 5 == 4) freeze_some(model, freezing);
     model.makes_outputs_again = trial % 2 == 1;
     model.recomputes_stages = trial % 3 == 2;
     const int most = 1 + static_cast<int>(random() % 5);
@@ -379,6 +419,7 @@ TEST(StageMemory, BringsEveryTensorAndGradientToItsReaders) {
       Walk walk(model, planned);
       walk.run();
       made_again += walk.made_again();
+      dropped += walk.dropped();
       ASSERT_FALSE(::testing::Test::HasFailure()) << "network " << trial << ", S = " << stages;
       stages_seen += stages;
       for (const StageMemory& stage : planned) passed += static_cast<int>(stage.passed.size());
@@ -387,6 +428,7 @@ TEST(StageMemory, BringsEveryTensorAndGradientToItsReaders) {
   EXPECT_GT(stages_seen, 4000);
   EXPECT_GT(passed, 100);
   EXPECT_GT(made_again, 100);
+  EXPECT_GT(dropped, 100);
 }
 
 TEST(StageMemory, BringsThemThroughAResidualNetwork) {

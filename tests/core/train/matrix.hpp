@@ -83,6 +83,9 @@ namespace carousel::test {
       if (decks.size() % 3 == 0) decks.back().kernels.recompute = Recompute::stage;
       nesterov = !nesterov;
       if (full_matrix()) decks.push_back(deck_of(parallel, nesterov));
+      // The first layer, before which nothing is computed backwards, or the second one.
+      if (decks.size() % 4 == 2) decks.back().train.freeze = {"0.*"};
+      if (decks.size() % 4 == 0) decks.back().train.freeze = {"3.*"};
     }
   }
   return decks;

@@ -44,12 +44,25 @@ std::vector<int> stage_begins(const SmallRun& run) {
   for (const StageMemory& stage : run.memory().stages) {
     std::int64_t before = 0;
     int l = 0;
-    for (; before < parameters; ++l) before += run.description().layers[l].parameter_size();
+    for (; before < parameters; ++l) before += run.description().layers[l].learned_size();
     EXPECT_EQ(before, parameters);
     begins.push_back(l);
     parameters += stage.parameter_size;
   }
   return begins;
+}
+
+/// Where the numbers that learn lie among all.
+std::vector<std::size_t> learned_numbers(const Model& model) {
+  std::vector<std::size_t> places;
+  std::size_t at = 0;
+  for (const LayerSpec& layer : model.layers) {
+    for (const ParameterSpec& parameter : layer.parameters) {
+      for (std::int64_t k = 0; k < parameter.size(); ++k, ++at)
+        if (!parameter.frozen) places.push_back(at);
+    }
+  }
+  return places;
 }
 
 /// With `given`, every step starts from what the run has made of the step before.
@@ -123,9 +136,10 @@ class Oracle : public ::testing::TestWithParam<int> {
   /// After every step of a run to its end.
   static std::vector<State> train(SmallRun& run) {
     const std::vector<StageMemory>& stages = run.memory().stages;
-    std::vector<State> states(
-        static_cast<std::size_t>(run.deck().train.steps),
-        {Numbers(run.model().parameter_size()), Numbers(run.model().buffer_size())});
+    std::vector<State> states(static_cast<std::size_t>(run.deck().train.steps),
+                              {reference::initial_state(run.description(), seed).parameters,
+                               Numbers(run.model().buffer_size())});
+    const std::vector<std::size_t> learned = learned_numbers(run.description());
     run.after_update = [&](const ExecutionSpace& queue, int, std::int64_t step, int stage,
                            const real* theta) {
       std::int64_t parameters = 0;
@@ -135,9 +149,10 @@ class Oracle : public ::testing::TestWithParam<int> {
         buffers += stages[j].buffer_size;
       }
       const StageMemory& here = stages[stage];
-      copy_to_host(queue,
-                   std::span(states[step].parameters).subspan(parameters, here.parameter_size),
-                   theta);
+      Numbers numbers(here.parameter_size);
+      copy_to_host(queue, std::span(numbers), theta);
+      for (std::size_t k = 0; k < numbers.size(); ++k)
+        states[step].parameters[learned[static_cast<std::size_t>(parameters) + k]] = numbers[k];
       copy_to_host(queue, std::span(states[step].buffers).subspan(buffers, here.buffer_size),
                    theta + here.parameter_size);
     };

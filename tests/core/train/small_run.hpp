@@ -17,6 +17,7 @@
 #include "core/base/vectors.hpp"
 #include "core/data/image_source.hpp"
 #include "core/data/prefetcher.hpp"
+#include "core/model/freeze.hpp"
 #include "core/model/kernels.hpp"
 #include "core/proof/checker.hpp"
 #include "core/train/trainer.hpp"
@@ -218,7 +219,9 @@ class SmallRun final : public TrainingObserver {
   static constexpr std::uint64_t seed = 5;
 
   static Model model_of(const SmallDeck& deck, const Source& source, int classes) {
-    return build_model(deck.model, source.spec().shown, classes, deck.task);
+    Model model = build_model(deck.model, source.spec().shown, classes, deck.task);
+    freeze(model, deck.train.freeze);
+    return model;
   }
 
   static Schedule schedule_of(const SmallDeck& deck, const std::vector<StageMemory>& stages) {
@@ -321,8 +324,8 @@ class SmallRun final : public TrainingObserver {
   std::int64_t first = 0;
   for (int k = 0; k < stage.layers; ++k) {
     for (const ParameterSpec& parameter : run.model().layers[stage.first + k].parameters) {
-      if (parameter.name == tensor.name) return first;
-      first += parameter.size();
+      if (parameter.name == tensor.name) return parameter.frozen ? -1 : first;
+      first += parameter.frozen ? 0 : parameter.size();
     }
   }
   return -1;
@@ -339,6 +342,7 @@ class SmallRun final : public TrainingObserver {
       if (part == &all.buffers) return shard > 0;
       const StageMemory& stage = run.memory().stages[tensor.stage];
       const std::int64_t first = first_number(run, tensor);
+      if (first < 0) return shard > 0;  // it is frozen
       const std::vector<real> values = tensor.values;
       std::ranges::fill(tensor.values, std::numeric_limits<real>::quiet_NaN());
       bool any = false;
