@@ -33,6 +33,7 @@ struct EvalArguments {
   std::string split;        // of arrays: train, validation or test; empty: all, or what is held out
   bool as_trained = false;  // mean and std are those of the checkpoint
   bool confusion = false;   // print labels by predictions alone, as CSV
+  bool without_ema = false;  // parameters as they were trained, not their averages
 };
 
 /// Becomes the engine that evaluates a checkpoint on the test set of a data set, or on arrays.
@@ -79,7 +80,6 @@ struct ImportDataArguments {
   bool overwrite = false;
 };
 
-struct ImportArguments {
 struct ImportFieldsArguments {
   std::string deck;
   std::string folder;                  // to be written
@@ -88,6 +88,7 @@ struct ImportFieldsArguments {
   bool overwrite = false;
 };
 
+struct ImportArguments {
   std::string weights;
   std::string deck;
   std::string checkpoint;              // to be written
@@ -99,14 +100,15 @@ struct ExportArguments {
   std::string checkpoint;
   std::string weights;  // to be written
   bool overwrite = false;
+  bool without_ema = false;  // as in EvalArguments
 };
 
 /// Makes a data set of pictures or of batches as they were published.
 void import_data_command(const ImportDataArguments& arguments, const Launcher& launcher);
-/// Makes a checkpoint of a deck's model from a file with the tensors of PyTorch's state_dict.
-void import_weights_command(const ImportArguments& arguments, const Launcher& launcher);
 /// Writes the arrays of a deck's files anew, each in one piece.
 void import_fields_command(const ImportFieldsArguments& arguments, const Launcher& launcher);
+/// Makes a checkpoint of a deck's model from a file with the tensors of PyTorch's state_dict.
+void import_weights_command(const ImportArguments& arguments, const Launcher& launcher);
 /// Writes the tensors of a checkpoint into such a file.
 void export_weights_command(const ExportArguments& arguments, const Launcher& launcher);
 
@@ -116,6 +118,7 @@ struct PredictArguments {
   std::string output;
   std::string split;  // of arrays, as in EvalArguments; empty: all
   bool overwrite = false;
+  bool without_ema = false;  // as in EvalArguments
 };
 
 /// Becomes the engine that writes what a network gives for inputs.

@@ -50,6 +50,8 @@ void add_reduction(const ParallelConfig& parallel, std::vector<NoEffect>& found)
 void add_start(const RunConfig& config, std::vector<NoEffect>& found) {
   if (config.train.new_head && config.train.start.empty())
     found.push_back({"train.new_head", {"train.start"}, "it needs weights to start with"});
+  if (!config.train.start_only.empty() && config.train.start.empty())
+    found.push_back({"train.start_only", {"train.start"}, "it needs weights to start with"});
 }
 
 void add_augment(const AugmentConfig& augment, std::vector<NoEffect>& found) {

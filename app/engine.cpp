@@ -120,6 +120,8 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
       arguments.as_trained = true;
     else if (word == "--confusion")
       arguments.confusion = true;
+    else if (word == "--without-ema")
+      arguments.without_ema = true;
     else if (word.starts_with(split_word))
       arguments.split = word.substr(split_word.size());
     else if (word.starts_with(watchdog_word))
@@ -213,10 +215,11 @@ ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
   if (arguments.command == "eval")
     return evaluate(arguments.operands[0],
                     arguments.operands.size() > 1 ? arguments.operands[1] : std::string(),
-                    arguments.split, arguments.as_trained, arguments.confusion);
+                    arguments.split, arguments.as_trained, arguments.confusion,
+                    arguments.without_ema);
   if (arguments.command == "predict")
     return predict(arguments.operands[0], arguments.operands[1], arguments.operands[2],
-                   arguments.split, launcher, session);
+                   arguments.split, arguments.without_ema, launcher, session);
   const RunConfig config = load_run_config(arguments.operands[0], arguments.overrides);
   return train(config, arguments.overwrite, launcher, session, clock);
 }

@@ -26,6 +26,7 @@ struct EngineArguments {
   bool overwrite = false;
   bool as_trained = false;
   bool confusion = false;
+  bool without_ema = false;
   std::string split = {};       // that eval looks at
   double watchdog_seconds = 0;  // that the start of MPI may take; 0: for ever
 };
@@ -41,12 +42,14 @@ struct EngineArguments {
                              const MpiSession* session, const RunClock& clock);
 /// `dataset` is empty for the one of the training; the others as in EvalArguments.
 [[nodiscard]] ExitCode evaluate(const std::string& checkpoint, const std::string& dataset,
-                                const std::string& split, bool as_trained, bool confusion);
+                                const std::string& split, bool as_trained, bool confusion,
+                                bool without_ema);
 
 /// Collective. Writes the outputs for all samples of a data set, or for those of a split.
 [[nodiscard]] ExitCode predict(const std::string& checkpoint, const std::string& dataset,
                                const std::string& output, const std::string& split,
-                               const Launcher& launcher, const MpiSession* session);
+                               bool without_ema, const Launcher& launcher,
+                               const MpiSession* session);
 
 /// Settings for one process: the cores that its node can give each of its ranks, and its GPU.
 [[nodiscard]] Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,

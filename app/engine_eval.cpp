@@ -91,7 +91,7 @@ void print_confusion(const std::vector<std::string>& names, const Confusion& cou
 }  // namespace
 
 ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset_path,
-                  const std::string& split, bool as_trained, bool confusion) {
+                  const std::string& split, bool as_trained, bool confusion, bool without_ema) {
   const Checkpoint checkpoint(checkpoint_path);
   RunConfig config = evaluated_run(checkpoint, dataset_path, split);
   const bool of_images = config.data.kind == DataKind::images;
@@ -126,7 +126,8 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const DataStatistics statistics = dataset->statistics(config.data);
   SilentObserver observer;
   const std::int64_t step = checkpoint.place().step;
-  const Beginning beginning{.step = step, .state = source_of(checkpoint, config.train.optimizer)};
+  const Beginning beginning{.step = step,
+                            .state = used_state(checkpoint, config.train.optimizer, without_ema)};
   Trainer trainer(exec,
                   {.model = run.model,
                    .partition = run.partition,
@@ -164,8 +165,8 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const std::vector<std::string> metrics = names_of(run.model.metrics());
   for (std::size_t k = 0; k < metrics.size(); ++k)
     results += fmt::format(", {} {:.4f}", metrics[k], result.metrics[k]);
-  fmt::print("{}: step {}, {} samples, loss {:.6f}{}\n", checkpoint_path, step,
-             run.basis.test_samples, result.loss, results);
+  fmt::print("{}: step {}{}, {} samples, loss {:.6f}{}\n", checkpoint_path, step,
+             checkpoint.told_averages(without_ema), run.basis.test_samples, result.loss, results);
   if (classifies) print_classes(classes, counts);
   return ExitCode::done;
 }

@@ -58,6 +58,7 @@ struct Predictions {
   Model model;
   std::int64_t samples = 0;
   std::string path;
+  bool without_ema = false;
 
   [[nodiscard]] const TargetSpec& target() const { return record.target; }
   [[nodiscard]] std::int64_t outputs() const { return model.layers.back().input().size(); }
@@ -96,6 +97,7 @@ void Predictions::create() const {
   file.set("/info", "checkpoint", checkpoint.path());
   file.set("/info", "checkpoint_digest", fmt::format("{:016x}", checkpoint.digest()));
   file.set("/info", "step", checkpoint.place().step);
+  file.set("/info", "weights", checkpoint.used_parameters(without_ema));
   file.set("/info", "data", dataset.name());
   const SampleShape shape = target().outputs();
   static_cast<void>(file.reserve<real>(
@@ -151,7 +153,7 @@ void Predictions::compute(const ExecutionSpace& exec, int rank, int ranks) const
                              .mean = statistics.mean,
                              .std = statistics.std,
                              .largest_batch = batch,
-                             .state = source_of(checkpoint, config.train.optimizer),
+                             .state = used_state(checkpoint, config.train.optimizer, without_ema),
                              .layers = make_layer,
                              .vendor = vendor::handles_for(vendor_for(config.engine))});
   const std::vector<BatchRequest> all = evaluation_requests(samples, batch, 0);
@@ -185,8 +187,8 @@ void Predictions::compute(const ExecutionSpace& exec, int rank, int ranks) const
 }  // namespace
 
 ExitCode predict(const std::string& checkpoint_path, const std::string& dataset_path,
-                 const std::string& output, const std::string& split, const Launcher& launcher,
-                 const MpiSession* session) {
+                 const std::string& output, const std::string& split, bool without_ema,
+                 const Launcher& launcher, const MpiSession* session) {
   const Ranks ranks(session);
   const int rank = session == nullptr ? 0 : session->rank();
   std::optional<Checkpoint> checkpoint;
@@ -221,7 +223,8 @@ ExitCode predict(const std::string& checkpoint_path, const std::string& dataset_
                     .dataset = *dataset,
                     .model = prepare_model(planned_deck(config, TransportKind::local), basis),
                     .samples = dataset->samples(Pass::evaluation),
-                    .path = output + ".part"});
+                    .path = output + ".part",
+                    .without_ema = without_ema});
   });
 
   // 2. The machine.
@@ -241,8 +244,8 @@ ExitCode predict(const std::string& checkpoint_path, const std::string& dataset_
     if (!ranks.first()) return;
     rename_file(predictions->path, output);
     sync_folder_of(output);
-    fmt::print("{}: {} predictions of {} after {} steps\n", output, predictions->samples,
-               checkpoint_path, checkpoint->place().step);
+    fmt::print("{}: {} predictions of {} after {} steps{}\n", output, predictions->samples,
+               checkpoint_path, checkpoint->place().step, checkpoint->told_averages(without_ema));
   });
   return ExitCode::done;
 }

@@ -307,8 +307,8 @@ ExitCode train(const RunConfig& deck, bool overwrite, const Launcher& launcher,
         keep_statistics(config, *checkpoint);
       } else if (!config.train.start.empty()) {
         weights.emplace(config.train.start);
-        const std::vector<std::string> remarks = begin_with_weights(
-            config, *dataset, weights->inputs(), weights->path(), config.train.new_head);
+        const std::vector<std::string> remarks =
+            begin_with_weights(config, *dataset, weights->inputs(), weights->path(), run->model);
         for (const std::string& remark : remarks)
           if (ranks.first()) note(remark);
       }

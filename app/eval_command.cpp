@@ -9,7 +9,7 @@
 namespace carousel {
 
 void eval_command(const EvalArguments& arguments, const Launcher& launcher) {
-  const auto& [checkpoint, dataset, split, as_trained, confusion] = arguments;
+  const auto& [checkpoint, dataset, split, as_trained, confusion, without_ema] = arguments;
   if (launcher.size > 1 || launcher.slurm_step)
     fail(ExitCode::usage, "eval runs in one process; start it without a launcher");
   // Of arrays, it may be a pattern.
@@ -21,6 +21,7 @@ void eval_command(const EvalArguments& arguments, const Launcher& launcher) {
   if (!split.empty()) words.push_back("--split=" + split);
   if (as_trained) words.emplace_back("--as-trained");
   if (confusion) words.emplace_back("--confusion");
+  if (without_ema) words.emplace_back("--without-ema");
   start_engine(engine_path(), words);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/schema.hpp"
+#include "core/state/weights.hpp"
 
 namespace carousel {
 namespace {
@@ -86,12 +87,22 @@ void keep_statistics(RunConfig& config, const Checkpoint& checkpoint) {
   take_statistics(config, *checkpoint.inputs(), checkpoint.path());
 }
 
+std::set<std::string> begun_anew(const RunConfig& config, const Model& model) {
+  try {
+    return begun_anew(model, config.train.new_head, config.train.start_only);
+  } catch (const Error& error) {
+    fail(ExitCode::usage, "{}: train.start_only: {}", where(config, "train.start_only"),
+         error.what());
+  }
+}
+
 std::vector<std::string> begin_with_weights(RunConfig& config, const DataSet& dataset,
                                             const std::optional<InputRecord>& known,
-                                            const std::string& path, bool new_head) {
+                                            const std::string& path, const Model& model) {
   if (!known) return {untold_inputs(path, dataset.name())};
   const InputRecord before = inputs_of(config, dataset);
-  if (const auto found = class_difference(*known, before); found && !new_head)
+  if (const auto found = class_difference(*known, before);
+      found && !has_head(begun_anew(config, model), model))
     fail(ExitCode::usage,
          "{}: {} is {}, and in {} it is {}; train.new_head = true learns other classes, with a new "
          "last layer",

@@ -6,11 +6,13 @@
 // brought together. It reads no pixels.
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "app/run_config.hpp"
 #include "core/data/data_set.hpp"
+#include "core/model/model.hpp"
 #include "core/state/checkpoint.hpp"
 
 namespace carousel {
@@ -41,12 +43,16 @@ void take_statistics(RunConfig& config, const InputRecord& known, const std::str
 /// with, which its checkpoint has and its deck may not have.
 void keep_statistics(RunConfig& config, const Checkpoint& checkpoint);
 
+/// Names of the tensors that a training with train.start begins anew.
+[[nodiscard]] std::set<std::string> begun_anew(const RunConfig& config, const Model& model);
+
 /// Lets a training begin with weights as they were trained: with their statistics, unless the deck
-/// gives its own. Error(usage) where they are of other classes and `new_head` does not begin the
-/// last layer anew. Returns remarks for the user, a line each. `known` is what the file of the
+/// gives its own. Error(usage) where they are of other classes and the last layer of the model does
+/// not begin anew. Returns remarks for the user, a line each. `known` is what the file of the
 /// weights tells, `path` that file.
 [[nodiscard]] std::vector<std::string> begin_with_weights(RunConfig& config, const DataSet& dataset,
                                                           const std::optional<InputRecord>& known,
-                                                          const std::string& path, bool new_head);
+                                                          const std::string& path,
+                                                          const Model& model);
 
 }  // namespace carousel

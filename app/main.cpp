@@ -86,6 +86,7 @@ std::string not_empty(const std::string& value) {
 }
 
 constexpr const char* overwrite_help = "Replace an earlier file";
+constexpr const char* without_ema_help = "Take the parameters, not their averages (train.ema)";
 
 void add_data_options(CLI::App* command, ImportDataArguments& data) {
   command->add_option("PATH", data.path, "Folder, or tar archive, compressed or not")->required();
@@ -145,7 +146,6 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
       "--test-fraction is needed. Greys become RGB, alpha is dropped; CMYK and 16 bits\n"
       "are refused. Bad files are named, and nothing is written (exit code 65).");
 
-  CLI::App* in =
   CLI::App* fields =
       import->add_subcommand("fields", "Arrays of a deck written anew, each in one piece");
   fields->add_option("DECK", line.fields.deck, "TOML file whose [data] names files and arrays")
@@ -161,8 +161,9 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
       "unpacking, and each MiB has a checksum. Attributes and other arrays stay behind.\n"
       "Arrays packed by plug-ins of HDF5 are unpacked by these.");
 
-      import->add_subcommand("weights", "Weights by PyTorch's names, an HDF5 data set each");
-  in->add_option("FILE", line.imported.weights, "HDF5 file with the tensors of a state_dict")
+  CLI::App* in =
+      import->add_subcommand("weights", "Weights by PyTorch's names, in HDF5 or safetensors");
+  in->add_option("FILE", line.imported.weights, "HDF5 or safetensors file of a state_dict")
       ->required();
   in->add_option("DECK", line.imported.deck, "TOML file that names model and data")->required();
   in->add_option("CHECKPOINT", line.imported.checkpoint, "HDF5 file to write")->required();
@@ -173,10 +174,12 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
 void add_export_command(CLI::App& app, CommandLine& line) {
   CLI::App* out = app.add_subcommand("export", "Write the weights of a checkpoint for PyTorch");
   out->require_subcommand(1);
-  out = out->add_subcommand("weights", "Weights by PyTorch's names, an HDF5 data set each");
+  out = out->add_subcommand("weights", "Weights by PyTorch's names, in HDF5 or safetensors");
   out->add_option("CHECKPOINT", line.exported.checkpoint, "HDF5 file to read")->required();
-  out->add_option("FILE", line.exported.weights, "HDF5 file to write")->required();
+  out->add_option("FILE", line.exported.weights, "File to write; safetensors if so named")
+      ->required();
   out->add_flag("--overwrite", line.exported.overwrite, overwrite_help);
+  out->add_flag("--without-ema", line.exported.without_ema, without_ema_help);
 }
 
 /// An empty override would remove the key, and the row would have no name.
@@ -258,6 +261,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
                  "Take mean and std of CHECKPOINT, not of DATASET");
   eval->add_flag("--confusion", line.eval.confusion,
                  "Print counts of labels by predictions, as CSV");
+  eval->add_flag("--without-ema", line.eval.without_ema, without_ema_help);
 
   CLI::App* predict =
       app.add_subcommand("predict", "Write what a trained network gives for inputs");
@@ -272,6 +276,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   predict->add_option("OUT", line.predicted.output, "HDF5 file to write")->required();
   add_split(predict, line.predicted.split);
   predict->add_flag("--overwrite", line.predicted.overwrite, "Replace OUT");
+  predict->add_flag("--without-ema", line.predicted.without_ema, without_ema_help);
 
   CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");
   inspect->add_option("FILE", line.inspected.paths, "Run folder, run file, checkpoint or data set")
@@ -338,12 +343,12 @@ void print_help(const CLI::App& app, const std::vector<std::string>& topic) {
 void import_command(const CLI::App& command, const CommandLine& line, const Launcher& launcher) {
   const std::string what = command.get_subcommands().front()->get_name();
   if (what == "weights") return import_weights_command(line.imported, launcher);
+  if (what == "fields") return import_fields_command(line.fields, launcher);
   ImportDataArguments data = line.data;
   data.collection = what == "cifar10"    ? Collection::cifar10
                     : what == "imagenet" ? Collection::imagenet
                                          : Collection::images;
   import_data_command(data, launcher);
-  if (what == "fields") return import_fields_command(line.fields, launcher);
 }
 
 ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launcher) {

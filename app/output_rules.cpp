@@ -13,6 +13,8 @@
 #include "core/base/hdf5.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/state/checkpoint_link.hpp"
+#include "core/state/safetensors.hpp"
+#include "core/state/weights.hpp"
 
 namespace carousel {
 namespace {
@@ -32,13 +34,15 @@ const ReadFile* find_same(const std::string& path, std::span<const ReadFile> rea
   return found == reads.end() ? nullptr : &*found;
 }
 
-/// Whether a file is not empty and does not begin as those of HDF5 do.
+/// Whether a file is not empty and does not begin as those of the format do that its name asks for.
 bool holds_something_else(const std::string& path) {
-  std::array<char, hdf5::signature.size()> begin = {};
+  std::array<char, hdf5::signature.size() + 1> begin = {};  // enough for safetensors, too
   std::ifstream file(path, std::ios::binary);
   file.read(begin.data(), begin.size());
   const std::string_view found(begin.data(), static_cast<std::size_t>(file.gcount()));
-  return !found.empty() && found != hdf5::signature;
+  if (found.empty()) return false;
+  if (names_safetensors(path)) return !is_safetensors(std::as_bytes(std::span(found)));
+  return !found.starts_with(hdf5::signature);
 }
 
 }  // namespace
@@ -60,7 +64,8 @@ void check_output(const std::string& path, bool overwrite, std::span<const ReadF
     fail(ExitCode::usage, "{}: is a folder or device; name a file to write", path);
   // Such as a picture in the folder that is imported, or an archive next to the one that is.
   if (holds_something_else(path))
-    fail(ExitCode::usage, "{}: is no HDF5 file, and so nothing to replace; name another one", path);
+    fail(ExitCode::usage, "{}: is no {} file, and so nothing to replace; name another one", path,
+         names_safetensors(path) ? "safetensors" : "HDF5");
 }
 
 void check_replaced_run(const RunConfig& config) {

@@ -21,6 +21,7 @@ void predict_command(const PredictArguments& arguments, const Launcher& launcher
       std::array<ReadFile, 2>{{{"the checkpoint", checkpoint}, {"the data", arguments.dataset}}});
   std::vector<std::string> words = {"predict", checkpoint, arguments.dataset, arguments.output};
   if (!arguments.split.empty()) words.push_back("--split=" + arguments.split);
+  if (arguments.without_ema) words.emplace_back("--without-ema");
   start_engine(engine_path(), words);
 }
 

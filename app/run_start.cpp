@@ -119,12 +119,13 @@ void check_same_training(const RunConfig& config, const Checkpoint& checkpoint,
   }
   const std::vector<std::string> kept = before.train.optimizer.states();
   for (const std::string& state : config.train.optimizer.states()) {
-    if (std::ranges::find(kept, state) == kept.end())
-      fail(
-          ExitCode::usage,
-          "{}: train.optimizer keeps {} beside each parameter, and {} was made without; a run goes "
-          "on with what its optimizer kept before",
-          where(config, "train.optimizer." + state), state, checkpoint.path());
+    if (std::ranges::find(kept, state) != kept.end()) continue;
+    const bool is_average = state == average_state;
+    fail(ExitCode::usage,
+         "{}: {} keeps {} beside each parameter, and {} was made without; a run goes on with what "
+         "it kept before",
+         where(config, (is_average ? "train." : "train.optimizer.") + state),
+         is_average ? "train" : "train.optimizer", state, checkpoint.path());
   }
   check_same_inputs(config, checkpoint, data.dataset);
   if (checkpoint.place().data != 0 && checkpoint.place().data != data.fingerprint)
@@ -298,7 +299,7 @@ Beginning beginning_of(const RunConfig& config, const Model& model, const Checkp
             .state = source_of(*checkpoint, config.train.optimizer)};
   }
   if (weights == nullptr) return {};
-  return {.state = weights_of(*weights, model, config.run.seed, config.train.new_head)};
+  return {.state = weights_of(*weights, config.run.seed, begun_anew(config, model))};
 }
 
 }  // namespace carousel

@@ -12,7 +12,6 @@
 #include "app/provenance.hpp"
 #include "core/record/run_folder.hpp"
 #include "core/state/checkpoint_writer.hpp"
-#include "core/state/weights.hpp"
 
 namespace carousel {
 namespace {
@@ -94,15 +93,27 @@ StateSource source_of(const Checkpoint& checkpoint, const OptimizerConfig& optim
   };
 }
 
-StateSource weights_of(const Checkpoint& checkpoint, const Model& model, std::uint64_t seed,
-                       bool new_head) {
-  return [&checkpoint, first = first_values(seed),
-          anew = new_head ? head_of(model) : std::set<std::string>()](
+StateSource used_state(const Checkpoint& checkpoint, const OptimizerConfig& optimizer,
+                       bool without_ema) {
+  return [&checkpoint, optimizer, without_ema](
+             StatePart part, int state, const ParameterSpec& tensor, std::span<real> values) {
+    const std::string path = part == StatePart::parameters
+                                 ? checkpoint.used_parameter(tensor.name, without_ema)
+                                 : group_of(part, state, optimizer) + tensor.name;
+    checkpoint.read(path, tensor.shape, values);
+  };
+}
+
+StateSource weights_of(const Checkpoint& checkpoint, std::uint64_t seed,
+                       const std::set<std::string>& anew) {
+  return [&checkpoint, anew, first = first_values(seed)](
              StatePart part, int state, const ParameterSpec& tensor, std::span<real> values) {
     if (part == StatePart::optimizer || anew.contains(tensor.name))
       return first(part, state, tensor, values);
-    const char* group = part == StatePart::buffers ? "/buffers/" : "/parameters/";
-    checkpoint.read(group + tensor.name, tensor.shape, values);
+    const std::string path = part == StatePart::buffers
+                                 ? "/buffers/" + tensor.name
+                                 : checkpoint.used_parameter(tensor.name, false);
+    checkpoint.read(path, tensor.shape, values);
   };
 }
 

@@ -4,6 +4,9 @@
 
 // Between a trainer and its checkpoints: which tensor of one is which tensor of the other.
 
+#include <set>
+#include <string>
+
 #include "app/ranks.hpp"
 #include "app/requested_run.hpp"
 #include "app/run_config.hpp"
@@ -33,9 +36,14 @@ void save_checkpoint(const RunConfig& config, const PreparedRun& run, const Trai
 /// The tensors of a checkpoint for whoever begins with it; borrowed.
 [[nodiscard]] StateSource source_of(const Checkpoint& checkpoint, const OptimizerConfig& optimizer);
 
-/// The parameters and buffers of a checkpoint as first ones of a training; with `new_head`, the
-/// last layer that has any begins with those that the seed gives. Borrowed.
-[[nodiscard]] StateSource weights_of(const Checkpoint& checkpoint, const Model& model,
-                                     std::uint64_t seed, bool new_head);
+/// The same for a network that is used: its parameters are averages, if there are some and it is
+/// not to be without them.
+[[nodiscard]] StateSource used_state(const Checkpoint& checkpoint, const OptimizerConfig& optimizer,
+                                     bool without_ema);
+
+/// The parameters, or their averages if there are some, and buffers of a checkpoint as first ones
+/// of a training; those named in `anew` begin with what the seed gives. Borrowed.
+[[nodiscard]] StateSource weights_of(const Checkpoint& checkpoint, std::uint64_t seed,
+                                     const std::set<std::string>& anew);
 
 }  // namespace carousel

@@ -38,8 +38,9 @@ void check_start(RunConfig config) {
   if (config.train.start.empty()) return;
   const Checkpoint weights(config.train.start);
   const std::unique_ptr<DataSet> dataset = open_data(config);
-  for (const std::string& remark : begin_with_weights(config, *dataset, weights.inputs(),
-                                                      weights.path(), config.train.new_head))
+  const PreparedRun run = prepare_run(config, *dataset, config.transport);
+  for (const std::string& remark :
+       begin_with_weights(config, *dataset, weights.inputs(), weights.path(), run.model))
     note(remark);
 }
 

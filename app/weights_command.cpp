@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 
 #include "app/commands.hpp"
@@ -34,16 +35,18 @@ void put_first(CheckpointWriter& checkpoint, const RunConfig& config,
       continue;
     }
     checkpoint.put("/parameters/" + spec.name, 0, values);
+    if (spec.frozen) continue;
     if (config.parallel.rule != RuleKind::dp) checkpoint.put("/previous/" + spec.name, 0, values);
     if (config.parallel.predict > 0) checkpoint.put("/predicted/" + spec.name, 0, values);
     const std::vector<real> zeros(values.size(), 0);
     for (const std::string& state : config.train.optimizer.states())
-      checkpoint.put(optimizer_group(state) + spec.name, 0, zeros);
+      checkpoint.put(optimizer_group(state) + spec.name, 0,
+                     state == average_state ? values : zeros);
   }
 }
 
-/// The checkpoint is what the deck's training would start with, so that train.new_head means the
-/// same here as there.
+/// The checkpoint is what the deck's training would start with, so that train.new_head and
+/// train.start_only mean the same here as there.
 std::vector<std::string> overrides_of(const ImportArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   const std::string start = "train.start=";
@@ -56,21 +59,35 @@ std::vector<std::string> overrides_of(const ImportArguments& arguments) {
 void forget_start(RunConfig& config) {
   config.train.start.clear();
   config.train.new_head = false;
+  config.train.start_only.clear();
   config.deck.remove("train.start");
   config.deck.add("train.new_head");
+  config.deck.remove("train.start_only");
 }
 
 /// Adds those tensors of a model with the first values that a training gives them.
 void add_first_values(std::vector<Weight>& weights, const Model& model,
                       const std::set<std::string>& names, std::uint64_t seed) {
   for (const LayerSpec& layer : model.layers) {
-    for (const ParameterSpec& tensor : layer.parameters) {
-      if (!names.contains(tensor.name)) continue;
-      std::vector<real> values(static_cast<std::size_t>(tensor.size()));
-      initialise(tensor, seed, values);
-      weights.push_back({tensor, std::move(values)});
+    for (const auto* list : {&layer.parameters, &layer.buffers}) {
+      for (const ParameterSpec& tensor : *list) {
+        if (!names.contains(tensor.name)) continue;
+        std::vector<real> values(static_cast<std::size_t>(tensor.size()));
+        initialise(tensor, seed, values);
+        weights.push_back({tensor, std::move(values)});
+      }
     }
   }
+}
+
+/// The tensors that begin anew, of many the first ones.
+std::string told(const std::set<std::string>& anew) {
+  constexpr std::size_t most = 4;
+  if (anew.empty()) return "";
+  const auto shown = std::min(most, anew.size());
+  const auto end = std::next(anew.begin(), static_cast<std::ptrdiff_t>(shown));
+  return fmt::format(" and first values of {}{}", fmt::join(anew.begin(), end, ", "),
+                     anew.size() > shown ? fmt::format(" and {} more", anew.size() - shown) : "");
 }
 
 }  // namespace
@@ -85,17 +102,17 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
                                         {"data.file of the deck", config.data.file}}});
   const std::unique_ptr<DataSet> dataset = open_data(config);
   const PreparedRun run = prepare_run(config, *dataset, config.transport);
-  const bool new_head = config.train.new_head;
-  forget_start(config);
-  const std::set<std::string> head = new_head ? head_of(run.model) : std::set<std::string>();
-  Weights weights = read_weights(arguments.weights, run.model, head);
+  const std::set<std::string> anew = begun_anew(config, run.model);
+  Weights weights =
+      read_weights(arguments.weights, run.model, anew, !config.train.start_only.empty());
   if (weights.inputs) {
     for (const std::string& remark :
-         begin_with_weights(config, *dataset, weights.inputs, arguments.weights, new_head))
+         begin_with_weights(config, *dataset, weights.inputs, arguments.weights, run.model))
       note(remark);
   }
+  forget_start(config);
   const std::size_t taken = weights.tensors.size();
-  add_first_values(weights.tensors, run.model, head, config.run.seed);
+  add_first_values(weights.tensors, run.model, anew, config.run.seed);
 
   CheckpointWriter checkpoint(arguments.checkpoint, checkpoint_layout(config, run));
   checkpoint.begin();
@@ -105,19 +122,18 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
                     {.micro_batches = config.parallel.micro_batches,
                      .micro_batch_size = config.train.micro_batch_size},
                     inputs_of(config, *dataset));
-  const std::string anew =
-      head.empty() ? "" : fmt::format(" and first values of {}", fmt::join(head, ", "));
   fmt::print("{}: {} with {} tensors of {}{}, before the first step\n", arguments.checkpoint,
-             run.model.name, taken, arguments.weights, anew);
+             run.model.name, taken, arguments.weights, told(anew));
 }
 
 void export_weights_command(const ExportArguments& arguments, const Launcher& launcher) {
   check_output(arguments.weights, arguments.overwrite, launcher,
                std::array<ReadFile, 1>{{{"the checkpoint", arguments.checkpoint}}});
   const Checkpoint checkpoint(arguments.checkpoint);
-  write_weights(arguments.weights, checkpoint);
-  fmt::print("{}: parameters and buffers of {} after {} steps\n", arguments.weights,
-             arguments.checkpoint, checkpoint.place().step);
+  write_weights(arguments.weights, checkpoint, arguments.without_ema);
+  fmt::print("{}: {} and buffers of {} after {} steps\n", arguments.weights,
+             checkpoint.used_parameters(arguments.without_ema), arguments.checkpoint,
+             checkpoint.place().step);
 }
 
 }  // namespace carousel

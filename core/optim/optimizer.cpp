@@ -41,6 +41,16 @@ std::vector<Row<OptimizerConfig>> OptimizerConfig::rows() {
   return rows;
 }
 
+Row<OptimizerConfig> OptimizerConfig::average_row() {
+  return key(
+      "ema", &OptimizerConfig::ema, below_one,
+      "Whether checkpoints have averages of the parameters, too, and what the average before "
+      "counts for after an update, such as 0.999: ema average + (1 - ema) parameters, as "
+      "PyTorch's AveragedModel with get_ema_multi_avg_fn. eval, predict and export use them; "
+      "evaluations of the training itself do not. 0: none.",
+      bound(Bond::numbers));
+}
+
 std::vector<NoEffect> OptimizerConfig::without_effect() const {
   std::vector<NoEffect> found = std::visit(
       [](const auto& optimizer) -> std::vector<NoEffect> {
@@ -72,7 +82,9 @@ const char* OptimizerConfig::name() const {
 }
 
 std::vector<std::string> OptimizerConfig::states() const {
-  return std::visit([](const auto& optimizer) { return optimizer.states(); }, kind);
+  auto states = std::visit([](const auto& optimizer) { return optimizer.states(); }, kind);
+  if (ema > 0) states.emplace_back(average_state);
+  return states;
 }
 
 std::int64_t OptimizerConfig::workspace_bytes(std::int64_t largest_tensor) const {

@@ -91,6 +91,25 @@ void Checkpoint::read_pieces(std::size_t tensor,
          path_, name, sum, stored_[tensor].digest);
 }
 
+bool Checkpoint::has_averages() const {
+  return std::ranges::any_of(tensors_, [](const CheckpointTensor& tensor) {
+    return tensor.name.starts_with(averages_group);
+  });
+}
+
+std::string Checkpoint::used_parameter(const std::string& name, bool without_ema) const {
+  const std::string average = averages_group + name;
+  const bool is_used = !without_ema && std::ranges::any_of(tensors_, [&](const auto& tensor) {
+    return tensor.name == average;
+  });
+  return is_used ? average : "/parameters/" + name;
+}
+
+const char* Checkpoint::used_parameters(bool without_ema) const {
+  if (!has_averages()) return "parameters";
+  return without_ema ? "parameters without ema" : "averages of parameters (ema)";
+}
+
 std::uint64_t Checkpoint::digest() const {
   std::uint64_t sum = 0;
   for (std::size_t k = 0; k < stored_.size(); ++k) sum += digest_term(k, stored_[k].digest);

@@ -6,7 +6,7 @@
 // Which tensors a training needs is the engine's knowledge, not this file's.
 //
 //   /parameters/NAME  /previous/NAME  /predicted/NAME  /buffers/NAME  /optimizer/STATE/NAME
-//   /info  /inputs
+//   /ema/NAME  /info  /inputs
 //   attributes of /: the place; of a tensor: its digest
 //
 // The numbers of every tensor are one run of bytes, so that whoever has them writes and reads them
@@ -22,6 +22,7 @@
 
 #include "core/base/descriptor.hpp"
 #include "core/base/real.hpp"
+#include "core/optim/optimizer.hpp"
 #include "core/record/run_file.hpp"
 #include "core/state/input_record.hpp"
 
@@ -41,10 +42,12 @@ struct CheckpointTensor {
   [[nodiscard]] std::int64_t size() const;
 };
 
+/// The group of a checkpoint with averages of the parameters.
+inline constexpr const char* averages_group = "/ema/";
 /// The group of a checkpoint with what an optimizer keeps beside each parameter, such as
 /// "momentum".
 [[nodiscard]] inline std::string optimizer_group(const std::string& state) {
-  return "/optimizer/" + state + "/";
+  return state == average_state ? averages_group : "/optimizer/" + state + "/";
 }
 
 /// Where a run stands: `step` updates are done, in the order of data that these numbers define.
@@ -71,6 +74,17 @@ class Checkpoint {
   /// How the inputs of its training were made; none in files of earlier versions.
   [[nodiscard]] const std::optional<InputRecord>& inputs() const { return inputs_; }
   [[nodiscard]] const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
+  /// Whether there are averages of its parameters.
+  [[nodiscard]] bool has_averages() const;
+  /// The path of a parameter that a trained network is used with: its average, where there is one
+  /// and it is not to be without.
+  [[nodiscard]] std::string used_parameter(const std::string& name, bool without_ema) const;
+  /// The same for people, as "parameters" or "averages of parameters (ema)".
+  [[nodiscard]] const char* used_parameters(bool without_ema) const;
+  /// ", averages of parameters (ema)": nothing where there are none.
+  [[nodiscard]] std::string told_averages(bool without_ema) const {
+    return has_averages() ? std::string(", ") + used_parameters(without_ema) : "";
+  }
   /// Reads the numbers of one tensor; Error(bad_data) unless it is there, whole, and has this
   /// shape.
   void read(const std::string& name, std::span<const std::int64_t> shape,

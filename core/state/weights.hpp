@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files of weights as PyTorch's users exchange them: one HDF5 dataset per entry of a state_dict. No
-// optimizer, no place in a run; those are a checkpoint's.
+// Files of weights as PyTorch's users exchange them: the entries of a state_dict, each an HDF5
+// dataset or a tensor of a safetensors file. No optimizer, no place in a run; those are a
+// checkpoint's.
 
 #include <optional>
 #include <set>
@@ -22,8 +23,14 @@ struct Weight {
   std::vector<real> values;
 };
 
-/// Names of the last layer with parameters, which alone knows how many classes there are.
-[[nodiscard]] std::set<std::string> head_of(const Model& model);
+/// Names of all parameters and buffers that a training begins anew, whatever weights it starts
+/// with: of the head with `new_head`, and those that no pattern of `only`, with * and ?, matches;
+/// none: all match. Error(usage) for a pattern that matches nothing of the model.
+[[nodiscard]] std::set<std::string> begun_anew(const Model& model, bool new_head,
+                                               const std::vector<std::string>& only);
+/// Whether these are all of the last layer with parameters, which alone knows how many classes
+/// there are.
+[[nodiscard]] bool has_head(const std::set<std::string>& names, const Model& model);
 
 /// What a file of weights holds.
 struct Weights {
@@ -33,16 +40,20 @@ struct Weights {
 
 /// Reads all parameters and buffers of a model but those named in `left_out`, whose shapes and
 /// presence do not matter. A dataset has the whole name
-/// ("layer1.0.bn1.bias") or lies in groups that are parts of it; float32 and float64 are rounded to
-/// this build's precision; num_batches_tracked, which Carousel does not use, is ignored.
-/// Throws Error(bad_data) naming a tensor that is missing, of another shape or type, not finite, or
-/// unknown to the model.
+/// ("layer1.0.bn1.bias") or lies in groups that are parts of it; numbers are rounded to this
+/// build's precision; num_batches_tracked, which Carousel does not use, is ignored, and with
+/// `is_part` whatever else the model does not know. Throws Error(bad_data) naming a tensor that is
+/// missing, of another shape or type, not finite, or unknown to the model.
 [[nodiscard]] Weights read_weights(const std::string& path, const Model& model,
-                                   const std::set<std::string>& left_out = {});
+                                   const std::set<std::string>& left_out, bool is_part);
 
-/// Writes the parameters and buffers of a checkpoint by their names. Where the numbers come from
-/// and how inputs were made is said in attributes of /, so that the file has no datasets but those
-/// of the state_dict.
-void write_weights(const std::string& path, const Checkpoint& checkpoint);
+/// Whether a file of that name is to be one of safetensors.
+[[nodiscard]] bool names_safetensors(const std::string& path);
+
+/// Writes the parameters, or their averages if there are some and the file is not to be without,
+/// and buffers of a checkpoint by their names, as HDF5 or safetensors. Where the numbers come from
+/// and how inputs were made is said in attributes of / or in the metadata, so that the file has no
+/// tensors but those of the state_dict.
+void write_weights(const std::string& path, const Checkpoint& checkpoint, bool without_ema);
 
 }  // namespace carousel

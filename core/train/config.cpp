@@ -8,7 +8,7 @@
 namespace carousel {
 
 std::vector<Row<TrainConfig>> TrainConfig::rows() {
-  return {
+  std::vector<Row<TrainConfig>> rows = {
       key("micro_batch_size", &TrainConfig::micro_batch_size, within(1, most_micro_batch_size),
           "Samples in a micro-batch.", bound(Bond::numbers, required_key)),
       key("epochs", &TrainConfig::epochs, within(1, 1e9),
@@ -32,13 +32,23 @@ std::vector<Row<TrainConfig>> TrainConfig::rows() {
       key("new_head", &TrainConfig::new_head, anything,
           "Whether the last layer with weights starts anew, so that train.start, or the file of "
           "`carousel import weights`, may be of other classes."),
+      key("start_only", &TrainConfig::start_only, anything,
+          "Which tensors train.start, or that file, gives, as names in which * and ? stand for any "
+          "letters: \"encoder.*\". All others start anew, and what else the file has does not "
+          "matter. Without the key: all.",
+          optional_key),
       key("freeze", &TrainConfig::freeze, anything,
           "Which parameters stay as they begin, as names in which * and ? stand for any letters: "
           "\"encoder.*\". They have no gradient, no optimizer state and no message, and what "
-          "nothing learns before is not computed backwards. Layers are frozen whole; batch norms go "
-          "on to normalise by their micro-batches, and to count.",
+          "nothing learns before is not computed backwards. Layers are frozen whole; batch norms "
+          "still normalise by their micro-batches, and count.",
           bound(Bond::fixed, optional_key)),
   };
+  const auto averages = rows_at<TrainConfig>(
+      std::vector{OptimizerConfig::average_row()},
+      [](auto& config) -> auto& { return config.optimizer; });
+  rows.insert(rows.end(), averages.begin(), averages.end());
+  return rows;
 }
 
 std::vector<Row<CheckpointConfig>> CheckpointConfig::rows() {

@@ -25,6 +25,7 @@ struct TrainConfig {
   int patience = 0;        // evaluations in a row without a better one that end it; 0: none do
   std::string start = {};  // checkpoint whose weights are the first ones; empty: none
   bool new_head = false;   // but for the last layer with weights
+  std::vector<std::string> start_only = {};  // and for what none of these patterns match; none: all
   std::vector<std::string> freeze = {};  // patterns of names of parameters that stay as they begin
   OptimizerConfig optimizer;
   LearningRateConfig schedule;

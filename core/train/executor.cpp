@@ -327,6 +327,7 @@ void Executor::update(const Action& action) {
   real* const next_full = full_parameters(action, action.version);
   real* states = memory.optimizer(j);
   if (states != nullptr) states += states_ * stage.parameters_before(action.piece);
+  const bool averages = states != nullptr && parts_.optimizer.ema > 0;
   // What is rehearsed leaves it where reports will lie.
   std::uint64_t* const digest = rehearses_ ? reinterpret_cast<std::uint64_t*>(memory.report(0))
                                            : parts_.reports.digest(action.step, j);
@@ -341,6 +342,7 @@ void Executor::update(const Action& action) {
                     .scale = scale,
                     .clip = clip_factor(action),
                     .states = states,
+                    .average = averages ? states + (states_ - 1) * size : nullptr,
                     .next = next_full,
                     .digest = digest,
                     .adds_digest = action.piece >= stage.shards,

@@ -31,6 +31,7 @@ struct UpdateVectors {
   real scale = 1;              // the gradient is scale * gradient_sum
   const real* clip = nullptr;  // and shortened by this factor, if there is one
   real* states = nullptr;      // as the optimizer names them, one after the other
+  real* average = nullptr;     // the last of them, of parameters; null: there is none
   real* next = nullptr;        // may be `theta`
   std::uint64_t* digest = nullptr;
   bool adds_digest = false;             // to that of other parameters of the stage

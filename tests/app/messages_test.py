@@ -161,6 +161,8 @@ WRONG_OVERRIDES = [
                                    "data.augment.scale=[0.5]"],
     ["data.augment.mean=[0.5,0.5]"], ["data.augment.size=7"],
     ["run.watchdog_seconds=0.5"], ["run.wall_clock=90"], ["train.new_head=true"],
+    ['train.start_only="0.*"'], ['train.freeze="none.*"'], ['train.freeze="*.weight"'],
+    ['train.freeze="*"'],
     ["run.output=\udcff"],  # a byte that is no UTF-8
     ["parallel.placement=model", "parallel.micro_batches=3"],
     ["parallel.shards=true", "parallel.micro_batches=3"], ["parallel.passes=3"],

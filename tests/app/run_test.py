@@ -163,6 +163,64 @@ class Training(Run):
                    **listed, **ONE)
         self.carousel("diff", "long", "cdp-v2 pipeline")
 
+    def test_frozen_and_averaged_parameters_are_alike_everywhere(self):
+        """The first two layers stay as they begin; checkpoints have averages of the others."""
+        words = ("train.epochs=", "train.steps=12", 'train.freeze=["0.*", "3.*"]', "train.ema=0.9")
+        for precision in ("fp32", "bf16"):
+            name = f"{precision} one"
+            kind = f"engine.precision={precision}"
+            self.train(name, *words, kind, "checkpoint.every_steps=6", "checkpoint.keep=0", **ONE)
+            before = self.parameters(name, checkpoint="step-00000006")
+            after = self.parameters(name)
+            averages = self.parameters(name, "ema")
+            learned = {"6.weight", "6.bias", "9.weight", "9.bias"}
+            self.assertEqual(averages.keys(), learned)
+            self.assertEqual(self.parameters(name, "previous").keys(), learned)
+            self.assertEqual(self.parameters(name, "optimizer/momentum").keys(), learned)
+            for key, values in after.items():
+                self.assertEqual((values == before[key]).all(), key not in learned, key)
+            # Frozen numbers are not rounded to what kernels read.
+            self.assertFalse((after["0.weight"].view("u4") << 16 == 0).all())
+            for placement, ranks in (("replicated", 4), ("pipeline", 4), ("model", 1),
+                                     ("sharded", 4)):
+                other = f"{precision} {placement}"
+                self.train(other, *words, kind, f"parallel.placement={placement}", ranks=ranks)
+                self.carousel("diff", name, other)
+                self.assertIn("All checks passed", self.carousel("verify", other).stdout)
+                for group in ("parameters", "ema"):
+                    for key, values in self.parameters(other, group).items():
+                        numpy.testing.assert_array_equal(
+                            values, self.parameters(name, group)[key], key)
+            shards = ("parallel.placement=replicated", "parallel.shards=true",
+                      "parallel.stages=2")
+            self.train("cut", *words, kind, *shards, "--overwrite", ranks=4)
+            self.train("whole", *words, kind, "parallel.stages=2", "--overwrite", **ONE)
+            self.carousel("diff", "whole", "cut")
+            # A run goes on with them, elsewhere.
+            self.train("parts", *words[:1], "train.steps=5", *words[2:], kind, "--overwrite",
+                       "parallel.placement=pipeline", ranks=4)
+            self.train("parts", *words, kind, "run.resume=auto", "parallel.placement=sharded")
+            self.carousel("diff", name, "parts")
+            numpy.testing.assert_array_equal(self.parameters("parts", "ema")["9.weight"],
+                                             averages["9.weight"])
+
+        # Who looks at the network gets the averages and is told so.
+        said = self.carousel("eval", "fp32 one").stdout
+        self.assertIn("step 12, averages of parameters (ema), ", said)
+        self.assertIn("parameters without ema", self.carousel("eval", "fp32 one",
+                                                              "--without-ema").stdout)
+        checkpoint = "fp32 one/checkpoints/last.h5"
+        for words, group in (((), "ema"), (("--without-ema",), "parameters")):
+            self.carousel("export", "weights", checkpoint, "w.h5", "--overwrite", *words)
+            with h5py.File(self.folder / "w.h5") as file:
+                expected = self.parameters("fp32 one") | self.parameters("fp32 one", group)
+                self.assertEqual({*file}, expected.keys())
+                for key, values in expected.items():
+                    numpy.testing.assert_array_equal(file[key], values, key)
+        line = self.refused(2, "fp32 one", "train.epochs=", "train.steps=14", "run.resume=auto",
+                            'train.freeze=["0.*"]', "train.ema=0.9")
+        self.assertIn("train.freeze", line)
+
     def test_bf16_has_the_same_bits_everywhere(self):
         words = [*STEADY, "train.epochs=2", "engine.precision=bf16", "profile.steps=::1"]
         self.train("one", *words)

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -210,6 +211,125 @@ class Weights(unittest.TestCase):
         found = self.exported("c.h5")
         precision = found["conv1.weight"].dtype
         self.assert_same(found, {key: values.astype(precision) for key, values in weights.items()})
+
+    def safetensors(self, name, tensors, metadata=None):
+        """Writes a file of arrays by name: of float32, or as bytes with (type, shape, bytes)."""
+        header, numbers = {"__metadata__": metadata} if metadata else {}, b""
+        for key, values in tensors.items():
+            kind, shape, content = values if isinstance(values, tuple) else (
+                "F64" if values.dtype == numpy.float64 else "F32", values.shape, values.tobytes())
+            header[key] = {"dtype": kind, "shape": list(shape),
+                           "data_offsets": [len(numbers), len(numbers) + len(content)]}
+            numbers += content
+        text = json.dumps(header).encode()
+        (self.folder / name).write_bytes(struct.pack("<Q", len(text)) + text + numbers)
+
+    def read_safetensors(self, name):
+        content = (self.folder / name).read_bytes()
+        size = struct.unpack("<Q", content[:8])[0]
+        header = json.loads(content[8:8 + size])
+        metadata = header.pop("__metadata__")
+        kinds = {"F32": numpy.float32, "F64": numpy.float64}
+        return metadata, {key: numpy.frombuffer(
+            content[8 + size:][slice(*of["data_offsets"])], kinds[of["dtype"]]).reshape(of["shape"])
+            for key, of in header.items()}
+
+    def test_safetensors_both_ways(self):
+        weights = self.weights()
+        self.safetensors("w.safetensors", weights | {
+            "bn1.num_batches_tracked": ("I64", (), bytes(8))})
+        self.carousel("import", "weights", "w.safetensors", "x.toml", "c.h5")
+        said = self.carousel("export", "weights", "c.h5", "out.safetensors").stdout
+        self.assertIn("parameters and buffers of c.h5 after 0 steps", said)
+        metadata, found = self.read_safetensors("out.safetensors")
+        self.assertEqual(metadata["format"], "pt")
+        self.assertIn("micro_batch_size = 2", metadata["carousel.deck"])
+        self.assert_same(self.exported("c.h5"), {key: values.astype(found[key].dtype)
+                                                 for key, values in weights.items()})
+        self.assert_same(found, self.exported("c.h5"))
+        # What the file says of inputs is taken, as from HDF5.
+        self.carousel("import", "weights", "out.safetensors", "x.toml", "d.h5",
+                      "data.augment.mean=[0.1,0.2,0.3]")
+        inputs = json.loads(metadata["carousel.inputs"])
+        self.assertEqual(inputs["shape"], [3, 32, 32])
+        self.assertEqual(len(inputs["class_names"]), 10)
+        inputs["class_names"][3] = "another"
+        self.safetensors("other.safetensors", weights, {"carousel.inputs": json.dumps(inputs)})
+        line = self.refused(2, "import", "weights", "other.safetensors", "x.toml", "e.h5")
+        self.assertIn("other.safetensors: class 3 is another", line)
+        self.assertIn("train.new_head = true learns other classes", line)
+        # Half precision is rounded to nothing.
+        halves = {key: values.astype(numpy.float16) for key, values in weights.items()}
+        self.safetensors("half.safetensors", {key: ("F16", values.shape, values.tobytes())
+                                              for key, values in halves.items()})
+        self.carousel("import", "weights", "half.safetensors", "x.toml", "d.h5", "--overwrite")
+        found = self.exported("d.h5")
+        self.assert_same(found, {key: values.astype(found[key].dtype)
+                                 for key, values in halves.items()})
+        # Only a file of the same kind is replaced.
+        self.assertIn("w.h5: already exists", self.refused(2, "export", "weights", "c.h5", "w.h5"))
+        (self.folder / "x.safetensors").write_bytes((self.folder / "w.h5").read_bytes())
+        self.assertIn("is no safetensors file", self.refused(
+            2, "export", "weights", "c.h5", "x.safetensors", "--overwrite"))
+        self.carousel("export", "weights", "c.h5", "out.safetensors", "--overwrite")
+
+    def test_broken_safetensors(self):
+        weights = self.weights()
+
+        def refused(name="w.safetensors"):
+            line = self.refused(65, "import", "weights", name, "x.toml", "c.h5")
+            self.assertFalse((self.folder / "c.h5").exists())
+            self.assertTrue(line.startswith(f"carousel: {name}: "), line)
+            return line
+
+        self.safetensors("w.safetensors", weights | {"fc.bias": ("I64", (10,), bytes(80))})
+        self.assertIn("fc.bias holds I64", refused())
+        self.safetensors("w.safetensors", weights)
+        whole = (self.folder / "w.safetensors").read_bytes()
+        (self.folder / "w.safetensors").write_bytes(whole[:-4])
+        self.assertIn("was it cut off?", refused())
+        self.safetensors("w.safetensors", weights, {"carousel.inputs": "{}"})
+        self.assertIn("carousel.inputs of its metadata is not what Carousel writes", refused())
+
+    def test_some_tensors_alone(self):
+        weights = self.weights()
+        first = {key: values for key, values in weights.items() if key.startswith("layer1.")}
+        with h5py.File(self.folder / "w.h5", "w") as file:
+            for key, values in first.items():
+                file[key] = values
+            file["decoder.weight"] = numpy.zeros(3)
+        only = 'train.start_only=["layer1.*"]'
+        said = self.carousel("import", "weights", "w.h5", "x.toml", "c.h5", only).stdout
+        self.assertIn(f"with {len(first)} tensors", said)
+        self.assertIn("and first values of bn1.bias, bn1.running_mean, bn1.running_var, bn1.weight "
+                      f"and {len(weights) - len(first) - 4} more", said)
+        found = self.exported("c.h5")
+        self.assertEqual(found.keys(), weights.keys())
+        for key, values in first.items():
+            numpy.testing.assert_array_equal(found[key], values, key)
+        # The others are those of the seed, buffers too.
+        self.assertTrue((found["layer2.0.bn1.weight"] == 1).all())
+        self.assertFalse(found["bn1.running_mean"].any())
+        self.assertGreater(len(numpy.unique(found["conv1.weight"])), 400)
+        # Training by that deck does not ask for them again.
+        with h5py.File(self.folder / "c.h5") as file:
+            self.assertNotIn("start_only", file["info"].attrs["deck"].decode())
+        line = self.refused(2, "import", "weights", "w.h5", "x.toml", "d.h5",
+                            'train.start_only=["layer1.*", "encoder.*"]')
+        self.assertIn("train.start_only: 'encoder.*' matches no tensor of resnet8; the first one is "
+                      "conv1.weight", line)
+        self.assertIn("layer2.0.downsample.0.weight [32, 16, 1, 1] of resnet8 is missing\n", self.refused(
+            65, "import", "weights", "w.h5", "x.toml", "d.h5", 'train.start_only=["layer?.*"]'))
+
+    def test_averages_of_an_imported_network_are_it_itself(self):
+        weights = self.weights()
+        self.carousel("import", "weights", "w.h5", "x.toml", "c.h5", "train.ema=0.9")
+        with h5py.File(self.folder / "c.h5") as file:
+            numpy.testing.assert_array_equal(file["ema/conv1.weight"], weights["conv1.weight"])
+            self.assertNotIn("ema", file["optimizer"])
+        said = self.carousel("export", "weights", "c.h5", "out.h5").stdout
+        self.assertIn("averages of parameters (ema) and buffers of c.h5", said)
+        self.assert_same(self.exported("c.h5"), weights)
 
     def test_what_does_not_fit_is_named(self):
         def refused(change):

@@ -15,6 +15,7 @@ import pathlib
 import h5py
 import numpy as np
 import torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 import random_numbers
 from make_network_fixtures import SmallResNet, initialise
@@ -23,13 +24,13 @@ from random_numbers import hash_name, uniform, uniform01
 SAMPLES, STEPS, WIDTHS = 8, 100, [64, 32, 16, 10]
 DATA = pathlib.Path(__file__).resolve().parents[2] / "inputs/digits.h5"
 CASES = [
-    dict(name="nesterov", model="mlp", dropout=0.2, label_smoothing=0.1, clip=0,
+    dict(name="nesterov", model="mlp", dropout=0.2, label_smoothing=0.1, clip=0, ema=0.9,
          sgd=dict(lr=0.05, momentum=0.9, nesterov=True, weight_decay=5e-4)),
-    dict(name="dampening", model="mlp", dropout=0, label_smoothing=0, clip=0.7,
+    dict(name="dampening", model="mlp", dropout=0, label_smoothing=0, clip=0.7, ema=0.3,
          sgd=dict(lr=0.05, momentum=0.9, dampening=0.3)),
-    dict(name="adamw", model="mlp", dropout=0.1, label_smoothing=0.05, clip=1.5,
+    dict(name="adamw", model="mlp", dropout=0.1, label_smoothing=0.05, clip=1.5, ema=0.99,
          adamw=dict(lr=2e-3, weight_decay=0.05, betas=(0.9, 0.99), eps=1e-6)),
-    dict(name="batch_norm", model="resnet8", dropout=0, label_smoothing=0.1, clip=0,
+    dict(name="batch_norm", model="resnet8", dropout=0, label_smoothing=0.1, clip=0, ema=0.999,
          sgd=dict(lr=0.02, momentum=0.9, nesterov=True, weight_decay=5e-4)),
 ]
 
@@ -104,6 +105,7 @@ def train(case):
     kind, options = next((kind, case[key]) for key, kind in
                          (("sgd", torch.optim.SGD), ("adamw", torch.optim.AdamW)) if key in case)
     optimizer = kind(model.parameters(), **options)
+    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(case["ema"]))
     per_epoch = len(images) // SAMPLES
     losses = []
     for step in range(STEPS):
@@ -119,11 +121,13 @@ def train(case):
         if case["clip"]:
             torch.nn.utils.clip_grad_norm_(model.parameters(), case["clip"])
         optimizer.step()
+        average.update_parameters(model)
         losses.append(loss.item())
     buffers = {name: told(values) for name, values in model.named_buffers()
                if values.is_floating_point()}
     return dict(case, losses=losses, buffers=buffers,
-                parameters={name: told(values) for name, values in named(model)})
+                parameters={name: told(values) for name, values in named(model)},
+                averages={name: told(values) for name, values in named(average.module)})
 
 
 def main():

@@ -17,10 +17,10 @@ def hash_name(name):
     return value
 
 
-def uniform01(purpose, stream, count, first=0, seed=SEED):
-    """Numbers `first` and on of a stream, in [0, 1)."""
+def uniform01(purpose, stream, count, first=0, seed=None):
+    """Numbers `first` and on of a stream, in [0, 1); of the module's seed as it is now."""
     index = np.arange(first, first + count, dtype=np.uint64)
-    key = seed ^ hash_name(purpose)
+    key = (SEED if seed is None else seed) ^ hash_name(purpose)
     c = [index & LOW, index >> HALF, np.uint64(stream & 0xFFFFFFFF), np.uint64(stream >> 32)]
     k = [np.uint64(key & 0xFFFFFFFF), np.uint64(key >> 32)]
     for _ in range(10):

@@ -28,7 +28,7 @@ ALLOWED = {
     "core/draw": "base forecast model plan",
     "core/prepare": "base data forecast model plan proof train",
     "core/record": "base data forecast model plan prepare train",
-    "core/state": "base model record",
+    "core/state": "base model optim record",
     "core/audit": "base data model plan prepare record state train",
     "layers": "base engine model",
     "comm": "base engine model",

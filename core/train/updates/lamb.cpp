@@ -91,8 +91,7 @@ void Lamb::update(const StageUpdate& update) const {
   const auto correction = static_cast<real>(1 / mean_correction(beta1, update));
   auto* const sums = reinterpret_cast<double*>(update.vectors.workspace.data());
   if (update.stage.tensors.empty())  // a digest all the same
-    update_numbers(label, update.exec, LambStep{{moments, correction, 0}, nullptr}, update.vectors,
-                   0, 0);
+    update_numbers(label, update, LambStep{{moments, correction, 0}, nullptr}, 0, 0);
   for (const ParameterRange& tensor : update.stage.tensors) {
     const bool decays = config.decay_norm_and_bias || !tensor.per_feature;
     const Direction direction{moments, correction,
@@ -102,8 +101,7 @@ void Lamb::update(const StageUpdate& update) const {
     measure(update.exec, blocks,
             Measure{direction, update.vectors, tensor.begin, tensor.end, sums});
     find_rate(update.exec, sums, blocks, update.step.learning_rate, rate);
-    update_numbers(label, update.exec, LambStep{direction, rate}, update.vectors, tensor.begin,
-                   tensor.end);
+    update_numbers(label, update, LambStep{direction, rate}, tensor.begin, tensor.end);
   }
 }
 

@@ -27,7 +27,8 @@ namespace carousel::test {
 }
 
 /// Momentum, weight decay and a learning rate that drops in the middle of the run; with Nesterov's
-/// momentum gradients are clipped, those of dp by the norm of the whole model. A residual network
+/// momentum gradients are clipped, those of dp by the norm of the whole model, and parameters
+/// averaged. A residual network
 /// smooths labels, and with Nesterov's momentum it keeps decay from norms and biases.
 [[nodiscard]] inline SmallDeck deck_of(const ParallelConfig& parallel, bool nesterov,
                                        bool resnet = false) {
@@ -40,6 +41,7 @@ namespace carousel::test {
   const bool cyclic = parallel.rule != RuleKind::dp;
   if (nesterov)
     (cyclic ? deck.train.optimizer.clip_stage_norm : deck.train.optimizer.clip_norm) = 0.3;
+  if (nesterov) deck.train.optimizer.ema = 0.8;
   if (resnet) {
     deck.model = {.name = "resnet", .depth = 8, .stem = Stem::cifar};
     deck.train.steps = full_matrix() ? 40 : 4;
@@ -81,11 +83,11 @@ namespace carousel::test {
       parallel.stages = stages;
       decks.push_back(deck_of(parallel, nesterov));
       if (decks.size() % 3 == 0) decks.back().kernels.recompute = Recompute::stage;
-      nesterov = !nesterov;
-      if (full_matrix()) decks.push_back(deck_of(parallel, nesterov));
       // The first layer, before which nothing is computed backwards, or the second one.
       if (decks.size() % 4 == 2) decks.back().train.freeze = {"0.*"};
       if (decks.size() % 4 == 0) decks.back().train.freeze = {"3.*"};
+      nesterov = !nesterov;
+      if (full_matrix()) decks.push_back(deck_of(parallel, nesterov));
     }
   }
   return decks;

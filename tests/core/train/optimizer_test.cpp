@@ -44,7 +44,7 @@ class Updates {
       : scale_(static_cast<real>(scale)),
         theta_(test::to_device(theta)),
         next_("carousel::test::next", theta.size()),
-        states_("carousel::test::states", 2 * theta.size()),
+        states_("carousel::test::states", 3 * theta.size()),
         digest_("carousel::test::digest", 1) {
     Kokkos::deep_copy(states_, real(1e30));  // the first step must not read it
   }
@@ -56,20 +56,29 @@ class Updates {
     const auto gradient = test::to_device(gradient_sum);
     const test::Device<std::byte> workspace("carousel::test::workspace",
                                             config.workspace_bytes(stage.largest_tensor()));
-    update(ExecutionSpace(), {config, config.learning_rate, number_}, stage,
-           {.size = stage.parameter_size,
-            .theta = theta_.data(),
-            .gradient_sum = gradient.data(),
-            .scale = scale_,
-            .states = config.states().empty() ? nullptr : states_.data(),
-            .next = next_.data(),
-            .digest = digest_.data(),
-            .workspace = {workspace.data(), workspace.size()}});
+    update(
+        ExecutionSpace(), {config, config.learning_rate, number_}, stage,
+        {.size = stage.parameter_size,
+         .theta = theta_.data(),
+         .gradient_sum = gradient.data(),
+         .scale = scale_,
+         .states = config.states().empty() ? nullptr : states_.data(),
+         .average = config.ema == 0 ? nullptr
+                                    : states_.data() + (config.states().size() - 1) * theta_.size(),
+         .next = next_.data(),
+         .digest = digest_.data(),
+         .workspace = {workspace.data(), workspace.size()}});
     std::swap(theta_, next_);
     ++number_;
   }
 
   [[nodiscard]] Numbers theta() const { return test::to_host(theta_); }
+  /// Number k of what the optimizer keeps.
+  [[nodiscard]] Numbers state(std::size_t k) const {
+    const Numbers all = test::to_host(states_);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(k * theta_.size());
+    return {begin, begin + static_cast<std::ptrdiff_t>(theta_.size())};
+  }
   [[nodiscard]] std::uint64_t digest() const { return test::to_host(digest_)[0]; }
 
  private:
@@ -249,6 +258,33 @@ TEST(EveryOptimizer, EqualsPlainLoopsFor100Steps) {
   }
 }
 
+// In stages of several tensors, which have updates of their own where some do not decay.
+TEST(EveryOptimizer, AveragesWhatItMakes) {
+  const StageMemory stage = stage_of({5000, 5070, 9999});
+  const std::size_t size = 9999;
+  for (OptimizerConfig config : every_optimizer()) {
+    for (const double ema : {0.3, 0.99}) {
+      config.ema = ema;
+      config.weight_decay = 0.1;
+      config.decay_norm_and_bias = false;
+      Updates updates(test::random_numbers(size, "theta"), 1);
+      Numbers expected;
+      for (int t = 0; t < 4; ++t) {
+        updates.step(config, test::random_numbers(size, "gradient", t), stage);
+        const Numbers theta = updates.theta();
+        if (t == 0) expected = theta;
+        for (std::size_t k = 0; k < size; ++k)
+          expected[k] = static_cast<real>(ema * expected[k] + (1 - ema) * theta[k]);
+      }
+      const std::size_t last = config.states().size() - 1;
+      EXPECT_EQ(config.states().back(), average_state);
+      EXPECT_LE(test::relative_difference(updates.state(last), expected), 10 * test::rounding)
+          << config.name() << " " << ema;
+      EXPECT_EQ(updates.digest(), digest(std::span<const real>(updates.theta())));
+    }
+  }
+}
+
 // What a run keeps must be all that the next update follows from.
 TEST(EveryOptimizer, NamesWhatItKeeps) {
   for (const OptimizerConfig& config : every_optimizer()) {
@@ -316,6 +352,7 @@ TEST(Statistics, MoveByTheirMomentumOfTheMean) {
             digest_term(7, result[0]) + digest_term(8, result[1]) + digest_term(9, result[2]));
   EXPECT_NEAR(result[0], 0.9 * 1 + 0.1 * 3, 1e-6);
   EXPECT_NEAR(result[1], 0.9 * -2 + 0.1 * 2, 1e-6);
+  EXPECT_NEAR(result[2], 0.75 * 4 + 0.25 * 1, 1e-6);
 }
 
 TEST(Sgd, DigestIsThatOfTheHost) {
@@ -337,4 +374,3 @@ TEST(Kernels, AddGradients) {
 
 }  // namespace
 }  // namespace carousel
-  EXPECT_NEAR(result[2], 0.75 * 4 + 0.25 * 1, 1e-6);

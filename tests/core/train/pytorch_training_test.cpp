@@ -37,7 +37,8 @@ SmallDeck deck_of(const nlohmann::json& fixture) {
   const nlohmann::json& options = fixture.at(adamw ? "adamw" : "sgd");
   optimizer = {.learning_rate = options.at("lr"),
                .weight_decay = options.value("weight_decay", 0.0),
-               .clip_stage_norm = fixture.at("clip")};
+               .clip_stage_norm = fixture.at("clip"),
+               .ema = fixture.at("ema")};
   if (adamw)
     optimizer.kind = AdamW{.beta1 = options.at("betas").at(0),
                            .beta2 = options.at("betas").at(1),
@@ -84,7 +85,10 @@ void expect_training(const SmallDeck& deck, const nlohmann::json& fixture) {
                 (exact ? tolerance : single_tolerance) * losses[t])
         << "step " << t;
   if (!exact) return;
-  const Snapshot last = snapshot(run.trainer());
+  Snapshot last = snapshot(run.trainer());
+  const int averages = static_cast<int>(deck.train.optimizer.states().size()) - 1;
+  std::erase_if(last.optimizer, [&](const HostTensor& each) { return each.state != averages; });
+  expect_tensors(last.optimizer, fixture.at("averages"));
   expect_tensors(last.parameters, fixture.at("parameters"));
   expect_tensors(last.buffers, fixture.at("buffers"));
 }
