@@ -78,7 +78,7 @@ def compare(carousel, name, folder):
                     "--input", ",".join(str(each) for each in images.shape[1:]),
                     "--weights", folder / "state.pt", *arguments)
     if converted.returncode != 0:
-        return "refused: " + converted.stderr.strip().split(": ", 2)[-1], True
+        return "refused: " + converted.stderr.strip().splitlines()[-1].split(": ", 2)[-1], True
     with h5py.File(folder / "data.h5", "w") as file:
         file["inputs"] = images.numpy()
         file["labels"] = numpy.zeros(IMAGES, numpy.int64)
@@ -92,10 +92,13 @@ def compare(carousel, name, folder):
     start.unlink()
     with h5py.File(folder / "back.h5") as file:
         back = {key: torch.from_numpy(file[key][()]) for key in file}
-    network.load_state_dict(back)
-    state = network.state_dict()
-    is_same = all(torch.equal(state[key], value) for key, value in torch.load(
-        folder / "state.pt", weights_only=True).items() if not key.endswith("batches_tracked"))
+    given = torch.load(folder / "state.pt", weights_only=True)
+    kept = {key for key in given if not key.endswith("batches_tracked")}
+    given.update(back)  # what the file does not have are counters, and MNASNet asks for the metadata
+    network.load_state_dict(given)
+    original = torch.load(folder / "state.pt", weights_only=True)
+    is_same = back.keys() == kept and all(
+        torch.equal(network.state_dict()[key], original[key]) for key in kept)
     with h5py.File(folder / "outputs.h5") as file:
         outputs = file["outputs"][()]
     ours, theirs = distances(name, network, images, outputs)
