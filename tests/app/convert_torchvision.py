@@ -36,6 +36,9 @@ def made(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         network = models.get_model(name, **WITH.get(name, {}))
+    for parameter in network.parameters():  # heads that start from zero would leave nothing
+        if not parameter.any():
+            torch.nn.init.normal_(parameter, std=0.02)
     side = SIDE.get(name, 224)
     images = torch.randn(IMAGES, 3, side, side)
     norms = [each for each in network.modules() if isinstance(each, torch.nn.BatchNorm2d)]
