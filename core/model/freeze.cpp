@@ -11,29 +11,6 @@
 namespace carousel {
 namespace {
 
-/// Backward of a layer like this one, whose input needs a gradient or does not.
-double backward_flops(const Model& model, const LayerSpec& layer, bool learns) {
-  LayerSpec anew;
-  anew.kind = layer.kind;
-  anew.name = layer.name;
-  anew.inputs = layer.inputs;
-  const GivenArguments arguments(layer.name, layer.kind->arguments, layer.arguments);
-  layer.kind->infer(anew, arguments,
-                    {.network = model.name, .images = model.input, .learns = learns});
-  return anew.backward_flops;
-}
-
-/// What learns is not written over what does not: the two have gradients, and none, as tensors.
-void keep_apart(Model& model) {
-  const std::vector<bool> learns = learning_layers(model);
-  for (std::size_t l = 0; l < model.layers.size(); ++l) {
-    LayerSpec& layer = model.layers[l];
-    const int first = layer.inputs.front().layer;
-    const bool first_learns = first >= 0 && learns[static_cast<std::size_t>(first)];
-    if (learns[l] && !first_learns) layer.in_place = false;
-  }
-}
-
 /// What is left of backward: the gradients of inputs, where something before them learns, and of
 /// parameters that learn.
 void set_costs(Model& model) {
@@ -47,10 +24,10 @@ void set_costs(Model& model) {
     if (!learns[l]) {
       layer.backward_flops = 0;
     } else if (!before && layer.backward_flops > 0) {
-      layer.backward_flops = backward_flops(model, layer, false);
+      layer.backward_flops = inferred(model, layer, false).backward_flops;
     } else if (layer.is_frozen()) {
-      const double of_both = backward_flops(model, layer, true);
-      const double of_parameters = backward_flops(model, layer, false);
+      const double of_both = inferred(model, layer, true).backward_flops;
+      const double of_parameters = inferred(model, layer, false).backward_flops;
       if (of_both > of_parameters) layer.backward_flops = of_both - of_parameters;
     }
   }
@@ -80,7 +57,6 @@ void freeze(Model& model, const std::vector<std::string>& patterns) {
          patterns[idle - used.begin()], model.name);
   if (model.learned_size() == 0)
     fail(ExitCode::usage, "train.freeze: nothing of {} would learn", model.name);
-  keep_apart(model);
   set_costs(model);
 }
 

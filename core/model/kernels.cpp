@@ -96,6 +96,7 @@ class Chooser {
         choice_(choice),
         fusions_(fusions_for(choice)),
         readers_(readers_of(model)),
+        learns_(learning_layers(model)),
         becomes_(model.layers.size()),
         result_(model) {
     result_.layers.clear();
@@ -120,7 +121,7 @@ class Chooser {
     }
     LayerSpec layer = model_.layers[first];
     read_results(layer);
-    layer.in_place = layer.in_place && may_overwrite(layer, first + 1);
+    layer.in_place = layer.in_place && !begins_to_learn(first) && may_overwrite(layer, first + 1);
     choose_kernels(layer, choice_);
     return append(std::move(layer), first, 1);
   }
@@ -174,6 +175,13 @@ class Chooser {
     }
   }
 
+  /// Whether a layer learns and its first input does not: as one tensor they would have a gradient
+  /// and none.
+  [[nodiscard]] bool begins_to_learn(std::size_t l) const {
+    const int input = model_.layers[l].inputs.front().layer;
+    return learns_[l] && (input < 0 || !learns_[static_cast<std::size_t>(input)]);
+  }
+
   /// Whether the next layer of the result may change its first input, which no layer from `others`
   /// on, and no backward of a layer before, reads as it is now. What it changes, the layer right
   /// before made: both are in one stage. Losses leave their input as it is.
@@ -215,6 +223,7 @@ class Chooser {
   const KernelChoice& choice_;
   std::vector<Fusing> fusions_;
   std::vector<int> readers_;
+  std::vector<bool> learns_;  // [layer]
   std::vector<int> becomes_;  // [layer] its number in the result
   Model result_;
 };

@@ -73,17 +73,6 @@ DeckValue value_of(double number) {
   return {number};
 }
 
-/// What a layer is without a deck's own starts.
-LayerSpec inferred(const Model& model, const LayerSpec& layer, bool learns) {
-  LayerSpec anew;
-  anew.kind = layer.kind;
-  anew.name = layer.name;
-  anew.inputs = layer.inputs;
-  layer.kind->infer(anew, GivenArguments(layer.name, layer.kind->arguments, layer.arguments),
-                    {.network = model.name, .images = model.input, .learns = learns});
-  return anew;
-}
-
 /// One layer; `tensor` names what a layer has left.
 template <class Tensor>
 DeckValue line_of(const Model& model, const LayerSpec& layer, bool learns, const Tensor& tensor) {

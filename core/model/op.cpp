@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/base/check.hpp"
+#include "core/model/model.hpp"
 
 namespace carousel {
 namespace {
@@ -32,6 +33,16 @@ const Op& op_named(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Op& op : ops) names.emplace_back(op.name);
   fail(ExitCode::usage, "there is no kind of layer '{}'; known: {}", name, fmt::join(names, ", "));
+}
+
+LayerSpec inferred(const Model& model, const LayerSpec& layer, bool learns) {
+  LayerSpec anew;
+  anew.kind = layer.kind;
+  anew.name = layer.name;
+  anew.inputs = layer.inputs;
+  layer.kind->infer(anew, GivenArguments(layer.name, layer.kind->arguments, layer.arguments),
+                    {.network = model.name, .images = model.input, .learns = learns});
+  return anew;
 }
 
 std::string fit_kernels(LayerSpec& layer, const KernelChoice& choice) {

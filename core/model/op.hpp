@@ -57,6 +57,8 @@ struct LossFacts {
   }
 };
 
+struct Model;
+
 struct Op {
   const char* name;                 // "group_norm", as networks and plans say it
   const char* deck_word = nullptr;  // as decks say it; null: the name
@@ -90,6 +92,10 @@ struct Op {
 [[nodiscard]] std::span<const Op> all_ops();
 /// Error(usage) for a name that none has.
 [[nodiscard]] const Op& op_named(std::string_view name);
+
+/// What the kind of a layer of a model says of it anew, without a deck's own starts, where
+/// something before it learns or does not.
+[[nodiscard]] LayerSpec inferred(const Model& model, const LayerSpec& layer, bool learns);
 
 /// Lets the kind of a layer find kernels for it, from none: portable ones that save nothing and
 /// work with nothing, unless it says otherwise. Returns why there are none.

@@ -55,19 +55,15 @@ class Tensors {
         batch_(batch),
         tensor_(tensors_of_layers(model)),
         kept_(tensors_kept(model)),
-        again_(tensors_made_again(model)) {
+        again_(tensors_made_again(model)),
+        learns_(learning_layers(model)) {
     check_tensors(model);
     for (int l = 0; l < layers(); ++l) {
       const LayerSpec& layer = model_.layers[l];
-      bool learns = layer.learned_size() > 0;
-      for (const LayerInput& input : layer.inputs) {
-        last_use_[of(input.layer)] = l;
-        learns = learns || this->learns(of(input.layer));
-      }
+      for (const LayerInput& input : layer.inputs) last_use_[of(input.layer)] = l;
       const int first = layer.inputs.front().layer;
-      CAROUSEL_CHECK(!layer.in_place || !learns || first == images || learns_[first],
+      CAROUSEL_CHECK(!layer.in_place || !learns_[l] || first == images || learns_[first],
                      "{} works in place on what does not learn", layer.label());
-      learns_.push_back(learns);
       last_use_.try_emplace(of(l), l);
     }
   }
@@ -233,6 +229,7 @@ void place_parameters(StageMemory& stage, const Model& model) {
     for (const ParameterSpec& parameter : layer.parameters) {
       if (layer.is_frozen()) {
         stage.frozen_bytes += parameter.stored_bytes();
+        stage.frozen_full += parameter.size();
         continue;
       }
       const std::int64_t begin = stage.parameter_size;
@@ -245,10 +242,6 @@ void place_parameters(StageMemory& stage, const Model& model) {
                                parameter.type, stored - parameter.stored_bytes()});
       stage.keeps_full = stage.keeps_full || parameter.type != DataType::full;
     }
-  }
-  for (int k = 0; k < stage.layers; ++k) {
-    const LayerSpec& layer = model.layers[stage.first + k];
-    if (layer.is_frozen()) stage.frozen_full += layer.parameter_size();
   }
   if (stage.frozen_bytes == stage.frozen_full * real_bytes) stage.frozen_full = 0;
   for (int k = 0; k < stage.layers; ++k) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "core/base/check.hpp"
+#include "core/model/builder.hpp"
 #include "core/model/kernels.hpp"
 #include "core/plan/partition.hpp"
 #include "core/plan/stage_memory.hpp"
@@ -99,6 +100,25 @@ TEST(Freeze, FusesNoLayerThatIsFrozenWithOneThatLearns) {
     EXPECT_TRUE(std::ranges::none_of(model.layers, is_mixed)) << patterns.front();
     EXPECT_EQ(model.learned_size(), frozen(patterns).learned_size());
   }
+}
+
+// What learns would else be added in the place of what does not, whose gradient nobody wants.
+TEST(Freeze, LearnsNothingInThePlaceOfWhatDoesNot) {
+  ModelBuilder net("net", {1, 8, 8}, 10);
+  net.add("convolution", "c", {{"channels", 1}, {"kernel", 3}, {"padding", 1}});
+  net.from(-1).add("gelu", "g");
+  net.add_joining("add", "sum", 0);
+  net.add("flatten");
+  net.add("linear", "head", {{"features", 10}});
+  net.add_loss({});
+  Model model = net.model();
+  EXPECT_TRUE(layer_of(model, "sum").in_place);
+  EXPECT_FALSE(layer_of(choose_kernels(model, {}), "sum").in_place);
+  freeze(model, {"c.*"});
+  const Model chosen = choose_kernels(model, {});
+  EXPECT_TRUE(layer_of(chosen, "sum").in_place);  // now neither learns
+  EXPECT_NO_THROW(
+      static_cast<void>(plan_stages(chosen, partition_model(chosen, 1, Balance::layers), 4)));
 }
 
 TEST(Freeze, SparesMemoryAndMessages) {
