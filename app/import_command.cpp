@@ -113,13 +113,18 @@ void listen_to_signals() {
   }
 }
 
+/// As many as were asked for, or one per core.
+int threads_of(int workers) {
+  return workers > 0 ? workers
+                     : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
 ImportResult import_from(const ImportDataArguments& arguments, const FileSource& source,
                          ProgressLine& line) {
   const auto or_else = [](const std::string& given, const std::string& otherwise) {
     return given.empty() ? otherwise : given;
   };
-  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const ImportOptions options = {.workers = arguments.workers > 0 ? arguments.workers : cores,
+  const ImportOptions options = {.workers = threads_of(arguments.workers),
                                  .keep = arguments.keep,
                                  .skip_bad = arguments.skip_bad,
                                  .source = or_else(arguments.source, source_of(arguments)),
@@ -193,22 +198,19 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
 }
 
 void import_fields_command(const ImportFieldsArguments& arguments, const Launcher& launcher) {
-  if (launcher.size > 1)
-    fail(ExitCode::usage, "import and export run in one process; start them without a launcher");
+  require_one_process(launcher);
   const RunConfig config = load_run_config(arguments.deck, arguments.overrides);
   if (config.data.kind != DataKind::arrays)
     fail(ExitCode::usage,
          "{}: data.file is a data set already; fields are the arrays of data.files",
          arguments.deck);
-  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   FieldsResult result;
   double seconds = 0;
   try {
     ProgressLine line("import", "MiB");
     listen_to_signals();
-    result = import_fields(config.data, arguments.folder,
-                           arguments.workers > 0 ? arguments.workers : cores, arguments.overwrite,
-                           [&](std::size_t done, std::size_t all) {
+    result = import_fields(config.data, arguments.folder, threads_of(arguments.workers),
+                           arguments.overwrite, [&](std::size_t done, std::size_t all) {
                              if (interrupted != 0) throw Interrupted();
                              line.show(done, all);
                            });

@@ -47,10 +47,14 @@ bool holds_something_else(const std::string& path) {
 
 }  // namespace
 
-void check_output(const std::string& path, bool overwrite, const Launcher& launcher,
-                  std::span<const ReadFile> reads) {
+void require_one_process(const Launcher& launcher) {
   if (launcher.size > 1)
     fail(ExitCode::usage, "import and export run in one process; start them without a launcher");
+}
+
+void check_output(const std::string& path, bool overwrite, const Launcher& launcher,
+                  std::span<const ReadFile> reads) {
+  require_one_process(launcher);
   check_output(path, overwrite, reads);
 }
 

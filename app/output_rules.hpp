@@ -19,6 +19,9 @@ struct ReadFile {
   std::string path;
 };
 
+/// For commands of one process.
+void require_one_process(const Launcher& launcher);
+
 /// For commands that write one file: refuses more than one process, what is no file, a file that is
 /// read, and any other unless it is to be overwritten.
 void check_output(const std::string& path, bool overwrite, const Launcher& launcher,

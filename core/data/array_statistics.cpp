@@ -5,13 +5,11 @@
 // order, by the formula of Chan et al. (1983), so that no number depends on the threads.
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <mutex>
-#include <thread>
+#include <utility>
 
+#include "core/base/shared_work.hpp"
 #include "core/data/array_source.hpp"
 
 namespace carousel {
@@ -81,33 +79,16 @@ std::vector<Spread> spreads_of(const ArraySet& set, const ArrayConfig& config, b
   const auto channels = static_cast<std::size_t>((targets ? file.target : file.input).channels);
   const std::int64_t groups = (split.trajectories() + group_size - 1) / group_size;
   std::vector<std::vector<Spread>> of_groups(static_cast<std::size_t>(groups));
-  std::atomic<std::int64_t> next = 0;
-  std::mutex mutex;  // of the failure
-  std::exception_ptr failure;
-  std::int64_t failed = groups;
-  const auto work = [&] {
-    FrameReader reader(file, set.room(targets), config.transform, targets);
-    for (std::int64_t g = next++; g < groups; g = next++) {
+  share_work(groups, threads, [&](int /*thread*/) {
+    FrameReader own_reader(file, set.room(targets), config.transform, targets);
+    return [&, reader = std::move(own_reader)](std::int64_t g) mutable {
       std::vector<Spread> own(channels);
-      try {
-        const std::int64_t end = std::min((g + 1) * group_size, split.trajectories());
-        for (std::int64_t k = g * group_size; k < end; ++k)
-          add_trajectory(reader, split.trajectory(k), targets, own);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (g < failed) failure = std::current_exception();
-        failed = std::min(failed, g);
-        return;
-      }
+      const std::int64_t end = std::min((g + 1) * group_size, split.trajectories());
+      for (std::int64_t k = g * group_size; k < end; ++k)
+        add_trajectory(reader, split.trajectory(k), targets, own);
       of_groups[static_cast<std::size_t>(g)] = std::move(own);
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int k = 1; k < threads; ++k) others.emplace_back(work);
-    work();
-  }
-  if (failure != nullptr) std::rethrow_exception(failure);
+    };
+  });
   std::vector<Spread> all(channels);
   for (const std::vector<Spread>& group : of_groups)
     for (std::size_t c = 0; c < channels; ++c) all[c].join(group[c]);

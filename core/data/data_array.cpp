@@ -52,13 +52,22 @@ std::vector<ArrayAxis> read_axes(const std::string& key, const std::string& axes
   return result;
 }
 
-DataArray::DataArray(const hdf5::File& file, const std::string& name,
-                     const std::vector<ArrayAxis>& axes)
-    : name_(name), axes_(axes), path_(file.path()) {
-  const hdf5::DatasetInfo info = file.info(name);
+hdf5::DatasetInfo array_info(const hdf5::File& file, const std::string& name) {
+  hdf5::DatasetInfo info = file.info(name);
   if (!info.numbers)
     fail(ExitCode::bad_data, "{}: {} holds {}; integers, float16, float32 and float64 are read",
          file.path(), name, info.type);
+  if (info.file != file.path())
+    fail(ExitCode::bad_data, "{}: {} lies in another file, {}; name that one", file.path(), name,
+         info.file);
+  file.require_written(name);
+  return info;
+}
+
+DataArray::DataArray(const hdf5::File& file, const std::string& name,
+                     const std::vector<ArrayAxis>& axes)
+    : name_(name), axes_(axes), path_(file.path()) {
+  const hdf5::DatasetInfo info = array_info(file, name);
   layout_ = *info.numbers;
   CAROUSEL_CHECK(info.shape.size() == axes.size(), "{} axes of {}", axes.size(), name);
   constexpr std::int64_t most = std::int64_t{1} << 50;  // numbers, which no file has
@@ -76,10 +85,6 @@ DataArray::DataArray(const hdf5::File& file, const std::string& name,
     if (axes[k] == ArrayAxis::n || axes[k] == ArrayAxis::t) break;
     run_ *= extent(axes[k]);
   }
-  if (info.file != file.path())
-    fail(ExitCode::bad_data, "{}: {} lies in another file, {}; name that one", file.path(), name,
-         info.file);
-  file.require_written(name);
   if (info.contiguous)
     offset_ = info.offset;
   else

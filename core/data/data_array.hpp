@@ -32,6 +32,10 @@ inline constexpr int array_axes = 5;
 [[nodiscard]] std::vector<ArrayAxis> read_axes(const std::string& key, const std::string& axes,
                                                const std::string& array, const hdf5::Shape& shape);
 
+/// What HDF5 says of an array whose numbers can be read. Error(bad_data) for what holds no numbers,
+/// keeps them in another file, or was never written.
+[[nodiscard]] hdf5::DatasetInfo array_info(const hdf5::File& file, const std::string& name);
+
 /// A part of a frame: pixels [top, top + height) x [left, left + width), from right to left where
 /// it is mirrored.
 struct FramePart {

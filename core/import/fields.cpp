@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
 #include "core/base/hdf5.hpp"
+#include "core/base/shared_work.hpp"
 #include "core/data/array_files.hpp"
 #include "core/data/block_checksums.hpp"
 #include "core/data/checksums.hpp"
@@ -64,14 +62,7 @@ struct MovedFile {
 };
 
 MovedArray array_of(const hdf5::File& file, const std::string& name) {
-  const hdf5::DatasetInfo info = file.info(name);
-  if (!info.numbers)
-    fail(ExitCode::bad_data, "{}: {} holds {}; integers, float16, float32 and float64 are read",
-         file.path(), name, info.type);
-  if (info.file != file.path())
-    fail(ExitCode::bad_data, "{}: {} lies in another file, {}; name that one", file.path(), name,
-         info.file);
-  file.require_written(name);
+  const hdf5::DatasetInfo info = array_info(file, name);
   MovedArray array{.name = name,
                    .shape = info.shape,
                    .number_bytes = info.numbers->bytes,
@@ -123,28 +114,13 @@ class Moving {
   /// `done` are MiB of the files before.
   void run(const MovedArray& array, int workers, std::atomic<std::int64_t>& done) {
     const hdf5::File* const plug_in = array.needs_plug_in() ? &opened() : nullptr;
-    std::atomic<std::int64_t> next = 0;
-    std::mutex mutex;  // of the failure
-    std::exception_ptr failure;
-    const auto work = [&](bool tells) {
-      try {
-        Buffers buffers;
-        for (std::int64_t k = next++; k < array.parts(); k = next++) {
-          done += move(array, k, plug_in, buffers);
-          if (tells) progress_(static_cast<std::size_t>(done / mebibyte), all_);
-        }
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (failure == nullptr) failure = std::current_exception();
-        next = array.parts();
-      }
-    };
-    {
-      std::vector<std::jthread> others;
-      for (int k = 1; k < workers && plug_in == nullptr; ++k) others.emplace_back(work, false);
-      work(true);
-    }
-    if (failure != nullptr) std::rethrow_exception(failure);
+    const int threads = plug_in == nullptr ? workers : 1;
+    share_work(array.parts(), threads, [&](int thread) {
+      return [&, thread, buffers = Buffers()](std::int64_t part) mutable {
+        done += move(array, part, plug_in, buffers);
+        if (thread == 0) progress_(static_cast<std::size_t>(done / mebibyte), all_);
+      };
+    });
   }
 
  private:
