@@ -71,7 +71,7 @@ def load_package():
                                                   submodule_search_locations=[str(folder)])
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[PACKAGE])
-    names = ("network", "calls", "weights", "layers", "deck")
+    names = ("network", "calls", "weights", "layers", "conversion", "deck")
     return [importlib.import_module(f"{PACKAGE}.{name}") for name in names]
 
 
@@ -94,12 +94,12 @@ def write(folder, texts, overwrite, network):
         raise network.Refusal(INPUT_OUTPUT, f"{folder}: {error.strerror or error}") from error
 
 
-def convert(arguments, network, calls, weights, layers, deck):
+def convert(arguments, network, calls, weights, layers, conversion, deck):
     module = calls.make_module(arguments.source, dict(arguments.arguments))
     if arguments.weights:
         weights.load(module, arguments.weights)
     traced = calls.trace(module, arguments.input, layers.LEAVES)
-    made, output = layers.convert(module, traced, arguments.input)
+    made, output = conversion.convert(module, traced, arguments.input)
     folder = pathlib.Path(arguments.output or arguments.source.rpartition(":")[2])
     state = weights.learned(module)
     write(folder, {

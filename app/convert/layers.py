@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Carousel authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each call of PyTorch is in Carousel. A function for each kind gets a `Call` and returns the
-tensor that its lines leave; what has none, or says more than decks can, is refused by its path."""
+"""What each call of PyTorch is in Carousel. A function for each kind gets a `Call` of conversion.py and
+returns the tensor that its lines leave; what has none, or says more than decks can, is refused."""
 
 import operator
 
@@ -9,59 +9,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .network import USAGE, Network, Refusal, Tensor
-from .calls import BATCH, name_of, place_of
+from .network import Tensor
 
 STOCHASTIC_DEPTH = "torchvision.ops.stochastic_depth.StochasticDepth"
-
-
-class Call:
-    """A call with its arguments: tensors of the network, or numbers."""
-
-    def __init__(self, network, node, module, args, kwargs):
-        self.network, self.node, self.module = network, node, module
-        self.args, self.kwargs = args, kwargs
-        self.path = node.target if node.op == "call_module" else ""
-
-    def refuse(self, why):
-        raise Refusal(USAGE, f"{place_of(self.node)}: {why}")
-
-    def require(self, holds, why):
-        if not holds:
-            self.refuse(why)
-
-    def get(self, index, name, otherwise=None):
-        return self.args[index] if index < len(self.args) else self.kwargs.get(name, otherwise)
-
-    def tensor(self, index=0, name="input"):
-        found = self.get(index, name)
-        self.require(isinstance(found, Tensor), "it works on something else than a tensor that "
-                     "layers leave, as a parameter of its own")
-        return found
-
-    def reads(self, *axes):
-        """The tensor that it works on, which must have such axes."""
-        tensor = self.tensor()
-        what = {"chw": "images", "ch": "samples of one axis", "hc": "tokens", "c": "features"}
-        self.require(tensor.axes in axes, f"it works on axes {tensor.axes or 'none'} of "
-                     f"{list(tensor.sizes)}; known are "
-                     + ", ".join(f"{what[each]} ({each})" for each in axes))
-        return tensor
-
-    @property
-    def sizes(self):
-        """Of the axes of what it leaves, behind the batch."""
-        left = self.node.meta["left"]
-        self.require(isinstance(left, torch.Tensor), "it leaves no tensor")
-        self.require(left.dim() > 1 and left.shape[0] == BATCH,
-                     f"it leaves {list(left.shape)}, whose first axis is no batch")
-        return tuple(left.shape[1:])
-
-    def add(self, word, axes=None, value=None, parameters=(), in_place=False, **keys):
-        """A line for it that works on its first tensor."""
-        tensor = self.tensor()
-        return self.network.add(word, [tensor], axes or tensor.axes, self.sizes, value, self.path,
-                                parameters, in_place, **keys)
 
 
 def side(call, value, what):
@@ -149,10 +99,14 @@ def instance_norm(call):
                     **given(affine=(module.affine, False), epsilon=(module.eps, 1e-5)))
 
 
+def require_channels_alone(call):
+    tensor, shape = call.reads("c", "hc"), tuple(call.module.normalized_shape)
+    call.require(shape == (tensor.size("c"),), f"normalized_shape = {shape} is more than channels")
+
+
 def layer_norm(call):
-    module, tensor = call.module, call.reads("c", "hc")
-    call.require(tuple(module.normalized_shape) == (tensor.size("c"),),
-                 f"normalized_shape = {tuple(module.normalized_shape)} is more than channels")
+    module = call.module
+    require_channels_alone(call)
     call.require(module.weight is not None and getattr(module, "bias", None) is not None,
                  "it has no weight or no bias")
     return call.add("layer_norm", None, None, ("weight", "bias"),
@@ -160,9 +114,8 @@ def layer_norm(call):
 
 
 def rms_norm(call):
-    module, tensor = call.module, call.reads("c", "hc")
-    call.require(tuple(module.normalized_shape) == (tensor.size("c"),),
-                 f"normalized_shape = {tuple(module.normalized_shape)} is more than channels")
+    module = call.module
+    require_channels_alone(call)
     call.require(module.weight is not None, "it has no weight")
     epsilon = torch.finfo(module.weight.dtype).eps if module.eps is None else module.eps
     return call.add("rms_norm", None, None, ("weight",), **given(epsilon=(epsilon, 1e-6)))
@@ -200,80 +153,66 @@ def attention(call):
 # Layers without.
 
 def by_number(word, **numbers):
-    """A function of one number; `numbers` are attributes of the module and their defaults."""
+    """A function of one number; `numbers` are attributes of the module and their defaults, the main
+    size first."""
     def convert(call):
-        of = {key: getattr(call.module, key) if call.module is not None else
-              call.get(index, key, otherwise)
-              for index, (key, otherwise) in enumerate(numbers.items(), 1)}
-        in_place = getattr(call.module, "inplace", False) or call.kwargs.get("inplace", False) \
-            or str(call.node.target).endswith("_")
-        main = next(iter(of.values()), None)
-        rest = {key: (value, numbers[key]) for key, value in list(of.items())[1:]}
-        if main == next(iter(numbers.values()), None):
-            main = None
-        return call.add(word, None, main, in_place=in_place, **given(**rest))
+        main, *rest = [(key, call.option(index, key, otherwise), otherwise)
+                       for index, (key, otherwise) in enumerate(numbers.items(), 1)] or [(None,) * 3]
+        return call.add(word, None, None if main[1] == main[2] else main[1],
+                        in_place=call.is_in_place(1 + len(numbers)),
+                        **given(**{key: (value, otherwise) for key, value, otherwise in rest}))
     return convert
 
 
 def gelu(call):
-    how = call.module.approximate if call.module is not None else call.get(1, "approximate", "none")
-    return call.add("gelu_tanh" if how == "tanh" else "gelu")
+    return call.add("gelu_tanh" if call.option(1, "approximate", "none") == "tanh" else "gelu")
 
 
 def dropping(word):
     def convert(call):
-        module = call.module
-        if module is None:
-            call.require(call.node.target is F.dropout, "it is known as a module alone")
-            if not call.get(2, "training", True):
-                return call.tensor()
-        share = module.p if module is not None else call.get(1, "p", 0.5)
-        if getattr(module, "mode", "row") != "row":
-            call.refuse(f"mode = {module.mode}")
-        if share == 0:
+        share = call.option(1, "p", 0.5)
+        mode = getattr(call.module, "mode", "row")
+        call.require(mode == "row", f"mode = {mode}")
+        is_off = call.module is None and not call.get(2, "training", True)
+        if share == 0 or is_off:
             return call.tensor()
-        return call.add(word, None, share, in_place=getattr(module, "inplace", False))
+        return call.add(word, None, share, in_place=call.is_in_place(3))
     return convert
 
 
+def window(call):
+    """Kernel, stride and padding of a pooling."""
+    kernel = side(call, call.option(1, "kernel_size"), "kernel_size")
+    stride = call.option(2, "stride")
+    return (kernel, kernel if stride is None or stride == [] else side(call, stride, "stride"),
+            side(call, call.option(3, "padding", 0), "padding"))
+
+
 def max_pool(call):
-    def of(index, name, otherwise):
-        return getattr(call.module, name) if call.module is not None else \
-            call.get(index, name, otherwise)
-    call.reads("ch" if call.network.has_one_axis else "chw")
-    kernel = side(call, of(1, "kernel_size", None), "kernel_size")
-    stride = of(2, "stride", None)
-    stride = kernel if stride is None or stride == [] else side(call, stride, "stride")
-    call.require(side(call, of(4, "dilation", 1), "dilation") == 1, "it has a dilation")
-    call.require(not of(6, "return_indices", False), "it returns indices")
+    call.reads_images()
+    kernel, stride, padding = window(call)
+    call.require(side(call, call.option(4, "dilation", 1), "dilation") == 1, "it has a dilation")
+    call.require(not call.option(6, "return_indices", False), "it returns indices")
     return call.add("max_pool", None, kernel,
-                    **given(stride=(stride, kernel),
-                            padding=(side(call, of(3, "padding", 0), "padding"), 0),
-                            ceil_mode=(bool(of(5, "ceil_mode", False)), False)))
+                    **given(stride=(stride, kernel), padding=(padding, 0),
+                            ceil_mode=(bool(call.option(5, "ceil_mode", False)), False)))
 
 
 def avg_pool(call):
-    def of(index, name, otherwise):
-        return getattr(call.module, name, otherwise) if call.module is not None else \
-            call.get(index, name, otherwise)
-    call.reads("ch" if call.network.has_one_axis else "chw")
-    kernel = side(call, of(1, "kernel_size", None), "kernel_size")
-    stride = of(2, "stride", None)
-    stride = kernel if stride is None or stride == [] else side(call, stride, "stride")
-    padding = side(call, of(3, "padding", 0), "padding")
-    tensor = call.tensor()
+    tensor = call.reads_images()
+    kernel, stride, padding = window(call)
     overhangs = any((tensor.size(axis) + 2 * padding - kernel) % stride for axis in tensor.axes[1:])
-    call.require(not of(4, "ceil_mode", False) or not overhangs, "ceil_mode = True")
-    call.require(padding == 0 or of(5, "count_include_pad", True), "count_include_pad = False")
-    call.require(of(6, "divisor_override", None) is None, "divisor_override is set")
+    call.require(not call.option(4, "ceil_mode", False) or not overhangs, "ceil_mode = True")
+    call.require(padding == 0 or call.option(5, "count_include_pad", True),
+                 "count_include_pad = False")
+    call.require(call.option(6, "divisor_override") is None, "divisor_override is set")
     return call.add("avg_pool", None, kernel,
                     **given(stride=(stride, kernel), padding=(padding, 0)))
 
 
 def adaptive_avg_pool(call):
-    tensor = call.reads("ch" if call.network.has_one_axis else "chw")
-    wanted = call.module.output_size if call.module is not None else call.get(1, "output_size")
-    size = side(call, wanted, "output_size")
+    tensor = call.reads_images()
+    size = side(call, call.option(1, "output_size"), "output_size")
     if all(tensor.size(axis) == size for axis in tensor.axes[1:]):
         return tensor
     if size == 1:
@@ -294,10 +233,8 @@ def mean(call):
 
 
 def upsample(call):
-    module = call.module
-    tensor = call.reads("ch" if call.network.has_one_axis else "chw")
-    mode = module.mode if module is not None else call.get(3, "mode", "nearest")
-    corners = module.align_corners if module is not None else call.get(4, "align_corners")
+    tensor = call.reads_images()
+    mode, corners = call.option(3, "mode", "nearest"), call.option(4, "align_corners")
     words = {"nearest": "upsample_nearest", "bilinear": "upsample_linear",
              "linear": "upsample_linear"}
     call.require(mode in words and not corners, f"mode = {mode}, align_corners = {corners}")
@@ -359,6 +296,13 @@ def item(call):
 
 def same(call):
     return call.tensor()
+
+
+def expand(call):
+    """Of a class token, a token for each sample; of a tensor, nothing that layers do."""
+    made = call.args[0]
+    call.require(not isinstance(made, Tensor) or made.sizes == call.sizes, "it repeats numbers")
+    return made
 
 
 # What joins tensors.
@@ -434,7 +378,7 @@ def concat(call):
                                                                 "are no channels")
     # What is joined step by step is not joined again from its beginning.
     network = call.network
-    known = network.__dict__.setdefault("joined", {})
+    known = network.joined
     done = next((k for k in range(len(tensors), 1, -1) if tuple(tensors[:k]) in known), 1)
     made = known.get(tuple(tensors[:done]), tensors[0])
     if done < len(tensors):
@@ -485,128 +429,8 @@ METHODS = {
     "relu": by_number("relu"), "relu_": by_number("relu"), "sigmoid": by_number("sigmoid"),
     "tanh": by_number("tanh"), "mean": mean, "flatten": reshape, "view": reshape,
     "reshape": reshape, "squeeze": reshape, "unsqueeze": reshape, "permute": permute,
-    "transpose": transpose, "contiguous": same, "add": add, "mul": multiply, "div": divide,
+    "transpose": transpose, "expand": expand, "contiguous": same, "add": add, "mul": multiply, "div": divide,
     "add_": lambda call: add(call, in_place=True), "mul_": lambda call: multiply(call, in_place=True),
     "sub": lambda call: add(call, sign=-1),
 }
 LEAVES = set(NAMED)
-
-
-class Conversion:
-    """Goes through the calls of a traced module."""
-
-    def __init__(self, module, traced, shape):
-        self.module, self.traced = module, traced
-        self.modules = dict(module.named_modules(remove_duplicate=False))
-        self.network = Network(Tensor(-1, "chw"[:len(shape)], tuple(shape)))
-        self.made = {}  # node -> what it leaves
-        self.users = {}  # id of a module with parameters -> the path it was called by
-
-    def run(self):
-        for node in self.traced.graph.nodes:
-            if node.op == "output":
-                self.finish(node)
-            elif node.op == "placeholder":
-                self.made[node] = self.network.input if not node.args else node.args[0]
-            elif self.is_number(node):
-                self.made[node] = node.meta["left"]
-            elif node.op == "get_attr":
-                self.made[node] = node.target  # a parameter, which few calls take
-            elif node.op == "call_method" and node.target == "expand":
-                self.made[node] = self.value(node.args[0], node)  # a class token
-            else:
-                self.made[node] = self.checked(node, self.convert(node))
-        return self.network, self.output
-
-    @staticmethod
-    def is_number(node):
-        """Whether nothing of what it leaves is a tensor."""
-        found = []
-        torch.fx.node.map_aggregate(
-            node.meta["left"], lambda each: found.append(isinstance(each, torch.Tensor)))
-        return node.op != "get_attr" and not any(found)
-
-    def value(self, argument, node):
-        def look_up(each):
-            made = self.made[each]
-            if not isinstance(made, Tensor):
-                return made
-            now = self.network.now(made)
-            if now is None:
-                raise Refusal(USAGE, f"{place_of(node)}: it reads what a layer in place has changed "
-                                     "since, in another shape")
-            return now
-        return torch.fx.node.map_arg(argument, look_up)
-
-    def convert(self, node):
-        args = list(self.value(node.args, node))
-        kwargs = dict(self.value(node.kwargs, node))
-        module = self.modules.get(node.target) if node.op == "call_module" else None
-        call = Call(self.network, node, module, args, kwargs)
-        if node.op == "call_module":
-            known = MODULES.get(type(module)) or NAMED.get(name_of(module))
-            what = name_of(module).removeprefix("torch.nn.modules.")
-            self.check_module(call)
-        else:
-            known = (FUNCTIONS if node.op == "call_function" else METHODS).get(node.target)
-            what = getattr(node.target, "__name__", str(node.target))
-        call.require(known, f"Carousel has no layer for {what}")
-        return known(call)
-
-    def check_module(self, call):
-        module = call.module
-        hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
-        call.require(not any(hooks), "it has hooks, which are not converted")
-        if not any(True for _ in module.parameters()):
-            return
-        other = self.users.setdefault(id(module), call.node)
-        call.require(other is call.node, f"its parameters are used twice, first as {other.target}")
-
-    @staticmethod
-    def checked(node, made):
-        """What is written down has the shape that PyTorch leaves."""
-        if isinstance(made, Tensor) and made.sizes != tuple(node.meta["left"].shape[1:]):
-            raise Refusal(USAGE, f"{place_of(node)}: it leaves {list(node.meta['left'].shape[1:])}, "
-                                 f"where its layer leaves {list(made.sizes)}")
-        return made
-
-    def finish(self, node):
-        output = self.value(node.args[0], node)
-        if not isinstance(output, Tensor):
-            raise Refusal(USAGE, "in training it leaves no single tensor; switch off further "
-                                 "outputs, such as by --with aux_logits=False")
-        if not self.network.lines:
-            raise Refusal(USAGE, "it computes nothing")
-        self.check_readers(output)
-        if output.axes not in ("c", "ch", "chw"):
-            raise Refusal(USAGE, f"it leaves axes {output.axes} of {list(output.sizes)}; losses read "
-                                 "channels first")
-        self.output = output
-        self.check_parameters()
-
-    def check_readers(self, output):
-        """Every layer is part of what the network leaves."""
-        lines = self.network.lines
-        read = {number for line in lines for number in line.inputs} | {output.line}
-        for number, line in enumerate(lines):
-            if number not in read:
-                raise Refusal(USAGE, f"{line.name or line.word}: nothing reads what it leaves")
-        if output.line != len(lines) - 1:
-            raise Refusal(USAGE, "what it leaves is not what its last layer computes")
-
-    def check_parameters(self):
-        """All of the state_dict is in the network, and nothing else."""
-        known = self.network.parameters()
-        for name in self.module.state_dict():
-            if name.rpartition(".")[2] != "num_batches_tracked" and name not in known:
-                raise Refusal(USAGE, f"{name}: no layer of its forward pass has it")
-        tied = {}
-        for name, parameter in self.module.named_parameters(remove_duplicate=False):
-            other = tied.setdefault(id(parameter), name)
-            if other != name:
-                raise Refusal(USAGE, f"{name} is tied to {other}; decks know no tied parameters")
-
-
-def convert(module, traced, shape):
-    """The network of a traced module, and what it leaves."""
-    return Conversion(module, traced, shape).run()

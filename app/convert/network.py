@@ -50,6 +50,7 @@ class Network:
     lines: list = field(default_factory=list)
     memory: list = field(default_factory=list)  # [line] the tensor in whose memory PyTorch has it
     newest: dict = field(default_factory=dict)  # memory -> the line that was written there last
+    joined: dict = field(default_factory=dict)  # tensors -> the one that has them all, as channels
 
     @property
     def has_one_axis(self):

@@ -105,6 +105,18 @@ class Table(nn.Module):
         y = self.layers(x)
         return self.head(F.relu6(y.mul(self.scale)) + y)
 
+class InPlace(nn.Module):
+    """In place by name, by a flag, and not though its name ends so."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 8), nn.Linear(8, 5)
+        self.act_ = nn.Tanh()
+    def forward(self, x):
+        y = self.first(x)
+        y = self.act_(y) + y
+        z = torch.relu_(y) + y     # of which both are rectified
+        return self.last(F.leaky_relu(z - 1.5 * y, 0.1, True) + z)
+
 class Block(nn.Module):
     def __init__(self):
         super().__init__()
@@ -184,6 +196,13 @@ class Branching(nn.Module):
     def forward(self, x):
         return self.first(x) if x.sum() > 0 else x
 
+class Spread(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(6, 1)
+    def forward(self, x):
+        return self.first(x).expand(-1, 6)
+
 class Scaled(nn.Module):
     def __init__(self):
         super().__init__()
@@ -227,6 +246,7 @@ REFUSED = {
     "Two": (FEATURES, "in training it leaves no single tensor"),
     "Branching": (FEATURES, "torch.fx cannot trace it"),
     "Scaled": (FEATURES, "mul: a parameter is a factor"),
+    "Spread": (FEATURES, "expand: it repeats numbers"),
     "hooked": (FEATURES, "part.0: it has hooks"),
     "nothing": (FEATURES, "AttributeError"),
     "Table": (IMAGE, "layers.0: "),
@@ -286,7 +306,8 @@ class Conversions(unittest.TestCase):
 
     def test_outputs_and_weights_are_pytorchs(self):
         for name, shape in (("Residual", IMAGE), ("Dense", IMAGE), ("Signal", LINE),
-                            ("Table", FEATURES), ("Vision", IMAGE)):
+                            ("Table", FEATURES), ("InPlace", FEATURES),
+                            ("Vision", IMAGE)):
             with self.subTest(name):
                 network, inputs = self.made(name, shape)
                 self.convert(name, shape, "--weights", "state.pt")
