@@ -250,11 +250,7 @@ void print_plan(const RunConfig& config, const Estimator& estimate_of, bool laye
 
 /// The network as a deck lists it.
 void print_as_deck(const RunConfig& config) {
-  const std::unique_ptr<DataSet> data = open_data(config);
-  const Model model = with_locations(config, [&] {
-    return build_model(config.model, data->source_spec(config.data).shown,
-                       data->target(config.data), config.task);
-  });
+  const Model model = described_model(config, *open_data(config));
   fmt::print("[model]\nname = \"layers\"\nlayers = {}\n", to_toml(as_list(model)));
 }
 

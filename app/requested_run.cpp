@@ -82,6 +82,13 @@ PlannedDeck planned_deck(const RunConfig& config, TransportKind transport) {
           .largest_message = uses_mpi(transport) ? INT_MAX : 0};  // counts of MPI
 }
 
+Model described_model(const RunConfig& config, const DataSet& dataset) {
+  return with_locations(config, [&] {
+    return build_model(config.model, dataset.source_spec(config.data).shown,
+                       dataset.target(config.data), config.task);
+  });
+}
+
 PreparedRun prepare_run(const RunConfig& config, const DataSet& dataset, TransportKind transport) {
   const bool accelerated = !build_info().cuda.empty();
   return with_locations(config, [&] {

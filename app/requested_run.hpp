@@ -28,6 +28,9 @@ namespace carousel {
 /// The data of the deck. Where a data set of images is not there, the error says how to come by it.
 [[nodiscard]] std::unique_ptr<DataSet> open_data(const RunConfig& config);
 
+/// The network of the deck, before kernels are chosen. Error(usage) with the place in the deck.
+[[nodiscard]] Model described_model(const RunConfig& config, const DataSet& dataset);
+
 /// Plans the run. Throws Error(usage) with the place in the deck. A build for GPUs stages messages
 /// of MPI in host memory, so that memory depends on the transport.
 [[nodiscard]] PreparedRun prepare_run(const RunConfig& config, const DataSet& dataset,

@@ -38,9 +38,9 @@ void check_start(RunConfig config) {
   if (config.train.start.empty()) return;
   const Checkpoint weights(config.train.start);
   const std::unique_ptr<DataSet> dataset = open_data(config);
-  const PreparedRun run = prepare_run(config, *dataset, config.transport);
+  const Model model = described_model(config, *dataset);
   for (const std::string& remark :
-       begin_with_weights(config, *dataset, weights.inputs(), weights.path(), run.model))
+       begin_with_weights(config, *dataset, weights.inputs(), weights.path(), model))
     note(remark);
 }
 

@@ -68,15 +68,11 @@ void forget_start(RunConfig& config) {
 /// Adds those tensors of a model with the first values that a training gives them.
 void add_first_values(std::vector<Weight>& weights, const Model& model,
                       const std::set<std::string>& names, std::uint64_t seed) {
-  for (const LayerSpec& layer : model.layers) {
-    for (const auto* list : {&layer.parameters, &layer.buffers}) {
-      for (const ParameterSpec& tensor : *list) {
-        if (!names.contains(tensor.name)) continue;
-        std::vector<real> values(static_cast<std::size_t>(tensor.size()));
-        initialise(tensor, seed, values);
-        weights.push_back({tensor, std::move(values)});
-      }
-    }
+  for (ParameterSpec& tensor : tensors_of(model)) {
+    if (!names.contains(tensor.name)) continue;
+    std::vector<real> values(static_cast<std::size_t>(tensor.size()));
+    initialise(tensor, seed, values);
+    weights.push_back({std::move(tensor), std::move(values)});
   }
 }
 

@@ -17,6 +17,16 @@
 #include "core/state/safetensors.hpp"
 
 namespace carousel {
+
+std::vector<ParameterSpec> tensors_of(const Model& model) {
+  std::vector<ParameterSpec> tensors;
+  for (const LayerSpec& layer : model.layers) {
+    for (const auto* list : {&layer.parameters, &layer.buffers})
+      tensors.insert(tensors.end(), list->begin(), list->end());
+  }
+  return tensors;
+}
+
 namespace {
 
 /// No model has more; a file whose groups contain themselves has no end.
@@ -140,15 +150,6 @@ std::unique_ptr<TensorFile> open_tensors(const std::string& path,
                                          std::span<const std::byte> image) {
   if (is_safetensors(image)) return std::make_unique<SafeTensorFile>(path, image);
   return std::make_unique<Hdf5Tensors>(path, image);
-}
-
-std::vector<ParameterSpec> tensors_of(const Model& model) {
-  std::vector<ParameterSpec> tensors;
-  for (const LayerSpec& layer : model.layers) {
-    for (const auto* list : {&layer.parameters, &layer.buffers})
-      tensors.insert(tensors.end(), list->begin(), list->end());
-  }
-  return tensors;
 }
 
 /// Names of the last layer with parameters.

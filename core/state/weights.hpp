@@ -23,6 +23,9 @@ struct Weight {
   std::vector<real> values;
 };
 
+/// All parameters and buffers of a model, layer by layer.
+[[nodiscard]] std::vector<ParameterSpec> tensors_of(const Model& model);
+
 /// Names of all parameters and buffers that a training begins anew, whatever weights it starts
 /// with: of the head with `new_head`, and those that no pattern of `only`, with * and ?, matches;
 /// none: all match. Error(usage) for a pattern that matches nothing of the model.
