@@ -60,7 +60,8 @@ std::vector<ParallelConfig> in_shards(const ParallelConfig& parallel) {
   std::vector<ParallelConfig> all;
   const PlacementTraits& traits = traits_of(parallel.placement);
   if (!traits.cuts_stages) return all;
-  const ParallelConfig shards = with(parallel, &ParallelConfig::shards, true);
+  ParallelConfig shards = with(parallel, &ParallelConfig::shards, true);
+  if (!has_prediction(shards)) shards.predict = 0;
   std::vector<ParallelConfig> ways;
   if (parallel.rule == RuleKind::dp || parallel.workers() % parallel.stages == 0)
     ways.push_back(shards);
@@ -180,7 +181,7 @@ class Search {
           .rule = rule, .placement = placement, .micro_batches = n, .stages = stages};
       if (traits_of(placement).has_passes && n % question_.passes == 0)
         parallel.passes = question_.passes;
-      if (rule == RuleKind::cdp_v1) parallel.predict = question_.predict;
+      if (has_prediction(parallel)) parallel.predict = question_.predict;
       const bool odd = needs_whole_slots(rule, placement) && n % stages != 0;
       const int devices = devices_of(parallel);
       if (odd || devices > question_.machine.devices) continue;

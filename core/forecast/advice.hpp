@@ -21,7 +21,7 @@ struct AdviceQuestion {
   std::int64_t samples = 1;          // of a training step, N times a micro-batch; stays as it is
   std::vector<int> micro_batches;    // sizes to try, each of which divides `samples`
   int passes = 1;                    // where the placement has them and they divide N
-  double predict = 0;                // of v1
+  double predict = 0;                // likewise, where has_prediction()
   OptimizerConfig optimizer = {};    // Clipping::model leaves dp alone
   std::int64_t largest_message = 0;  // bytes that one message may have
   Machine machine;                   // memory 0: no limit; devices: at most

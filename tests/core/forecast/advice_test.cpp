@@ -98,6 +98,7 @@ std::map<std::pair<RuleKind, Placement>, Least> least_of_all(const AdviceQuestio
       for (const Balance balance : all_balances) {
         for (ParallelConfig config : plans(n, stages)) {
           config.balance = balance;
+          config.predict = has_prediction(config) ? asked.predict : 0;
           const Partition partition = cut_model(perceptron(), config, batch, asked.machine);
           const std::vector<StageMemory> memory =
               cut_stages(config, plan_stages(perceptron(), partition, batch));
@@ -120,8 +121,10 @@ std::map<std::pair<RuleKind, Placement>, Least> least_of_all(const AdviceQuestio
 }
 
 TEST(Advice, FindsTheFastestPlanThatFits) {
-  for (const double memory : {0.0, 200e3, 120e3, 90e3, 20e3}) {
-    const AdviceQuestion asked = question(6, memory);
+  for (const auto& [memory, predict] :
+       {std::pair{0.0, 0.0}, {200e3, 0.0}, {120e3, 0.0}, {90e3, 0.0}, {20e3, 0.0}, {120e3, 1.0}}) {
+    AdviceQuestion asked = question(6, memory);
+    asked.predict = predict;
     const auto least = least_of_all(asked);
     const Advice advice = advise(perceptron(), asked);
     EXPECT_EQ(advice.best.size(), least.size());
@@ -129,6 +132,7 @@ TEST(Advice, FindsTheFastestPlanThatFits) {
     double before = 0;
     for (const Candidate& found : advice.best) {
       const Least& expected = least.at({found.parallel.rule, found.parallel.placement});
+      EXPECT_EQ(found.parallel.predict, has_prediction(found.parallel) ? predict : 0);
       EXPECT_EQ(found.fits, std::isfinite(expected.seconds)) << memory;
       if (!found.fits) {
         EXPECT_EQ(found.fullest, expected.fullest);
