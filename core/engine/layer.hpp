@@ -67,7 +67,8 @@ struct BackwardArguments {
   Tensor d_input;      // absent where nothing learns that the input was made of; may equal
                        // d_output for layers in place
   const real* parameters = nullptr;
-  real* d_parameters = nullptr;      // overwritten, in the order of `parameters`
+  real* d_parameters = nullptr;      // overwritten, in the order of `parameters`; of frozen ones
+                                     // nobody reads it, and products need not be made
   const void* targets = nullptr;     // [n, target of the source], loss only
   Tensor d_second = {};              // absent, too, where d_output serves as well
   bool adds_input = false;           // d_input is added to what other layers left there

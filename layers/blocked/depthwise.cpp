@@ -243,6 +243,7 @@ DepthwiseConvolution::DepthwiseConvolution(const LayerSpec& spec, const Engine& 
       type_(spec.output_format.type),
       window_(spec.as<op::Convolution>().window),
       has_bias_(spec.parameters.size() > 1),
+      learns_(!spec.is_frozen()),
       bias_(behind_weights(spec)),
       workspace_(engine.workspace) {
   CAROUSEL_CHECK(in_.channels == out_.channels && in_.channels % lanes == 0 &&
@@ -271,17 +272,15 @@ void DepthwiseConvolution::convolve(const ExecutionSpace& exec, const ForwardArg
 }
 
 template <class Stored>
-void DepthwiseConvolution::differentiate(const ExecutionSpace& exec,
-                                         const BackwardArguments& arguments) {
+void DepthwiseConvolution::weight_gradient(const ExecutionSpace& exec,
+                                           const BackwardArguments& arguments) {
   static const std::string sum_label = "carousel::layers::depthwise_backward_sums";
   static const std::string weight_label = "carousel::layers::depthwise_backward_weight";
   static const std::string bias_label = "carousel::layers::depthwise_backward_bias";
-  static const std::string label = "carousel::layers::depthwise_backward_input";
   const Sliding sliding(window_, in_, out_);
   const int taps = sliding.taps();
   const Planes<const Stored> x(arguments.input);
   const Planes<const Stored> d_y(arguments.d_output);
-  const Planes<Stored> d_x(arguments.d_input);
   auto* const partial = reinterpret_cast<double*>(workspace_.data());
   real* const d_weights = arguments.d_parameters;
   for_each_task(exec, sum_label, x.images * x.blocks, [=](int task) {
@@ -308,12 +307,21 @@ void DepthwiseConvolution::differentiate(const ExecutionSpace& exec,
   });
   if (has_bias_)
     bias_gradient(exec, bias_label, d_y, d_weights + std::int64_t{in_.channels} * taps);
-  if (arguments.d_input.data == nullptr) return;
+}
+
+template <class Stored>
+void DepthwiseConvolution::input_gradient(const ExecutionSpace& exec,
+                                          const BackwardArguments& arguments) {
+  static const std::string label = "carousel::layers::depthwise_backward_input";
+  const Sliding sliding(window_, in_, out_);
+  const int taps = sliding.taps();
+  const Planes<const Stored> d_y(arguments.d_output);
+  const Planes<Stored> d_x(arguments.d_input);
   const bool adds = arguments.adds_input;
   const auto* const weights = reinterpret_cast<const Stored*>(arguments.parameters);
-  for_each_task(exec, label, x.images * x.blocks, [=](int task) {
-    const int image = task / x.blocks;
-    const int block = task % x.blocks;
+  for_each_task(exec, label, d_x.images * d_x.blocks, [=](int task) {
+    const int image = task / d_x.blocks;
+    const int block = task % d_x.blocks;
     Stored* const to = d_x.plane(image, block);
     if (sliding.rows.stride == 1) {
       const TapWeights flipped(weights, block, taps, true);
@@ -332,7 +340,10 @@ void DepthwiseConvolution::forward(const ExecutionSpace& exec, const ForwardArgu
 
 void DepthwiseConvolution::backward(const ExecutionSpace& exec,
                                     const BackwardArguments& arguments) {
-  with_stored(type_, [&]<class Stored>() { differentiate<Stored>(exec, arguments); });
+  with_stored(type_, [&]<class Stored>() {
+    if (learns_) weight_gradient<Stored>(exec, arguments);
+    if (arguments.d_input.data != nullptr) input_gradient<Stored>(exec, arguments);
+  });
 }
 
 std::unique_ptr<Layer> depthwise(const LayerSpec& spec, const Engine& engine) {

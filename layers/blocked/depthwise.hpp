@@ -25,13 +25,16 @@ class DepthwiseConvolution final : public Layer {
   template <class Stored>
   void convolve(const ExecutionSpace& exec, const ForwardArguments& arguments);
   template <class Stored>
-  void differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments);
+  void weight_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments);
+  template <class Stored>
+  void input_gradient(const ExecutionSpace& exec, const BackwardArguments& arguments);
 
   SampleShape in_;
   SampleShape out_;
   DataType type_;  // of activations and weights
   Window window_;
   bool has_bias_;
+  bool learns_;
   std::int64_t bias_;  // where it begins behind the weights, in full numbers
   std::span<std::byte> workspace_;
 };

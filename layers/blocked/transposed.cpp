@@ -17,6 +17,7 @@ TransposedConvolution::TransposedConvolution(const LayerSpec& spec, const Engine
       weights_(spec.weights().size()),
       bias_(behind_weights(spec)),
       has_bias_(spec.parameters.size() > 1),
+      learns_(!spec.is_frozen()),
       workspace_(engine.workspace) {
   const auto& kind = spec.as<op::TransposedConvolution>();
   const int taps = kind.window.taps();
@@ -57,10 +58,11 @@ void TransposedConvolution::differentiate(const ExecutionSpace& exec,
   const Planes<const Stored> x(arguments.input);
   const Planes<const Stored> d_y(arguments.d_output);
   const BlockedInput<Plain, Stored> gradients{d_y, {}};
-  if (has_bias_) bias_gradient(exec, bias_label, d_y, arguments.d_parameters + weights_);
+  if (has_bias_ && learns_) bias_gradient(exec, bias_label, d_y, arguments.d_parameters + weights_);
   with_products<Stored>(products_, [&]<class Products>(std::type_identity<Products>) {
-    weight_gradient<Products>(exec, weight_label, windows_, gradients, x, strides_,
-                              workspace<real>(), arguments.d_parameters);
+    if (learns_)
+      weight_gradient<Products>(exec, weight_label, windows_, gradients, x, strides_,
+                                workspace<real>(), arguments.d_parameters);
     if (arguments.d_input.data == nullptr) return;
     const Planes<Stored> d_x(arguments.d_input);
     auto* packed = workspace<Stored>();

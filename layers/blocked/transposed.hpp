@@ -37,6 +37,7 @@ class TransposedConvolution final : public Layer {
   std::int64_t weights_;  // numbers
   std::int64_t bias_;     // where it begins behind the weights, in full numbers
   bool has_bias_;
+  bool learns_;
   std::span<std::byte> workspace_;
   WeightStrides strides_;       // of the sums of that convolution
   Windows windows_;             // of its outputs, which are the inputs here

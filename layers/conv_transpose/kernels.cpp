@@ -18,7 +18,8 @@ class TransposedConvolution final : public Layer {
                   .window = spec.as<op::TransposedConvolution>().window,
                   .groups = spec.as<op::TransposedConvolution>().groups},
         weights_(std::int64_t{spec.input().channels} * products_.taps()),
-        has_bias_(spec.parameters.size() == 2) {}
+        has_bias_(spec.parameters.size() == 2),
+        learns_(!spec.is_frozen()) {}
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
     static const std::string label = "carousel::layers::conv_transpose_forward";
@@ -30,10 +31,12 @@ class TransposedConvolution final : public Layer {
     static const std::string weight_label = "carousel::layers::conv_transpose_backward_weight";
     static const std::string bias_label = "carousel::layers::conv_transpose_backward_bias";
     static const std::string input_label = "carousel::layers::conv_transpose_backward_input";
-    correlate(exec, weight_label, products_, arguments.d_output, arguments.input, 0,
-              arguments.d_parameters);
-    if (has_bias_)
-      sum_channels(exec, bias_label, arguments.d_output, arguments.d_parameters + weights_);
+    if (learns_) {
+      correlate(exec, weight_label, products_, arguments.d_output, arguments.input, 0,
+                arguments.d_parameters);
+      if (has_bias_)
+        sum_channels(exec, bias_label, arguments.d_output, arguments.d_parameters + weights_);
+    }
     if (arguments.d_input.data == nullptr) return;
     look_through(exec, input_label, products_, arguments.d_output, arguments.parameters, nullptr,
                  arguments.d_input.data, 0, arguments.adds_input);
@@ -43,6 +46,7 @@ class TransposedConvolution final : public Layer {
   WindowProducts products_;
   std::int64_t weights_;
   bool has_bias_;
+  bool learns_;
 };
 
 }  // namespace

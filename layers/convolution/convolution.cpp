@@ -22,7 +22,8 @@ Convolution::Convolution(const LayerSpec& spec, int before)
     : products_(products_of(spec)),
       weights_(std::int64_t{spec.output.channels} * products_.taps()),
       before_(before),
-      has_bias_(spec.parameters.size() == 2) {
+      has_bias_(spec.parameters.size() == 2),
+      learns_(!spec.is_frozen()) {
   CAROUSEL_CHECK(spec.parameter_size() == weights_ + (has_bias_ ? spec.output.channels : 0),
                  "convolution {} has {} parameters", spec.name, spec.parameter_size());
 }
@@ -38,10 +39,12 @@ void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& 
   static const std::string weight_label = "carousel::layers::convolution_backward_weight";
   static const std::string bias_label = "carousel::layers::convolution_backward_bias";
   static const std::string input_label = "carousel::layers::convolution_backward_input";
-  correlate(exec, weight_label, products_, arguments.input, arguments.d_output, before_,
-            arguments.d_parameters);
-  if (has_bias_)
-    sum_channels(exec, bias_label, arguments.d_output, arguments.d_parameters + weights_);
+  if (learns_) {
+    correlate(exec, weight_label, products_, arguments.input, arguments.d_output, before_,
+              arguments.d_parameters);
+    if (has_bias_)
+      sum_channels(exec, bias_label, arguments.d_output, arguments.d_parameters + weights_);
+  }
   if (arguments.d_input.data == nullptr) return;
   CAROUSEL_CHECK(before_ == 0, "a convolution of {} before other pixels",
                  to_string(products_.wide));

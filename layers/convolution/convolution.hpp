@@ -23,6 +23,7 @@ class Convolution final : public Layer {
   std::int64_t weights_;
   int before_;
   bool has_bias_;
+  bool learns_;
 };
 
 }  // namespace carousel

@@ -9,7 +9,8 @@ namespace carousel {
 Linear::Linear(const LayerSpec& spec)
     : in_(spec.input().channels),
       out_(spec.output.channels),
-      has_bias_(spec.parameters.size() > 1) {
+      has_bias_(spec.parameters.size() > 1),
+      learns_(!spec.is_frozen()) {
   CAROUSEL_CHECK(spec.input().size() == in_ && spec.output.size() == out_,
                  "linear layer {} needs flat features", spec.name);
   CAROUSEL_CHECK(spec.parameter_size() == std::int64_t{out_} * in_ + (has_bias_ ? out_ : 0),
@@ -35,9 +36,11 @@ void Linear::backward(const ExecutionSpace& exec, const BackwardArguments& argum
   const ConstMatrix x = {arguments.input.data, in_, 1};        // [n, in]
   const ConstMatrix w = {arguments.parameters, in_, 1};        // [out, in]
   const ConstMatrix d_y = {arguments.d_output.data, out_, 1};  // [n, out]
-  real* d_bias = arguments.d_parameters + std::int64_t{out_} * in_;
-  gemm(exec, weight_label, {out_, in_, n}, d_y.transposed(), x, {arguments.d_parameters, in_});
-  if (has_bias_) sum_rows(exec, n, out_, d_y.data, d_bias);
+  if (learns_) {
+    gemm(exec, weight_label, {out_, in_, n}, d_y.transposed(), x, {arguments.d_parameters, in_});
+    if (has_bias_)
+      sum_rows(exec, n, out_, d_y.data, arguments.d_parameters + std::int64_t{out_} * in_);
+  }
   if (arguments.d_input.data != nullptr)
     gemm(exec, input_label, {n, in_, out_}, d_y, w,
          {arguments.d_input.data, in_, arguments.adds_input});

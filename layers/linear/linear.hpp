@@ -21,6 +21,7 @@ class Linear final : public Layer {
   int in_;
   int out_;
   bool has_bias_;
+  bool learns_;
 };
 
 }  // namespace carousel

@@ -139,7 +139,8 @@ void Convolution::backward(const ExecutionSpace& exec, const BackwardArguments& 
   static const std::string label = "carousel::layers::convolution_backward_add";
   const ConstTensor& x = arguments.input;
   const NormStatistics statistics(const_cast<std::byte*>(arguments.saved), spec_.input().channels);
-  find_weight_gradient(exec, arguments, kind_.normalises ? &statistics : nullptr);
+  if (!spec_.is_frozen())
+    find_weight_gradient(exec, arguments, kind_.normalises ? &statistics : nullptr);
   const Tensor& d_x = arguments.d_input;
   if (d_x.data == nullptr && !kind_.normalises) return;
   const bool is_apart = kind_.normalises || arguments.adds_input;

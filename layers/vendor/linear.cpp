@@ -10,6 +10,7 @@ Linear::Linear(const LayerSpec& spec, int samples, const Engine& engine)
     : tokens_(spec.output.height),
       weights_(spec.weights().size()),
       weight_bytes_(spec.weights().stored_bytes()),
+      learns_(!spec.is_frozen()),
       products_(engine, spec.label(), spec.input().channels, spec.output.channels,
                 spec.output_format.type, samples * tokens_) {
   CAROUSEL_CHECK(weights_ == std::int64_t{spec.output.channels} * spec.input().channels &&
@@ -25,8 +26,9 @@ void Linear::forward(const ExecutionSpace& exec, const ForwardArguments& argumen
 
 void Linear::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   const int rows = arguments.input.n * tokens_;
-  products_.find_parameter_gradients(exec, rows, arguments.input.data, arguments.d_output.data,
-                                     arguments.d_parameters, arguments.d_parameters + weights_);
+  if (learns_)
+    products_.find_parameter_gradients(exec, rows, arguments.input.data, arguments.d_output.data,
+                                       arguments.d_parameters, arguments.d_parameters + weights_);
   if (arguments.d_input.data == nullptr) return;
   products_.find_input_gradient(exec, rows, arguments.parameters, arguments.d_output.data,
                                 arguments.d_input.data, arguments.adds_input);

@@ -21,6 +21,7 @@ class Linear final : public Layer {
   int tokens_;
   std::int64_t weights_;       // numbers
   std::int64_t weight_bytes_;  // as they are stored
+  bool learns_;
   RowProducts products_;
 };
 
