@@ -42,7 +42,7 @@ struct Rows {
 };
 
 /// [n, c, h, w], or [n, h, w], without the axes of space that one pixel or one row has not.
-hdf5::Shape shape_of(std::int64_t samples, std::initializer_list<int> extents) {
+hdf5::Shape shape_of(std::int64_t samples, std::span<const int> extents) {
   hdf5::Shape shape = {static_cast<hsize_t>(samples)};
   for (const int extent : extents) shape.push_back(static_cast<hsize_t>(extent));
   const std::size_t least = shape.size() - 2;
@@ -99,11 +99,11 @@ void Predictions::create() const {
   file.set("/info", "step", checkpoint.place().step);
   file.set("/info", "weights", checkpoint.used_parameters(without_ema));
   file.set("/info", "data", dataset.name());
-  const SampleShape shape = target().outputs();
-  static_cast<void>(file.reserve<real>(
-      "/outputs", shape_of(samples, {shape.channels, shape.height, shape.width})));
+  const std::vector<int> extents = target().outputs().extents();
+  static_cast<void>(file.reserve<real>("/outputs", shape_of(samples, extents)));
   if (target().has_labels())
-    static_cast<void>(file.reserve<int>("/labels", shape_of(samples, {shape.height, shape.width})));
+    static_cast<void>(
+        file.reserve<int>("/labels", shape_of(samples, std::span(extents).subspan(1))));
   tell_places(file);
   file.close();
 }

@@ -103,8 +103,8 @@ std::string help_on_layers() {
     if (!more.empty()) text += wrapped(more, 22);
   }
   return text +
-         "\nConvolutions and poolings have square windows; of samples with one axis, windows\n"
-         "along it. A pooling whose stride is 0 moves by its size.\n";
+         "\nConvolutions and poolings have square windows, of volumes cubes; of samples with\n"
+         "one axis, windows along it. A pooling whose stride is 0 moves by its size.\n";
 }
 
 }  // namespace carousel

@@ -31,9 +31,9 @@ struct ChannelPixels {
 
   KOKKOS_FUNCTION ChannelPixels(int images, const SampleShape& shape, int channel)
       : n(images),
-        image_stride(std::int64_t{shape.channels} * shape.height * shape.width),
-        begin(std::int64_t{channel} * shape.height * shape.width),
-        pixels(shape.height * shape.width) {}
+        image_stride(shape.size()),
+        begin(channel * shape.pixels()),
+        pixels(static_cast<int>(shape.pixels())) {}
 };
 
 /// Calls visit(offset) for every pixel of the channel; the team shares the work.

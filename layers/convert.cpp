@@ -55,7 +55,7 @@ void convert(const ExecutionSpace& exec, const StoredTensor& from, const StoredT
   for (const TensorFormat& format : {from.format, to.format})
     CAROUSEL_CHECK(shape.channels % format.block == 0, "{} in {}", to_string(shape),
                    to_string(format));
-  const std::int64_t pixels = std::int64_t{shape.height} * shape.width;
+  const std::int64_t pixels = shape.pixels();
   const bool reorders = from.format.block != to.format.block && pixels > 1;
   with_stored(from.format.type, [&]<class From>() {
     with_stored(to.format.type, [&]<class To>() {

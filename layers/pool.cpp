@@ -10,78 +10,114 @@
 namespace carousel {
 namespace {
 
-/// Half-open interval of rows, or of columns.
+/// Half-open interval of slices, rows or columns.
 struct Interval {
   int begin;
   int end;
 };
 
+/// The windows of a pooling along an axis.
+struct PoolAxis {
+  int size;   // of the input
+  int count;  // of windows
+  int kernel;
+  int stride;
+  int padding;
+
+  /// What window o has of the input.
+  [[nodiscard]] KOKKOS_FUNCTION Interval pixels(int o) const {
+    const int first = o * stride - padding;
+    return {Kokkos::max(first, 0), Kokkos::min(first + kernel, size)};
+  }
+  /// The windows that have i of the input.
+  [[nodiscard]] KOKKOS_FUNCTION Interval windows(int i) const {
+    const int reach = i + padding - kernel;  // the last window that ends before i starts there
+    return {reach < 0 ? 0 : reach / stride + 1, Kokkos::min((i + padding) / stride + 1, count)};
+  }
+};
+
 /// A pixel of one channel of one image, which is plane number `plane` of a tensor.
 struct Pixel {
   std::int64_t plane;
+  int z;
   int y;
   int x;
-
-  /// Number i of the pixels of all planes of [h, w].
-  KOKKOS_FUNCTION Pixel(std::int64_t i, int h, int w)
-      : plane(i / w / h), y(static_cast<int>(i / w % h)), x(static_cast<int>(i % w)) {}
 };
 
-/// The planes of a pooling: input [h, w] and output [oh, ow] of one channel of one image.
+/// The planes of a pooling: those of one channel of one image.
 struct Planes {
-  int h, w, oh, ow;
-  int kernel_h, kernel_w, stride, padding, padding_w;
+  PoolAxis slices;
+  PoolAxis rows;
+  PoolAxis columns;
 
+  /// A window of kernel 0 is the whole image.
   Planes(const SampleShape& input, const SampleShape& output, const Window& window)
-      : h(input.height),
-        w(input.width),
-        oh(output.height),
-        ow(output.width),
-        kernel_h(window.kernel > 0 ? window.kernel : h),
-        kernel_w(window.kernel > 0 ? window.columns() : w),
-        stride(window.stride),
-        padding(window.padding),
-        padding_w(window.padding_columns()) {}
+      : slices{input.depth, output.depth, window.slices(), window.stride, window.padding_slices()},
+        rows{input.height, output.height, window.kernel, window.stride, window.padding},
+        columns{input.width, output.width, window.columns(), window.stride,
+                window.padding_columns()} {
+    if (window.kernel > 0) return;
+    for (PoolAxis* axis : {&slices, &rows, &columns}) axis->kernel = axis->size;
+  }
 
-  /// Input rows or columns of window o, within the image.
-  [[nodiscard]] KOKKOS_FUNCTION Interval rows(int o) const {
-    return pixels(o, kernel_h, padding, h);
+  /// Numbers of a plane of the input, and of the output.
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t inputs() const {
+    return std::int64_t{slices.size} * rows.size * columns.size;
   }
-  [[nodiscard]] KOKKOS_FUNCTION Interval columns(int o) const {
-    return pixels(o, kernel_w, padding_w, w);
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t outputs() const {
+    return std::int64_t{slices.count} * rows.count * columns.count;
   }
-  /// Calls visit(oy, ox) for all windows in which input pixel (y, x) lies.
+  [[nodiscard]] KOKKOS_FUNCTION int taps() const {
+    return slices.kernel * rows.kernel * columns.kernel;
+  }
+  /// Number i of the input, and of the output.
+  [[nodiscard]] KOKKOS_FUNCTION Pixel input_at(std::int64_t i) const {
+    return at(i, slices.size, rows.size, columns.size);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION Pixel output_at(std::int64_t i) const {
+    return at(i, slices.count, rows.count, columns.count);
+  }
+  /// Calls visit(i) for the pixels of a window, which are numbers i of the input's plane.
   template <class Visit>
-  KOKKOS_FUNCTION void for_each_window(int y, int x, const Visit& visit) const {
-    const Interval rows = windows(y, kernel_h, padding, oh);
-    const Interval columns = windows(x, kernel_w, padding_w, ow);
-    for (int oy = rows.begin; oy < rows.end; ++oy) {
-      for (int ox = columns.begin; ox < columns.end; ++ox) visit(oy, ox);
-    }
+  KOKKOS_FUNCTION void for_each_pixel(const Pixel& window, const Visit& visit) const {
+    const Interval across = columns.pixels(window.x);
+    for_each(slices.pixels(window.z), rows.pixels(window.y), [&](int z, int y) {
+      const int row = (z * rows.size + y) * columns.size;
+      for (int x = across.begin; x < across.end; ++x) visit(row + x);
+    });
+  }
+  /// Calls visit(o) for all windows that a pixel lies in, which are numbers o of the
+  /// output's plane.
+  template <class Visit>
+  KOKKOS_FUNCTION void for_each_window(const Pixel& pixel, const Visit& visit) const {
+    const Interval across = columns.windows(pixel.x);
+    for_each(slices.windows(pixel.z), rows.windows(pixel.y), [&](int z, int y) {
+      const int row = (z * rows.count + y) * columns.count;
+      for (int x = across.begin; x < across.end; ++x) visit(row + x);
+    });
   }
 
   /// Where the largest pixel of a window is, in its plane.
-  [[nodiscard]] KOKKOS_FUNCTION int largest(const real* x, int oy, int ox) const {
-    const Interval rows = this->rows(oy);
-    const Interval columns = this->columns(ox);
-    int best = rows.begin * w + columns.begin;
-    for (int y = rows.begin; y < rows.end; ++y) {
-      for (int at = y * w + columns.begin; at < y * w + columns.end; ++at) {
-        if (x[at] > x[best] || (Kokkos::isnan(x[at]) && !Kokkos::isnan(x[best]))) best = at;
-      }
-    }
+  [[nodiscard]] KOKKOS_FUNCTION int largest(const real* x, const Pixel& window) const {
+    int best = -1;
+    for_each_pixel(window, [&](int at) {
+      if (best < 0 || x[at] > x[best] || (Kokkos::isnan(x[at]) && !Kokkos::isnan(x[best])))
+        best = at;
+    });
     return best;
   }
 
  private:
-  [[nodiscard]] KOKKOS_FUNCTION Interval pixels(int o, int kernel, int before, int size) const {
-    const int first = o * stride - before;
-    return {Kokkos::max(first, 0), Kokkos::min(first + kernel, size)};
+  [[nodiscard]] KOKKOS_FUNCTION static Pixel at(std::int64_t i, int d, int h, int w) {
+    return {i / w / h / d, static_cast<int>(i / w / h % d), static_cast<int>(i / w % h),
+            static_cast<int>(i % w)};
   }
-  /// Windows in which input row or column i lies.
-  [[nodiscard]] KOKKOS_FUNCTION Interval windows(int i, int kernel, int before, int count) const {
-    const int reach = i + before - kernel;  // the last window that ends before i starts there
-    return {reach < 0 ? 0 : reach / stride + 1, Kokkos::min((i + before) / stride + 1, count)};
+  template <class Visit>
+  KOKKOS_FUNCTION static void for_each(const Interval& outer, const Interval& inner,
+                                       const Visit& visit) {
+    for (int z = outer.begin; z < outer.end; ++z) {
+      for (int y = inner.begin; y < inner.end; ++y) visit(z, y);
+    }
   }
 };
 
@@ -99,9 +135,9 @@ void MaxPool::forward(const ExecutionSpace& exec, const ForwardArguments& argume
   real* y = arguments.output.data;
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const Pixel at(i, planes.oh, planes.ow);
-        const real* pixels = x + at.plane * planes.h * planes.w;
-        y[i] = pixels[planes.largest(pixels, at.y, at.x)];
+        const Pixel window = planes.output_at(i);
+        const real* pixels = x + window.plane * planes.inputs();
+        y[i] = pixels[planes.largest(pixels, window)];
       });
 }
 
@@ -115,13 +151,13 @@ void MaxPool::backward(const ExecutionSpace& exec, const BackwardArguments& argu
   const bool adds = arguments.adds_input;
   Kokkos::parallel_for(
       label, range(exec, arguments.input.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const Pixel at(i, planes.h, planes.w);
-        const real* pixels = x + at.plane * planes.h * planes.w;
-        const real* d = d_y + at.plane * planes.oh * planes.ow;
+        const Pixel at = planes.input_at(i);
+        const real* pixels = x + at.plane * planes.inputs();
+        const real* d = d_y + at.plane * planes.outputs();
+        const auto own = static_cast<int>(i % planes.inputs());
         real sum = adds ? d_x[i] : 0;
-        planes.for_each_window(at.y, at.x, [&](int oy, int ox) {
-          const bool wins = planes.largest(pixels, oy, ox) == at.y * planes.w + at.x;
-          if (wins) sum += d[oy * planes.ow + ox];
+        planes.for_each_window(at, [&](int o) {
+          if (planes.largest(pixels, planes.output_at(o)) == own) sum += d[o];
         });
         d_x[i] = sum;
       });
@@ -136,15 +172,11 @@ void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& ar
   real* y = arguments.output.data;
   Kokkos::parallel_for(
       label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const Pixel at(i, planes.oh, planes.ow);
-        const real* pixels = x + at.plane * planes.h * planes.w;
-        const Interval rows = planes.rows(at.y);
-        const Interval columns = planes.columns(at.x);
+        const Pixel window = planes.output_at(i);
+        const real* pixels = x + window.plane * planes.inputs();
         real sum = 0;
-        for (int r = rows.begin; r < rows.end; ++r) {
-          for (int c = columns.begin; c < columns.end; ++c) sum += pixels[r * planes.w + c];
-        }
-        y[i] = sum / (planes.kernel_h * planes.kernel_w);
+        planes.for_each_pixel(window, [&](int at) { sum += pixels[at]; });
+        y[i] = sum / planes.taps();
       });
 }
 
@@ -157,11 +189,11 @@ void AveragePool::backward(const ExecutionSpace& exec, const BackwardArguments& 
   const bool adds = arguments.adds_input;
   Kokkos::parallel_for(
       label, range(exec, arguments.input.size()), KOKKOS_LAMBDA(std::int64_t i) {
-        const Pixel at(i, planes.h, planes.w);
-        const real* d = d_y + at.plane * planes.oh * planes.ow;
+        const Pixel at = planes.input_at(i);
+        const real* d = d_y + at.plane * planes.outputs();
         real sum = 0;
-        planes.for_each_window(at.y, at.x, [&](int oy, int ox) { sum += d[oy * planes.ow + ox]; });
-        sum /= planes.kernel_h * planes.kernel_w;
+        planes.for_each_window(at, [&](int o) { sum += d[o]; });
+        sum /= planes.taps();
         d_x[i] = adds ? d_x[i] + sum : sum;
       });
 }

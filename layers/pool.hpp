@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Maximum and average over windows, torch.nn.MaxPool2d and AvgPool2d. Backward gathers: every pixel
+// Maximum and average over windows, torch.nn.MaxPool2d and AvgPool2d, of one
+// axis and of three, too. Backward gathers: every pixel
 // of the input looks at the windows it lies in, so that no two threads write to one place.
 
 #include "core/engine/layer.hpp"

@@ -22,7 +22,7 @@ struct Tokens {
   int tokens;
 
   explicit Tokens(const SampleShape& shape)
-      : blocks(shape.channels / Block), tokens(shape.height * shape.width) {}
+      : blocks(shape.channels / Block), tokens(static_cast<int>(shape.pixels())) {}
 
   [[nodiscard]] KOKKOS_FUNCTION std::int64_t plane_size() const {
     return std::int64_t{tokens} * Block;

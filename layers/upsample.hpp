@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Images made larger by a whole factor. Backward gathers: every pixel of the input looks at the
-// pixels of the output that it is part of, so that no two threads write to one place.
+// Images and volumes made larger by a whole factor. Backward gathers: every pixel of the input
+// looks at the pixels of the output that it is part of, so that no two threads write to one place.
 
 #include <string>
 
@@ -13,7 +13,7 @@
 
 namespace carousel {
 
-/// Of n rows, or columns, each becomes `factor`: the one that it is a copy of.
+/// Of n slices, rows or columns, each becomes `factor`: the one that it is a copy of.
 struct NearestRows {
   int n;
   int factor;
@@ -58,27 +58,34 @@ template <class Rows>
 class Upsample final : public Layer {
  public:
   explicit Upsample(const LayerSpec& spec)
-      : rows_{spec.input().height, spec.output.height / spec.input().height},
+      : slices_{spec.input().depth, spec.output.depth / spec.input().depth},
+        rows_{spec.input().height, spec.output.height / spec.input().height},
         columns_{spec.input().width, spec.output.width / spec.input().width},
         forward_label_("carousel::layers::" + std::string(spec.kind->name) + "_forward"),
         backward_label_("carousel::layers::" + std::string(spec.kind->name) + "_backward") {}
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
+    const Rows slices = slices_;
     const Rows rows = rows_;
     const Rows columns = columns_;
     const real* x = arguments.input.data;
     real* y = arguments.output.data;
+    const int depth = slices.n * slices.factor;
     const int height = rows.n * rows.factor;
     const int width = columns.n * columns.factor;
     Kokkos::parallel_for(
         forward_label_, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t k) {
           const auto ox = static_cast<int>(k % width);
           const auto oy = static_cast<int>(k / width % height);
-          const real* plane = x + k / width / height * rows.n * columns.n;
+          const auto oz = static_cast<int>(k / width / height % depth);
+          const real* plane = x + k / width / height / depth * slices.n * rows.n * columns.n;
           real sum = 0;
-          for (int r = rows.first_of(oy); r <= rows.last_of(oy); ++r) {
-            for (int c = columns.first_of(ox); c <= columns.last_of(ox); ++c)
-              sum += rows.weight(oy, r) * columns.weight(ox, c) * plane[r * columns.n + c];
+          for (int q = slices.first_of(oz); q <= slices.last_of(oz); ++q) {
+            for (int r = rows.first_of(oy); r <= rows.last_of(oy); ++r) {
+              const real weight = slices.weight(oz, q) * rows.weight(oy, r);
+              for (int c = columns.first_of(ox); c <= columns.last_of(ox); ++c)
+                sum += weight * columns.weight(ox, c) * plane[(q * rows.n + r) * columns.n + c];
+            }
           }
           y[k] = sum;
         });
@@ -86,30 +93,37 @@ class Upsample final : public Layer {
 
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
     if (arguments.d_input.data == nullptr) return;
+    const Rows slices = slices_;
     const Rows rows = rows_;
     const Rows columns = columns_;
     const real* d_y = arguments.d_output.data;
     real* d_x = arguments.d_input.data;
     const bool adds = arguments.adds_input;
     const int width = columns.n * columns.factor;
-    const std::int64_t outputs = std::int64_t{rows.n} * rows.factor * width;
+    const int height = rows.n * rows.factor;
+    const std::int64_t outputs = std::int64_t{slices.n} * slices.factor * height * width;
     Kokkos::parallel_for(
         backward_label_, range(exec, arguments.d_input.size()), KOKKOS_LAMBDA(std::int64_t k) {
           const auto x = static_cast<int>(k % columns.n);
           const auto y = static_cast<int>(k / columns.n % rows.n);
-          const real* plane = d_y + k / columns.n / rows.n * outputs;
+          const auto z = static_cast<int>(k / columns.n / rows.n % slices.n);
+          const real* plane = d_y + k / columns.n / rows.n / slices.n * outputs;
           real sum = adds ? d_x[k] : 0;
-          for (int oy = rows.begin(y); oy < rows.end(y); ++oy) {
-            real row = 0;
-            for (int ox = columns.begin(x); ox < columns.end(x); ++ox)
-              row += columns.weight(ox, x) * plane[std::int64_t{oy} * width + ox];
-            sum += rows.weight(oy, y) * row;
+          for (int oz = slices.begin(z); oz < slices.end(z); ++oz) {
+            for (int oy = rows.begin(y); oy < rows.end(y); ++oy) {
+              const real* from = plane + (std::int64_t{oz} * height + oy) * width;
+              real row = 0;
+              for (int ox = columns.begin(x); ox < columns.end(x); ++ox)
+                row += columns.weight(ox, x) * from[ox];
+              sum += slices.weight(oz, z) * rows.weight(oy, y) * row;
+            }
           }
           d_x[k] = sum;
         });
   }
 
  private:
+  Rows slices_;
   Rows rows_;
   Rows columns_;
   std::string forward_label_;

@@ -11,9 +11,8 @@ namespace carousel::ops {
 inline void infer_upsample(LayerSpec& layer, const GivenArguments& arguments,
                            const Surroundings& around, double flops_per_number) {
   const int factor = arguments.whole("factor");
-  layer.output = layer.input();
-  layer.output.height *= factor;
-  if (!around.have_one_axis()) layer.output.width *= factor;
+  layer.output = with_each_axis(layer.input(), layer.input().channels, around.axes(),
+                                [=](int extent) { return extent * factor; });
   layer.forward_flops = layer.backward_flops =
       flops_per_number * static_cast<double>(layer.output.size());
 }

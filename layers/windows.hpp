@@ -9,7 +9,9 @@
 
 namespace carousel::detail {
 
-/// Windows over images [n, c, h, w]. Window (y, x) of a plane meets its image, with tap (r, s), at
+/// Windows over images [n, c, d, h, w]. Window (z, y, x) of a plane meets its image, with tap
+/// (q, r, s), at
+///   slice  (z * multiply + offset_d + q * step) / divide
 ///   row    (y * multiply + offset + r * step) / divide
 ///   column (x * multiply + offset_w + s * step) / divide
 /// and finds a zero where the division leaves a rest or the image ends. A convolution has
@@ -18,19 +20,23 @@ namespace carousel::detail {
 struct Windows {
   const real* data;
   std::int64_t image_stride;
+  int d;
   int h;
   int w;
-  int planes_h;  // windows of one plane
+  int planes_d;  // windows of one plane
+  int planes_h;
   int planes_w;
+  int kernel_d;
   int kernel_h;
   int kernel_w;
   int multiply;
+  int offset_d;
   int offset;
   int offset_w;
   int step;
   int divide;
 
-  /// Number `tap`, in the order c, r, s, of window number `window`, in the order n, y, x.
+  /// Number `tap`, in the order c, q, r, s, of window number `window`, in the order n, z, y, x.
   [[nodiscard]] KOKKOS_FUNCTION real element(int window, int tap) const {
     const Window at = find_window(window);
     const Tap t = find_tap(tap);
@@ -76,31 +82,37 @@ struct Windows {
  private:
   struct Window {
     const real* image;
+    int z;
     int y;
     int x;
   };
   struct Tap {
     int c;
+    int q;
     int r;
     int s;
   };
 
   [[nodiscard]] KOKKOS_FUNCTION Window find_window(int number) const {
     const int row = number / planes_w;
-    return {data + row / planes_h * image_stride, row % planes_h, number % planes_w};
+    const int slice = row / planes_h;
+    return {data + slice / planes_d * image_stride, slice % planes_d, row % planes_h,
+            number % planes_w};
   }
   [[nodiscard]] KOKKOS_FUNCTION Tap find_tap(int number) const {
     const int row = number / kernel_w;
-    return {row / kernel_h, row % kernel_h, number % kernel_w};
+    const int slice = row / kernel_h;
+    return {slice / kernel_d, slice % kernel_d, row % kernel_h, number % kernel_w};
   }
   /// Returns whether the next tap meets another row.
   KOKKOS_FUNCTION bool next(Tap& tap) const {
     if (++tap.s < kernel_w) return false;
     tap.s = 0;
-    if (++tap.r == kernel_h) {
-      tap.r = 0;
-      ++tap.c;
-    }
+    if (++tap.r < kernel_h) return true;
+    tap.r = 0;
+    if (++tap.q < kernel_d) return true;
+    tap.q = 0;
+    ++tap.c;
     return true;
   }
 
@@ -111,9 +123,10 @@ struct Windows {
   }
   /// The row of the image that a tap meets; null outside.
   [[nodiscard]] KOKKOS_FUNCTION const real* row_of(const Window& at, const Tap& tap) const {
+    const int z = divided(at.z * multiply + offset_d + tap.q * step);
     const int y = divided(at.y * multiply + offset + tap.r * step);
-    if (y < 0 || y >= h) return nullptr;
-    return at.image + (std::int64_t{tap.c} * h + y) * w;
+    if (z < 0 || z >= d || y < 0 || y >= h) return nullptr;
+    return at.image + ((std::int64_t{tap.c} * d + z) * h + y) * w;
   }
   [[nodiscard]] KOKKOS_FUNCTION real pixel(const real* row, int number) const {
     const int x = divided(number);

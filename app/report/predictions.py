@@ -45,7 +45,7 @@ class Predictions:
         self.target = data["target"]
         self.axes = self.target.get("axes", "n c").split()
         self.later = data["input"].get("history", 1) - 1 + self.target.get("ahead", 0)
-        self.space = sum(axis in self.axes for axis in "yx")
+        self.space = sum(axis in self.axes for axis in "zyx")
         if self.has_labels:
             outputs = outputs.reshape(len(outputs), 1, *outputs.shape[1:])
         self.outputs = outputs.reshape(*outputs.shape[:2], *outputs.shape[2:2 + self.space])
@@ -83,7 +83,7 @@ class Predictions:
             part = array[tuple(int(place[1]) if axis == "n" else time if axis == "t"
                                else slice(None) for axis in axes)]
             left = [axis for axis in axes if axis not in "nt"]
-            part = numpy.transpose(part, [left.index(axis) for axis in "cyx" if axis in left])
+            part = numpy.transpose(part, [left.index(axis) for axis in "czyx" if axis in left])
             parts.append(part if "c" in left else numpy.asarray(part)[None])
         joined = numpy.concatenate(parts)
         for axis, shown in enumerate(self.outputs.shape[2:], 1):
@@ -157,7 +157,8 @@ def draw_classes(found):
 
 
 def draw_fields(found):
-    """Target, prediction and difference of the first channel of a few samples."""
+    """Target, prediction and difference of the first channel of a few samples, of volumes in the
+    middle slice."""
     chosen = numpy.linspace(0, len(found.outputs) - 1, min(SAMPLES, len(found.outputs))).astype(int)
     figure = Figure(figsize=(8.27, 0.8 + 2.2 * len(chosen)))
     axes = figure.subplots(len(chosen), 3, squeeze=False)
@@ -165,6 +166,8 @@ def draw_fields(found):
                            bottom=0.25 / figure.get_figheight(), wspace=0.15, hspace=0.15)
     for row, k in zip(axes, chosen):
         target, output = found.targets[k, 0], found.outputs[k, 0]
+        if found.space == 3:
+            target, output = target[len(target) // 2], output[len(output) // 2]
         low, high = numpy.nanmin(target), numpy.nanmax(target)
         reach = numpy.nanmax(abs(output - target)) or 1
         pictures = ((target, low, high, "viridis"), (output, low, high, "viridis"),

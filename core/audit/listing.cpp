@@ -30,7 +30,7 @@ Json to_json(const RunInfo& info) {
 }
 
 Json to_json(const SampleShape& shape) {
-  return {shape.channels, shape.height, shape.width};
+  return shape.extents();
 }
 
 Json to_json(const RunStatus& status) {

@@ -44,6 +44,12 @@ void check_extent(const std::string& path, const DataArray& first, const DataArr
        other.extent(axis), what, first.name(), first.extent(axis));
 }
 
+void check_space(const std::string& path, const DataArray& first, const DataArray& other) {
+  check_extent(path, first, other, ArrayAxis::z, "slices");
+  check_extent(path, first, other, ArrayAxis::y, "rows");
+  check_extent(path, first, other, ArrayAxis::x, "columns");
+}
+
 /// The shape of a frame of all arrays, whose channels lie behind each other.
 SampleShape joined_shape(const std::string& path, const std::vector<DataArray>& arrays) {
   SampleShape shape = arrays.front().shape();
@@ -51,8 +57,7 @@ SampleShape joined_shape(const std::string& path, const std::vector<DataArray>& 
     const DataArray& array = arrays[k];
     check_extent(path, arrays.front(), array, ArrayAxis::n, "samples");
     check_extent(path, arrays.front(), array, ArrayAxis::t, "times");
-    check_extent(path, arrays.front(), array, ArrayAxis::y, "rows");
-    check_extent(path, arrays.front(), array, ArrayAxis::x, "columns");
+    check_space(path, arrays.front(), array);
     shape.channels += array.shape().channels;
   }
   return shape;
@@ -105,8 +110,7 @@ DataArray open_mask(const hdf5::File& file, const ArrayFile& opened, const Targe
   DataArray mask = open_array(file, "data.target.mask", config.mask, axes);
   check_extent(opened.path, target, mask, ArrayAxis::n, "samples");
   check_extent(opened.path, target, mask, ArrayAxis::t, "times");
-  check_extent(opened.path, target, mask, ArrayAxis::y, "rows");
-  check_extent(opened.path, target, mask, ArrayAxis::x, "columns");
+  check_space(opened.path, target, mask);
   return mask;
 }
 

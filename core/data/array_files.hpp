@@ -26,7 +26,7 @@ struct ArrayFile {
   SampleShape input = {};    // of one frame, channels of all arrays
   SampleShape target = {};   // likewise
 
-  [[nodiscard]] bool has_target_fields() const { return target.height > 1 || target.width > 1; }
+  [[nodiscard]] bool has_target_fields() const { return target.pixels() > 1; }
 };
 
 /// What a thread needs to read the inputs, or else the targets and the mask.

@@ -42,6 +42,7 @@ std::uint64_t digest_of(const DataArray& array, const Descriptor& file, std::int
   for (const ArrayAxis axis :
        {ArrayAxis::n, ArrayAxis::t, ArrayAxis::c, ArrayAxis::y, ArrayAxis::x})
     add(static_cast<std::uint64_t>(array.extent(axis)));
+  if (array.has(ArrayAxis::z)) add(static_cast<std::uint64_t>(array.extent(ArrayAxis::z)));
   const std::int64_t pieces = array.pieces(piece_bytes);
   const std::int64_t looks = std::min(pieces, most);
   std::vector<std::byte> bytes;
@@ -59,7 +60,7 @@ std::uint64_t digest_of(const DataArray& array, const Descriptor& file, std::int
 /// Which part of a frame a model sees.
 SampleShape shown_of(const AugmentConfig& augment, const SampleShape& frame) {
   const PictureSize size = plain_part(augment, {frame.height, frame.width}).crop.size;
-  return {frame.channels, size.height, size.width};
+  return {frame.channels, size.height, size.width, frame.depth};
 }
 
 }  // namespace
@@ -202,8 +203,7 @@ DataRemarks ArraySet::remarks() const {
   if (classes_ == 0)
     remarks.targets = fmt::format("numbers, {}", to_string(file.target));
   else
-    remarks.targets =
-        to_string(TargetSpec::of_pixels(classes_, file.target.height, file.target.width));
+    remarks.targets = to_string(TargetSpec::of_pixels(classes_, file.target));
   const std::int64_t held_out = split(SplitName::test).samples();
   if (split(SplitName::validation).samples() > 0 && held_out > 0)
     remarks.targets += fmt::format("; {} test samples held out", human_count(held_out));
@@ -219,7 +219,7 @@ TargetSpec ArraySet::target(const DataConfig& config) const {
     target.has_gaps = !config.target.mask.empty();
     return target;
   }
-  TargetSpec target = TargetSpec::of_pixels(classes_, shape.height, shape.width);
+  TargetSpec target = TargetSpec::of_pixels(classes_, shape);
   target.ignored = config.target.ignore;
   return target;
 }
@@ -231,9 +231,13 @@ SourceSpec ArraySet::source_spec(const DataConfig& config) const {
   if (size > 0 && (size > file.input.height || (file.input.width > 1 && size > file.input.width)))
     fail(ExitCode::usage, "data.augment.size = {} is more than inputs of {} have", size,
          to_string(file.input));
+  if (size > 0 && file.input.axes() == 3)
+    fail(ExitCode::usage,
+         "data.augment.size = {} cuts out of images; volumes of {} are shown whole, remove it",
+         size, to_string(file.input));
   const bool moves = size > 0 || augment.flip > 0;
   if (moves && file.has_target_fields() &&
-      (file.target.height != file.input.height || file.target.width != file.input.width))
+      file.target.with_channels(1) != file.input.with_channels(1))
     fail(ExitCode::usage,
          "data.augment.{}: inputs of {} and targets of {} have no pixels in common to cut out or "
          "mirror",

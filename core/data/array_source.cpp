@@ -15,22 +15,13 @@ namespace {
 // Files that a reader keeps open.
 constexpr std::size_t most_open = 8;
 
-/// Of labels, and of a mask.
-std::int64_t pixels_of(const ArrayFile& file) {
-  return std::int64_t{file.target.height} * file.target.width;
-}
-
 std::int64_t frame_size(const ArrayFile& file, bool targets) {
   return (targets ? file.target : file.input).size();
 }
 
-FramePart part_of(const FieldPart& part) {
-  return {part.crop.top, part.crop.left, part.crop.size.height, part.crop.size.width,
-          part.mirrored};
-}
-
-FramePart whole(const SampleShape& frame) {
-  return {0, 0, frame.height, frame.width};
+FramePart part_of(const FieldPart& part, int depth) {
+  return {part.crop.top,        part.crop.left, part.crop.size.height,
+          part.crop.size.width, part.mirrored,  depth};
 }
 
 class ArrayReader final : public SourceReader {
@@ -64,8 +55,9 @@ class ArrayReader final : public SourceReader {
     CAROUSEL_CHECK(targets_, "a reader of inputs is asked for target {}", index);
     const SamplePlace place = set_.split(pass).place(index);
     const SampleShape& shape = place.file->target;
-    const FramePart part =
-        place.file->has_target_fields() ? part_of_sample(pass, epoch, index, shape) : whole(shape);
+    const FramePart part = place.file->has_target_fields()
+                               ? part_of_sample(pass, epoch, index, shape)
+                               : FramePart::whole(shape);
     FramePlace frame = place.frame;
     if (place.file->targets.front().has(ArrayAxis::t))
       frame.time += config_.input.history - 1 + config_.target.ahead;
@@ -91,8 +83,8 @@ class ArrayReader final : public SourceReader {
   [[nodiscard]] FramePart part_of_sample(Pass pass, std::int64_t epoch, std::int64_t index,
                                          const SampleShape& frame) const {
     const PictureSize size = {frame.height, frame.width};
-    if (pass == Pass::evaluation) return part_of(plain_part(config_.augment, size));
-    return part_of(augmented_part(config_.augment, size, {seed_, epoch, index}));
+    if (pass == Pass::evaluation) return part_of(plain_part(config_.augment, size), frame.depth);
+    return part_of(augmented_part(config_.augment, size, {seed_, epoch, index}), frame.depth);
   }
 
   /// Rounded once, from double.
@@ -170,12 +162,12 @@ FrameReader::FrameReader(const ArrayFile& like, const ArrayRoom& room, Transform
                          bool targets)
     : transform_(transform), targets_(targets), buffer_(room) {
   numbers_.resize(static_cast<std::size_t>(frame_size(like, targets)));
-  if (targets) labels_.resize(static_cast<std::size_t>(pixels_of(like)));
+  if (targets) labels_.resize(static_cast<std::size_t>(like.target.pixels()));
 }
 
 std::int64_t FrameReader::bytes(const ArrayFile& like, const ArrayRoom& room, bool targets) {
   return room.bytes() + frame_size(like, targets) * std::int64_t{sizeof(double)} +
-         (targets ? pixels_of(like) * std::int64_t{sizeof(std::int64_t)} : 0);
+         (targets ? like.target.pixels() * std::int64_t{sizeof(std::int64_t)} : 0);
 }
 
 const Descriptor& FrameReader::descriptor(const std::string& path) {
@@ -192,7 +184,7 @@ const Descriptor& FrameReader::descriptor(const std::string& path) {
 std::span<const double> FrameReader::read(const ArrayFile& file, const FramePlace& place,
                                           const FramePart& part) {
   const Descriptor& bytes = descriptor(file.path);
-  const std::size_t pixels = static_cast<std::size_t>(part.height) * part.width;
+  const std::size_t pixels = part.pixels();
   std::size_t first = 0;
   for (const DataArray& array : targets_ ? file.targets : file.inputs) {
     const std::size_t count = pixels * static_cast<std::size_t>(array.extent(ArrayAxis::c));
@@ -215,7 +207,7 @@ std::span<const double> FrameReader::read(const ArrayFile& file, const FramePlac
 
 /// Leaves NaN where the mask is 0, whatever was there.
 void FrameReader::hide(const ArrayFile& file, const FramePlace& place, const FramePart& part) {
-  const std::size_t pixels = static_cast<std::size_t>(part.height) * part.width;
+  const std::size_t pixels = part.pixels();
   const std::span<std::int64_t> shows = std::span(labels_).first(pixels);
   file.mask->read(descriptor(file.path), place, part, buffer_, shows);
   for (std::size_t k = 0; k < numbers_.size(); ++k)
@@ -229,7 +221,7 @@ void FrameReader::check(const ArrayFile& file, const DataArray& array, const Fra
   for (const double number : numbers) sum += number - number;
   if (sum == 0) return;
   const bool hides = targets_ && file.mask.has_value();
-  const std::size_t pixels = static_cast<std::size_t>(part.height) * part.width;
+  const std::size_t pixels = part.pixels();
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     if (std::isfinite(numbers[k]) || (hides && labels_[k % pixels] == 0)) continue;
     fail(ExitCode::bad_data, "{}: {} {}", file.path,
@@ -244,8 +236,7 @@ std::span<const std::int64_t> FrameReader::read_labels(const ArrayFile& file,
                                                        const FramePlace& place,
                                                        const FramePart& part, int classes,
                                                        int ignore) {
-  const std::span<std::int64_t> labels =
-      std::span(labels_).first(static_cast<std::size_t>(part.height) * part.width);
+  const std::span<std::int64_t> labels = std::span(labels_).first(part.pixels());
   const DataArray& array = file.targets.front();
   array.read(descriptor(file.path), place, part, buffer_, labels);
   for (std::size_t k = 0; k < labels.size(); ++k) {

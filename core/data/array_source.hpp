@@ -32,11 +32,11 @@ class FrameReader {
   [[nodiscard]] static std::int64_t bytes(const ArrayFile& like, const ArrayRoom& room,
                                           bool targets);
 
-  /// A part of the frame of all arrays, [c, height, width], transformed; NaN where a mask hides a
+  /// A part of the frame of all arrays, [c, d, h, w], transformed; NaN where a mask hides a
   /// target. Error(bad_data) for what is not finite. Valid until the next call.
   [[nodiscard]] std::span<const double> read(const ArrayFile& file, const FramePlace& place,
                                              const FramePart& part);
-  /// Labels, [height, width], checked.
+  /// Labels, [d, h, w], checked.
   [[nodiscard]] std::span<const std::int64_t> read_labels(const ArrayFile& file,
                                                           const FramePlace& place,
                                                           const FramePart& part, int classes,
@@ -52,8 +52,8 @@ class FrameReader {
   bool targets_;
   std::list<std::pair<std::string, Descriptor>> open_;  // the last one used first
   ArrayBuffer buffer_;
-  std::vector<double> numbers_;       // [c, h, w]
-  std::vector<std::int64_t> labels_;  // [h, w], of masks, too
+  std::vector<double> numbers_;       // [c, d, h, w]
+  std::vector<std::int64_t> labels_;  // [d, h, w], of masks, too
 };
 
 class ArraySource final : public Source {

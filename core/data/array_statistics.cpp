@@ -64,8 +64,7 @@ void add_trajectory(FrameReader& reader, const SamplePlace& first, bool targets,
   const DataArray& array = targets ? file.targets.front() : file.inputs.front();
   FramePlace place = first.frame;
   for (place.time = 0; place.time < array.extent(ArrayAxis::t); ++place.time) {
-    const std::span<const double> frame =
-        reader.read(file, place, {0, 0, shape.height, shape.width});
+    const std::span<const double> frame = reader.read(file, place, FramePart::whole(shape));
     const std::size_t plane = frame.size() / channels.size();
     for (std::size_t c = 0; c < channels.size(); ++c)
       channels[c].join(spread_of(frame.subspan(c * plane, plane)));

@@ -33,7 +33,7 @@ std::vector<Row<ArrayConfig>> ArrayConfig::rows() {
           of_arrays(Missing::refused)),
       key("axes", &ArrayConfig::axes, anything,
           "What the axes of the arrays are, in their order: n samples or trajectories, t time, c "
-          "channels, y and x space; \"n t y x c\". Without n, a file is one sample. Without the "
+          "channels, z, y and x space; \"n t y x c\". Without n, a file is one sample. Without the "
           "key, arrays of one or two axes are n and n c.",
           of_arrays(Missing::nothing)),
       key("transform", &ArrayConfig::transform, one_of<Transform>(),

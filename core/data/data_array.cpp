@@ -15,12 +15,12 @@
 namespace carousel {
 namespace {
 
-constexpr std::string_view axis_letters = "ntcyx";
+constexpr std::string_view axis_letters = "ntczyx";
 
 [[noreturn]] void wrong_axes(const std::string& key, const std::string& axes) {
   fail(ExitCode::usage,
-       "{} = {} must name each axis once, by n (samples), t (time), c (channels), y and x, with a "
-       "blank between two, as in \"n t y x c\"",
+       "{} = {} must name each axis once, by n (samples), t (time), c (channels), z, y and x, with "
+       "a blank between two, as in \"n t y x c\"",
        key, in_quotes(axes));
 }
 
@@ -49,6 +49,9 @@ std::vector<ArrayAxis> read_axes(const std::string& key, const std::string& axes
   if (result.size() != shape.size())
     fail(ExitCode::usage, "{} = {} names {} axes, and {} has {} ({})", key, in_quotes(text),
          result.size(), array, shape.size(), fmt::join(shape, " x "));
+  const auto has = [&](ArrayAxis axis) { return std::ranges::find(result, axis) != result.end(); };
+  if (has(ArrayAxis::z) && !(has(ArrayAxis::y) && has(ArrayAxis::x)))
+    fail(ExitCode::usage, "{} = {} names z; volumes have y and x as well", key, in_quotes(text));
   return result;
 }
 
@@ -121,7 +124,7 @@ void DataArray::keep_chunks(const hdf5::File& file) {
 
 SampleShape DataArray::shape() const {
   return {static_cast<int>(extent(ArrayAxis::c)), static_cast<int>(extent(down())),
-          static_cast<int>(width())};
+          static_cast<int>(width()), static_cast<int>(extent(ArrayAxis::z))};
 }
 
 std::int64_t DataArray::size() const {
@@ -152,7 +155,7 @@ std::int64_t DataArray::chunk_bytes() const {
 /// That a whole frame lies in.
 std::int64_t DataArray::chunks_of_frame() const {
   std::int64_t count = 1;
-  for (const ArrayAxis axis : {ArrayAxis::c, ArrayAxis::y, ArrayAxis::x})
+  for (const ArrayAxis axis : {ArrayAxis::c, ArrayAxis::z, ArrayAxis::y, ArrayAxis::x})
     count *= (extent(axis) + chunk_extent(axis) - 1) / chunk_extent(axis);
   return count;
 }
@@ -237,12 +240,13 @@ void DataArray::read_runs(const Descriptor& file, const FramePlace& place, const
       std::span(buffer.run_).first(static_cast<std::size_t>(run_bytes()));
   std::int64_t in_buffer = -1;  // the run that the buffer holds
   std::size_t row = 0;
-  for (std::int64_t c = 0; c < extent(ArrayAxis::c); ++c) {
+  for (std::int64_t slice = 0; slice < extent(ArrayAxis::c) * part.depth; ++slice) {
+    const std::int64_t slice_base = base + slice / part.depth * stride(ArrayAxis::c) +
+                                    slice % part.depth * stride(ArrayAxis::z);
     for (int y = part.top; y < part.top + part.height; ++y, ++row) {
       const std::span<Number> line = to.subspan(row * static_cast<std::size_t>(part.width),
                                                 static_cast<std::size_t>(part.width));
-      const std::int64_t first =
-          base + c * stride(ArrayAxis::c) + y * stride(down()) + part.left * across;
+      const std::int64_t first = slice_base + y * stride(down()) + part.left * across;
       const std::int64_t last = first + (part.width - 1) * across;
       // One run holds the whole line, unless samples or times lie further inside than x.
       for (int x = 0; x < part.width;) {
@@ -285,14 +289,18 @@ void DataArray::read_chunks(const Descriptor& file, const FramePlace& place, con
   const std::int64_t first_number =
       number_at(ArrayAxis::n, place.sample) + number_at(ArrayAxis::t, place.time);
   std::size_t row = 0;
-  for (std::int64_t c = 0; c < extent(ArrayAxis::c); ++c) {
+  for (std::int64_t slice = 0; slice < extent(ArrayAxis::c) * part.depth; ++slice) {
+    const std::int64_t c = slice / part.depth;
+    const std::int64_t z = slice % part.depth;
+    const std::int64_t chunk_of_slice =
+        first_chunk + chunk_at(ArrayAxis::c, c) + chunk_at(ArrayAxis::z, z);
+    const std::int64_t number_of_slice =
+        first_number + number_at(ArrayAxis::c, c) + number_at(ArrayAxis::z, z);
     for (std::int64_t y = part.top; y < part.top + part.height; ++y, ++row) {
       const std::span<Number> line = to.subspan(row * static_cast<std::size_t>(part.width),
                                                 static_cast<std::size_t>(part.width));
-      const std::int64_t chunk_of_line =
-          first_chunk + chunk_at(ArrayAxis::c, c) + chunk_at(down(), y);
-      const std::int64_t number_of_line =
-          first_number + number_at(ArrayAxis::c, c) + number_at(down(), y);
+      const std::int64_t chunk_of_line = chunk_of_slice + chunk_at(down(), y);
+      const std::int64_t number_of_line = number_of_slice + number_at(down(), y);
       for (std::int64_t x = part.left; x < part.left + part.width;) {
         const std::int64_t end = flat
                                      ? part.left + part.width
@@ -320,12 +328,12 @@ template void DataArray::read(const Descriptor&, const FramePlace&, const FrameP
 
 std::string DataArray::place_of(const FramePlace& place, const FramePart& part,
                                 std::int64_t index) const {
-  const std::int64_t plane = std::int64_t{part.height} * part.width;
+  const std::int64_t slice = std::int64_t{part.height} * part.width;
   const auto turned = [&](std::int64_t at, std::int64_t extent, bool turns) {
     return part.mirrored && turns ? extent - 1 - at : at;
   };
   const bool flat = !has(ArrayAxis::y);
-  const std::int64_t down = part.top + turned(index % plane / part.width, part.height, flat);
+  const std::int64_t down = part.top + turned(index % slice / part.width, part.height, flat);
   const std::int64_t across = part.left + turned(index % part.width, part.width, !flat);
   std::vector<std::int64_t> indices;
   for (const ArrayAxis axis : axes_) {
@@ -337,7 +345,10 @@ std::string DataArray::place_of(const FramePlace& place, const FramePart& part,
         indices.push_back(place.time);
         break;
       case ArrayAxis::c:
-        indices.push_back(index / plane);
+        indices.push_back(index / slice / part.depth);
+        break;
+      case ArrayAxis::z:
+        indices.push_back(index / slice % part.depth);
         break;
       case ArrayAxis::y:
         indices.push_back(down);

@@ -22,13 +22,14 @@
 
 namespace carousel {
 
-/// n: samples or trajectories; t: time; c: channels; y, x: space, of one axis y alone or x alone.
-enum class ArrayAxis : std::uint8_t { n, t, c, y, x };
-inline constexpr int array_axes = 5;
+/// n: samples or trajectories; t: time; c: channels; z, y, x: space, of two axes y and x, of one y
+/// alone or x alone.
+enum class ArrayAxis : std::uint8_t { n, t, c, z, y, x };
+inline constexpr int array_axes = 6;
 
 /// The axes of an array in the order that it has them, "n t y x c"; of one or two axes, where
-/// nothing is said, "n" and "n c". Error(usage) that begins with `key` for others, Error(bad_data)
-/// where an array has not as many.
+/// nothing is said, "n" and "n c". Error(usage) that begins with `key` for others, and where an
+/// array has not as many.
 [[nodiscard]] std::vector<ArrayAxis> read_axes(const std::string& key, const std::string& axes,
                                                const std::string& array, const hdf5::Shape& shape);
 
@@ -36,14 +37,24 @@ inline constexpr int array_axes = 5;
 /// keeps them in another file, or was never written.
 [[nodiscard]] hdf5::DatasetInfo array_info(const hdf5::File& file, const std::string& name);
 
-/// A part of a frame: pixels [top, top + height) x [left, left + width), from right to left where
-/// it is mirrored.
+/// A part of a frame: of every slice the pixels [top, top + height) x [left, left + width), from
+/// right to left where it is mirrored.
 struct FramePart {
   int top = 0;
   int left = 0;
   int height = 0;
   int width = 0;
   bool mirrored = false;
+  int depth = 1;  // slices, which are all that the frame has
+
+  [[nodiscard]] static FramePart whole(const SampleShape& frame) {
+    return {.height = frame.height, .width = frame.width, .depth = frame.depth};
+  }
+  /// Of one channel.
+  [[nodiscard]] std::size_t pixels() const {
+    return static_cast<std::size_t>(depth) * static_cast<std::size_t>(height) *
+           static_cast<std::size_t>(width);
+  }
 };
 
 /// A frame of an array.
@@ -116,9 +127,9 @@ class DataArray {
   /// How many numbers it has.
   [[nodiscard]] std::int64_t size() const;
 
-  /// Reads a part of a frame to [c, height, width], by a buffer that has room. Number: float,
-  /// double, or std::int64_t of integers. Error(bad_data) for a damaged chunk, or a damaged MiB of
-  /// what was imported.
+  /// Reads a part of a frame to [c, depth, height, width], by a buffer that has room. Number:
+  /// float, double, or std::int64_t of integers. Error(bad_data) for a damaged chunk, or a damaged
+  /// MiB of what was imported.
   template <class Number>
   void read(const Descriptor& file, const FramePlace& place, const FramePart& part,
             ArrayBuffer& buffer, std::span<Number> to) const;
@@ -157,14 +168,14 @@ class DataArray {
   std::string name_;
   std::vector<ArrayAxis> axes_;
   NumberLayout layout_;
-  std::array<std::int64_t, array_axes> extents_ = {1, 1, 1, 1, 1};
+  std::array<std::int64_t, array_axes> extents_ = {1, 1, 1, 1, 1, 1};
   std::array<std::int64_t, array_axes> strides_ = {};  // in numbers; 0: no such axis
   std::int64_t run_ = 1;                               // numbers side by side that are of one frame
   std::int64_t offset_ = 0;   // of the first byte in the file, where all lie in one piece
   BlockChecksums checksums_;  // likewise, where an import has made some
   hdf5::ChunkLayout chunks_;  // otherwise
   std::string path_;          // of the file, for errors
-  std::array<std::int64_t, array_axes> chunk_extents_ = {1, 1, 1, 1, 1};
+  std::array<std::int64_t, array_axes> chunk_extents_ = {1, 1, 1, 1, 1, 1};
   std::array<std::int64_t, array_axes> chunk_strides_ = {};  // of numbers in a chunk
   std::array<std::int64_t, array_axes> chunk_steps_ = {};    // of chunks in `places`
 };

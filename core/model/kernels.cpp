@@ -248,7 +248,7 @@ VendorKernels built_kernels() {
 TensorFormat stored_format(const SampleShape& shape, const KernelChoice& choice) {
   TensorFormat format = {.type = choice.type};
   // Of one pixel, channels lie side by side in any case.
-  if (shape.height * shape.width == 1 || shape.channels % filled_block(choice) != 0) return format;
+  if (shape.pixels() == 1 || shape.channels % filled_block(choice) != 0) return format;
   format.block = choice.channels_last() ? shape.channels : choice.block;
   return format;
 }

@@ -3,6 +3,7 @@
 #include "core/model/layer_spec.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <numeric>
@@ -127,7 +128,7 @@ std::string LayerSpec::label(std::size_t columns) const {
 }
 
 std::string to_string(const SampleShape& shape) {
-  return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
+  return fmt::format("{}", fmt::join(shape.extents(), "x"));
 }
 
 std::string to_string(const TensorFormat& format) {

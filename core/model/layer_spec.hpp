@@ -49,7 +49,7 @@ struct Initial {
 /// One named tensor, as PyTorch's state_dict names and shapes it.
 struct ParameterSpec {
   std::string name;                 // "0.weight"
-  std::vector<std::int64_t> shape;  // [out, in] for a linear layer, [out, in, h, w] for convolution
+  std::vector<std::int64_t> shape;  // [out, in] for a linear layer, [out, in, taps] for convolution
   Initial initial = {};
   bool learned = true;             // not so batch norm's running statistics
   bool frozen = false;             // stays as it begins: train.freeze
@@ -64,19 +64,28 @@ struct ParameterSpec {
   [[nodiscard]] bool is_per_feature() const { return shape.size() == 1; }
 };
 
-/// The window of a convolution or a pooling, as PyTorch's arguments of these names: square, or one
-/// column wide where samples have one axis.
+/// The window of a convolution or a pooling, as PyTorch's arguments of these names: square, a cube
+/// where samples have three axes of space, or one column wide where they have one.
 struct Window {
   int kernel = 1;
   int stride = 1;
   int padding = 0;
   int dilation = 1;
-  bool flat = false;
+  int axes = 2;
   bool ceils = false;  // the last window may begin where less than a whole one is left
 
-  [[nodiscard]] int columns() const { return flat ? 1 : kernel; }
-  [[nodiscard]] int padding_columns() const { return flat ? 0 : padding; }
-  [[nodiscard]] int taps() const { return kernel * columns(); }
+  /// The same along columns, and along slices.
+  [[nodiscard]] int columns() const { return axes > 1 ? kernel : 1; }
+  [[nodiscard]] int slices() const { return axes > 2 ? kernel : 1; }
+  [[nodiscard]] int padding_columns() const { return axes > 1 ? padding : 0; }
+  [[nodiscard]] int padding_slices() const { return axes > 2 ? padding : 0; }
+  [[nodiscard]] int taps() const { return slices() * kernel * columns(); }
+  /// The shape of weights between so many channels, as PyTorch has it.
+  [[nodiscard]] std::vector<std::int64_t> weights(std::int64_t first, std::int64_t second) const {
+    std::vector<std::int64_t> shape = {first, second};
+    shape.resize(shape.size() + static_cast<std::size_t>(axes), kernel);
+    return shape;
+  }
   /// How many places it has along so many rows.
   [[nodiscard]] int places(int rows) const {
     const std::int64_t room =
@@ -87,8 +96,10 @@ struct Window {
     const std::int64_t last = room / stride + 1;
     return static_cast<int>(last * stride < std::int64_t{rows} + padding ? last + 1 : last);
   }
-  /// Whether it is square and has no gaps.
-  [[nodiscard]] bool is_simple() const { return dilation == 1 && !flat; }
+  /// Whether one pixel meets one pixel.
+  [[nodiscard]] bool is_one_to_one() const { return taps() == 1 && stride == 1 && padding == 0; }
+  /// Whether it has two axes or three, and no gaps.
+  [[nodiscard]] bool is_simple() const { return dilation == 1 && axes > 1; }
   bool operator==(const Window&) const = default;
 };
 

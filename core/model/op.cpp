@@ -74,7 +74,7 @@ bool is_plain(const LayerSpec& layer) {
 }
 
 bool lies_in_blocks(const SampleShape& shape, const TensorFormat& format, int block) {
-  const bool one_pixel = shape.height * shape.width == 1;
+  const bool one_pixel = shape.pixels() == 1;
   return shape.channels % block == 0 && (format.block == block || (one_pixel && format.block == 1));
 }
 
@@ -157,7 +157,7 @@ Window window_of(const GivenArguments& arguments, const Surroundings& around) {
   return {.kernel = kernel,
           .stride = stride > 0 ? stride : kernel,
           .padding = arguments.whole("padding"),
-          .flat = around.have_one_axis()};
+          .axes = around.axes()};
 }
 
 void infer_by_number(LayerSpec& layer, double forward_flops, double backward_flops) {
@@ -205,7 +205,7 @@ SampleShape behind_window(const LayerSpec& layer, int channels, const Window& wi
            to_string(around.images), around.network, layer.label());
     return count;
   };
-  return {channels, places(layer.input().height), window.flat ? 1 : places(layer.input().width)};
+  return with_each_axis(layer.input(), channels, window.axes, places);
 }
 
 }  // namespace carousel

@@ -37,8 +37,8 @@ struct Surroundings {
   TargetSpec target = {};  // of the loss
   bool learns = false;     // something before the layer does, so that its input needs a gradient
 
-  /// Whether samples have one axis. Images may become one column wide, and stay images.
-  [[nodiscard]] bool have_one_axis() const { return images.width == 1 && images.height > 1; }
+  /// Axes of space that samples have. Images may become one column wide, and stay images.
+  [[nodiscard]] int axes() const { return images.axes(); }
 };
 
 /// What a kind of layer that is a loss is to decks. It reads the network's outputs and the targets,
@@ -157,5 +157,12 @@ void infer_loss(LayerSpec& layer, double forward_flops, double backward_flops,
 /// The shape behind a window that moves over the image. Error(usage) where nothing would be left.
 [[nodiscard]] SampleShape behind_window(const LayerSpec& layer, int channels, const Window& window,
                                         const Surroundings& around);
+/// A shape of so many channels whose every axis of space becomes of_axis(its extent).
+template <class OfAxis>
+[[nodiscard]] SampleShape with_each_axis(const SampleShape& shape, int channels, int axes,
+                                         const OfAxis& of_axis) {
+  return {channels, of_axis(shape.height), axes > 1 ? of_axis(shape.width) : 1,
+          axes > 2 ? of_axis(shape.depth) : 1};
+}
 
 }  // namespace carousel

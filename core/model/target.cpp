@@ -3,6 +3,9 @@
 #include "core/model/target.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <span>
 
 namespace carousel {
 
@@ -14,8 +17,9 @@ std::string to_string(const TargetSpec& target) {
                : fmt::format("targets of {} numbers", to_string(target.shape));
   std::string classes = fmt::format("{} classes", target.classes);
   if (one) return classes;
-  return fmt::format("{} for each of {}x{} pixels", classes, target.shape.height,
-                     target.shape.width);
+  const std::vector<int> extents = target.shape.extents();
+  return fmt::format("{} for each of {} pixels", classes,
+                     fmt::join(std::span(extents).subspan(1), "x"));
 }
 
 }  // namespace carousel

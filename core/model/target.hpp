@@ -18,7 +18,7 @@ enum class TargetKind : std::uint8_t { labels, numbers };
 /// The target of one sample.
 struct TargetSpec {
   TargetKind kind = TargetKind::labels;
-  SampleShape shape = {1, 1, 1};     // of labels [1, h, w], one for all or one for each pixel
+  SampleShape shape = {1};           // of labels one channel, of one pixel or of all
   int classes = 0;                   // that labels tell apart
   int ignored = -1;                  // a label that stands for no class; none is below 0
   bool has_gaps = false;             // some numbers are NaN, which stands for none
@@ -28,9 +28,9 @@ struct TargetSpec {
   /// One label of so many classes.
   TargetSpec(int of) : classes(of) {}  // NOLINT(google-explicit-constructor): the usual one
   /// A label for each pixel.
-  [[nodiscard]] static TargetSpec of_pixels(int classes, int height, int width) {
+  [[nodiscard]] static TargetSpec of_pixels(int classes, const SampleShape& image) {
     TargetSpec target(classes);
-    target.shape = {1, height, width};
+    target.shape = image.with_channels(1);
     return target;
   }
   [[nodiscard]] static TargetSpec of_numbers(const SampleShape& shape) {
@@ -45,11 +45,11 @@ struct TargetSpec {
   [[nodiscard]] bool is_partial() const { return has_labels() ? ignored >= 0 : has_gaps; }
   /// Whether a loss adds up what its mean is divided by.
   [[nodiscard]] bool is_weighted() const { return is_partial() || !weights.empty(); }
-  [[nodiscard]] std::int64_t pixels() const { return std::int64_t{shape.height} * shape.width; }
+  [[nodiscard]] std::int64_t pixels() const { return shape.pixels(); }
   /// Classes, or channels of numbers.
   [[nodiscard]] int channels() const { return has_labels() ? classes : shape.channels; }
   /// What a network leaves for it, a channel for each class.
-  [[nodiscard]] SampleShape outputs() const { return {channels(), shape.height, shape.width}; }
+  [[nodiscard]] SampleShape outputs() const { return shape.with_channels(channels()); }
   bool operator==(const TargetSpec&) const = default;
 };
 

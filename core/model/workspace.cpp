@@ -32,10 +32,11 @@ int most_tiles(int channels_in, int channels_out, int block) {
                   static_cast<int>(far_cache / tile_bytes(channels_in, channels_out, block)));
 }
 
-/// Packed weights are as large as one chunk of their gradient.
-std::vector<SampleBytes> chunks_of(const ParameterSpec& weights, int blocks) {
+/// Of sums over so many slices of a sample. Packed weights are as large as one chunk of their
+/// gradient.
+std::vector<SampleBytes> chunks_of(const ParameterSpec& weights, int slices, int blocks) {
   const std::int64_t bytes = weights.size() * real_bytes;
-  return {{0, bytes, ((wanted_tasks + blocks - 1) / blocks) * bytes}};
+  return {{0, slices * bytes, ((wanted_tasks + blocks - 1) / blocks) * bytes}};
 }
 
 std::int64_t sum_bytes(int channels_in, int channels_out) {
@@ -99,8 +100,8 @@ int winograd_tiles_at_once(int tiles, int channels_in, int channels_out, int blo
   return std::min(most, tiles_in_place_of_chunks(tiles, channels_in, channels_out, block));
 }
 
-int weight_chunks(int images, int blocks) {
-  return std::min(images, (wanted_tasks + blocks - 1) / blocks);
+int weight_chunks(int slices, int blocks) {
+  return std::min(slices, (wanted_tasks + blocks - 1) / blocks);
 }
 
 /// Transformed weights, and their gradient with the tiles that it is summed over.
@@ -122,20 +123,24 @@ std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block) {
 std::vector<SampleBytes> direct_workspace(const LayerSpec& spec, int block) {
   // Pixel by pixel, as one block.
   const bool reads_images = !lies_in_blocks(spec.input(), spec.inputs.front().format, block);
-  return chunks_of(spec.weights(), reads_images ? 1 : spec.input().channels / block);
+  return chunks_of(spec.weights(), spec.output.depth,
+                   reads_images ? 1 : spec.input().channels / block);
 }
 
 std::vector<SampleBytes> transposed_workspace(const LayerSpec& spec, int block) {
-  return chunks_of(spec.weights(), spec.output.channels / block);
+  return chunks_of(spec.weights(), spec.input().depth, spec.output.channels / block);
 }
 
 SampleBytes depthwise_sums(const LayerSpec& spec) {
   return {0, spec.weights().size() * std::int64_t{sizeof(double)}};
 }
 
-/// Two sums in double per channel and image.
-SampleBytes norm_sums(const LayerSpec& spec) {
+SampleBytes channel_sums(const LayerSpec& spec) {
   return {0, 2 * std::int64_t{sizeof(double)} * spec.input().channels};
+}
+
+SampleBytes norm_sums(const LayerSpec& spec) {
+  return {0, channel_sums(spec).per_sample * spec.input().depth};
 }
 
 std::int64_t bias_bytes(const LayerSpec& layer) {

@@ -54,7 +54,7 @@ inline constexpr int winograd_tile = 4;
 
 /// Parts of a micro-batch whose gradients of weights are added up apart, then in order, so that
 /// cores have work where the channels, in `blocks`, are few.
-[[nodiscard]] int weight_chunks(int images, int blocks);
+[[nodiscard]] int weight_chunks(int slices, int blocks);
 
 /// Of a convolution or a linear layer in blocks, by direct sums or by Winograd's algorithm: packed
 /// or transformed weights, and their gradient.
@@ -66,7 +66,9 @@ inline constexpr int winograd_tile = 4;
 inline constexpr int most_depthwise_taps = 121;
 [[nodiscard]] SampleBytes depthwise_sums(const LayerSpec& spec);
 [[nodiscard]] std::vector<SampleBytes> winograd_workspace(const LayerSpec& spec, int block);
-/// Of a batch norm in blocks, or what is fused with one.
+/// Two sums in double per channel of an image; of a batch norm in blocks, or what is fused with
+/// one, per channel of a slice of it.
+[[nodiscard]] SampleBytes channel_sums(const LayerSpec& spec);
 [[nodiscard]] SampleBytes norm_sums(const LayerSpec& spec);
 
 /// What libraries may take for a product: NVIDIA advises 32 MiB for sm_90 (cuBLAS 13, section

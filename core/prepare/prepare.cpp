@@ -21,7 +21,7 @@ const LayerSpec* too_many_pixels(const Model& model, int batch) {
   for (const LayerSpec& layer : model.layers) {
     const SampleShape& largest =
         layer.input().size() > layer.output.size() ? layer.input() : layer.output;
-    if (std::int64_t{batch} * largest.height * largest.width > INT_MAX) return &layer;
+    if (batch * largest.pixels() > INT_MAX) return &layer;
   }
   return nullptr;
 }
@@ -29,7 +29,7 @@ const LayerSpec* too_many_pixels(const Model& model, int batch) {
 /// The first layer whose batch norm has a single value per channel.
 const LayerSpec* single_values(const Model& model, int batch) {
   for (const LayerSpec& layer : model.layers) {
-    const bool single = std::int64_t{batch} * layer.input().height * layer.input().width == 1;
+    const bool single = batch * layer.input().pixels() == 1;
     if (layer.normalises_samples && single) return &layer;
   }
   return nullptr;

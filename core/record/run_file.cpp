@@ -7,6 +7,7 @@
 #include "core/base/check.hpp"
 #include "core/record/rows.hpp"
 #include "core/record/run_folder.hpp"
+#include "core/record/stored_shape.hpp"
 
 namespace carousel {
 namespace {
@@ -15,15 +16,12 @@ void write_basis(hdf5::File& file, const PlanBasis& basis) {
   const std::string group = "/plan/basis";
   file.create_group(group);
   file.set(group, "channels", std::int64_t{basis.source.shown.channels});
-  file.set(group, "height", std::int64_t{basis.source.shown.height});
-  file.set(group, "width", std::int64_t{basis.source.shown.width});
+  write_extents(file, group, "", basis.source.shown);
   file.set(group, "read_type", to_string(basis.source.input.type));
-  file.set(group, "read_height", std::int64_t{basis.source.input.shape.height});
-  file.set(group, "read_width", std::int64_t{basis.source.input.shape.width});
+  write_extents(file, group, "read_", basis.source.input.shape);
   file.set(group, "target_type", to_string(basis.source.target.type));
   file.set(group, "target_channels", std::int64_t{basis.source.target.shape.channels});
-  file.set(group, "target_height", std::int64_t{basis.source.target.shape.height});
-  file.set(group, "target_width", std::int64_t{basis.source.target.shape.width});
+  write_extents(file, group, "target_", basis.source.target.shape);
   file.set(group, "reader_bytes", basis.source.reader_bytes);
   file.set(group, "target_reader_bytes", basis.source.target_reader_bytes);
   file.set(group, "classes", std::int64_t{basis.target.classes});

@@ -12,21 +12,12 @@
 #include "core/base/check.hpp"
 #include "core/base/hdf5.hpp"
 #include "core/record/rows.hpp"
+#include "core/record/stored_shape.hpp"
 
 namespace carousel {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// An attribute that counts something, within what any run can have.
-int count(const hdf5::File& file, const std::string& group, const char* name) {
-  const std::int64_t value = file.integer(group, name);
-  constexpr std::int64_t most = 1 << 24;
-  if (value < 0 || value > most)
-    fail(ExitCode::bad_data, "{}: attribute {} of {} is {}, not between 0 and {}", file.path(),
-         name, group, value, most);
-  return static_cast<int>(value);
-}
 
 /// The type of a tensor of the source.
 NumberType read_type(const hdf5::File& file, const char* attribute) {
@@ -38,16 +29,17 @@ NumberType read_type(const hdf5::File& file, const char* attribute) {
 
 PlanBasis read_basis(const hdf5::File& file) {
   const auto number = [&](const char* name) { return file.integer("/plan/basis", name); };
-  const auto small = [&](const char* name) { return count(file, "/plan/basis", name); };
-  const SampleShape shown = {small("channels"), small("height"), small("width")};
+  const auto small = [&](const char* name) { return read_count(file, "/plan/basis", name); };
+  const auto shape = [&](const char* prefix, int channels) {
+    return read_extents(file, "/plan/basis", prefix, channels);
+  };
+  const SampleShape shown = shape("", small("channels"));
   // Files from before there was a choice have images and labels.
-  TensorSpec input = {NumberType::uint8,
-                      {shown.channels, small("read_height"), small("read_width")}};
+  TensorSpec input = {NumberType::uint8, shape("read_", shown.channels)};
   TensorSpec target = label_spec;
   if (file.has("/plan/basis", "target_type")) {
     input.type = read_type(file, "read_type");
-    target = {read_type(file, "target_type"),
-              {small("target_channels"), small("target_height"), small("target_width")}};
+    target = {read_type(file, "target_type"), shape("target_", small("target_channels"))};
   }
   // As are those from before targets could be anything else than one label.
   TargetSpec of_loss(small("classes"));
@@ -94,9 +86,9 @@ PlanRecord read_plan(const hdf5::File& file) {
   plan.rule = file.string("/plan", "rule");
   plan.placement = file.string("/plan", "placement");
   plan.order = file.string("/plan", "order");
-  plan.devices = count(file, "/plan", "devices");
-  plan.micro_batches = count(file, "/plan", "micro_batches");
-  plan.stages = count(file, "/plan", "stages");
+  plan.devices = read_count(file, "/plan", "devices");
+  plan.micro_batches = read_count(file, "/plan", "micro_batches");
+  plan.stages = read_count(file, "/plan", "stages");
   plan.messages_per_step = file.read<std::int64_t>("/plan/messages_per_step");
   plan.bytes_per_step = file.read<std::int64_t>("/plan/bytes_per_step");
   plan.stage_layers = file.read_strings("/plan/stage_layers");

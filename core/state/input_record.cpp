@@ -10,18 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.hpp"
+#include "core/record/stored_shape.hpp"
 
 namespace carousel {
 namespace {
-
-int small_integer(const std::string& path, const std::string& group, const char* name,
-                  std::int64_t value) {
-  constexpr std::int64_t most = 1 << 24;
-  if (value < 0 || value > most)
-    fail(ExitCode::bad_data, "{}: attribute {} of {} is {}, not between 0 and {}", path, name,
-         group, value, most);
-  return static_cast<int>(value);
-}
 
 /// "3 classes" or "3 classes, cat, dog, ...": enough to know a data set by.
 std::string describe(const std::vector<std::string>& names) {
@@ -82,15 +74,13 @@ void write_inputs(hdf5::File& file, const InputRecord& inputs, const std::string
   file.set_list(group, "std", inputs.std);
   if (!inputs.class_names.empty()) file.set_list(group, "class_names", inputs.class_names);
   file.set(group, "channels", std::int64_t{inputs.shape.channels});
-  file.set(group, "height", std::int64_t{inputs.shape.height});
-  file.set(group, "width", std::int64_t{inputs.shape.width});
+  write_extents(file, group, "", inputs.shape);
   file.set(group, "resize", std::int64_t{inputs.resize});
   const TargetSpec& target = inputs.target;
   if (target.has_labels() && target.pixels() == 1) return;
   file.set(group, "target_numbers", std::int64_t{!target.has_labels()});
   file.set(group, "target_channels", std::int64_t{target.shape.channels});
-  file.set(group, "target_height", std::int64_t{target.shape.height});
-  file.set(group, "target_width", std::int64_t{target.shape.width});
+  write_extents(file, group, "target_", target.shape);
   file.set(group, "target_classes", std::int64_t{target.classes});
   if (target.has_labels()) return;
   file.set_list(group, "target_mean", inputs.target_mean);
@@ -99,9 +89,7 @@ void write_inputs(hdf5::File& file, const InputRecord& inputs, const std::string
 
 std::optional<InputRecord> read_inputs(const hdf5::File& file, const std::string& group) {
   if (!file.contains(group) || !file.has(group, "mean")) return {};
-  const auto number = [&](const char* name) {
-    return small_integer(file.path(), group, name, file.integer(group, name));
-  };
+  const auto number = [&](const char* name) { return read_count(file, group, name); };
   const auto list = [&](const char* name) {
     return file.has(group, name) ? file.reals(group, name) : std::vector<double>();
   };
@@ -111,13 +99,13 @@ std::optional<InputRecord> read_inputs(const hdf5::File& file, const std::string
   TargetSpec target(static_cast<int>(names.size()));
   if (file.has(group, "target_numbers")) {
     target.kind = number("target_numbers") != 0 ? TargetKind::numbers : TargetKind::labels;
-    target.shape = {number("target_channels"), number("target_height"), number("target_width")};
+    target.shape = read_extents(file, group, "target_", number("target_channels"));
     target.classes = number("target_classes");
   }
   return InputRecord{.mean = file.reals(group, "mean"),
                      .std = file.reals(group, "std"),
                      .class_names = names,
-                     .shape = {number("channels"), number("height"), number("width")},
+                     .shape = read_extents(file, group, "", number("channels")),
                      .resize = number("resize"),
                      .target = target,
                      .target_mean = list("target_mean"),
@@ -126,17 +114,16 @@ std::optional<InputRecord> read_inputs(const hdf5::File& file, const std::string
 
 std::string inputs_to_json(const InputRecord& inputs) {
   const TargetSpec& target = inputs.target;
-  const nlohmann::ordered_json json{
-      {"mean", inputs.mean},
-      {"std", inputs.std},
-      {"class_names", inputs.class_names},
-      {"shape", {inputs.shape.channels, inputs.shape.height, inputs.shape.width}},
-      {"resize", inputs.resize},
-      {"target_numbers", !target.has_labels()},
-      {"target_shape", {target.shape.channels, target.shape.height, target.shape.width}},
-      {"target_classes", target.classes},
-      {"target_mean", inputs.target_mean},
-      {"target_std", inputs.target_std}};
+  const nlohmann::ordered_json json{{"mean", inputs.mean},
+                                    {"std", inputs.std},
+                                    {"class_names", inputs.class_names},
+                                    {"shape", inputs.shape.extents()},
+                                    {"resize", inputs.resize},
+                                    {"target_numbers", !target.has_labels()},
+                                    {"target_shape", target.shape.extents()},
+                                    {"target_classes", target.classes},
+                                    {"target_mean", inputs.target_mean},
+                                    {"target_std", inputs.target_std}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -145,12 +132,13 @@ InputRecord inputs_from_json(const std::string& path, const std::string& text) {
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
     const auto number = [&](const char* name, const nlohmann::json& value) {
-      return small_integer(path, group, name, value.get<std::int64_t>());
+      return checked_count(path, group, name, value.get<std::int64_t>());
     };
     const auto shape = [&](const char* name) {
       const nlohmann::json& list = json.at(name);
-      return SampleShape{number(name, list.at(0)), number(name, list.at(1)),
-                         number(name, list.at(2))};
+      const std::size_t last = list.size() - 1;  // width; before it the height, and the depth
+      return SampleShape{number(name, list.at(0)), number(name, list.at(last - 1)),
+                         number(name, list.at(last)), last > 2 ? number(name, list.at(1)) : 1};
     };
     const auto reals = [&](const char* name) { return json.at(name).get<std::vector<double>>(); };
     TargetSpec target(number("target_classes", json.at("target_classes")));

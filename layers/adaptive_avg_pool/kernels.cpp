@@ -7,7 +7,7 @@
 namespace carousel::kernels {
 namespace {
 
-/// How n rows, or columns, are shared out among `size` windows.
+/// How n slices, rows or columns are shared out among `size` windows.
 struct Shares {
   int n;
   int size;
@@ -18,6 +18,8 @@ struct Shares {
   [[nodiscard]] KOKKOS_FUNCTION int end(int o) const {
     return static_cast<int>(((o + std::int64_t{1}) * n + size - 1) / size);
   }
+  /// Rows of window o.
+  [[nodiscard]] KOKKOS_FUNCTION int of(int o) const { return end(o) - begin(o); }
   /// The windows that row i lies in.
   [[nodiscard]] KOKKOS_FUNCTION int first_with(int i) const {
     return static_cast<int>(std::int64_t{i} * size / n);
@@ -31,6 +33,7 @@ class AdaptiveAveragePool final : public Layer {
  public:
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
     static const std::string label = "carousel::layers::adaptive_avg_pool_forward";
+    const Shares slices{arguments.input.shape.depth, arguments.output.shape.depth};
     const Shares rows{arguments.input.shape.height, arguments.output.shape.height};
     const Shares columns{arguments.input.shape.width, arguments.output.shape.width};
     const real* x = arguments.input.data;
@@ -39,19 +42,24 @@ class AdaptiveAveragePool final : public Layer {
         label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
           const auto ox = static_cast<int>(i % columns.size);
           const auto oy = static_cast<int>(i / columns.size % rows.size);
-          const real* plane = x + i / columns.size / rows.size * rows.n * columns.n;
+          const auto oz = static_cast<int>(i / columns.size / rows.size % slices.size);
+          const real* plane =
+              x + i / columns.size / rows.size / slices.size * slices.n * rows.n * columns.n;
           real sum = 0;
-          for (int r = rows.begin(oy); r < rows.end(oy); ++r) {
-            for (int c = columns.begin(ox); c < columns.end(ox); ++c)
-              sum += plane[r * columns.n + c];
+          for (int q = slices.begin(oz); q < slices.end(oz); ++q) {
+            for (int r = rows.begin(oy); r < rows.end(oy); ++r) {
+              for (int c = columns.begin(ox); c < columns.end(ox); ++c)
+                sum += plane[(q * rows.n + r) * columns.n + c];
+            }
           }
-          y[i] = sum / ((rows.end(oy) - rows.begin(oy)) * (columns.end(ox) - columns.begin(ox)));
+          y[i] = sum / (slices.of(oz) * rows.of(oy) * columns.of(ox));
         });
   }
 
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
     static const std::string label = "carousel::layers::adaptive_avg_pool_backward";
     if (arguments.d_input.data == nullptr) return;
+    const Shares slices{arguments.d_input.shape.depth, arguments.d_output.shape.depth};
     const Shares rows{arguments.d_input.shape.height, arguments.d_output.shape.height};
     const Shares columns{arguments.d_input.shape.width, arguments.d_output.shape.width};
     const real* d_y = arguments.d_output.data;
@@ -61,13 +69,17 @@ class AdaptiveAveragePool final : public Layer {
         label, range(exec, arguments.d_input.size()), KOKKOS_LAMBDA(std::int64_t i) {
           const auto x = static_cast<int>(i % columns.n);
           const auto y = static_cast<int>(i / columns.n % rows.n);
-          const real* plane = d_y + i / columns.n / rows.n * rows.size * columns.size;
+          const auto z = static_cast<int>(i / columns.n / rows.n % slices.n);
+          const real* plane =
+              d_y + i / columns.n / rows.n / slices.n * slices.size * rows.size * columns.size;
           real sum = adds ? d_x[i] : 0;
-          for (int oy = rows.first_with(y); oy < rows.behind_last_with(y); ++oy) {
-            const int height = rows.end(oy) - rows.begin(oy);
-            for (int ox = columns.first_with(x); ox < columns.behind_last_with(x); ++ox)
-              sum +=
-                  plane[oy * columns.size + ox] / (height * (columns.end(ox) - columns.begin(ox)));
+          for (int oz = slices.first_with(z); oz < slices.behind_last_with(z); ++oz) {
+            for (int oy = rows.first_with(y); oy < rows.behind_last_with(y); ++oy) {
+              const real* from = plane + (oz * rows.size + oy) * columns.size;
+              const int pixels = slices.of(oz) * rows.of(oy);
+              for (int ox = columns.first_with(x); ox < columns.behind_last_with(x); ++ox)
+                sum += from[ox] / (pixels * columns.of(ox));
+            }
           }
           d_x[i] = sum;
         });

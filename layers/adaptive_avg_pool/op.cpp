@@ -8,9 +8,8 @@ namespace {
 
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
   const int size = arguments.whole("size");
-  layer.output = layer.input();
-  layer.output.height = size;
-  if (!around.have_one_axis()) layer.output.width = size;
+  layer.output = with_each_axis(layer.input(), layer.input().channels, around.axes(),
+                                [=](int /*extent*/) { return size; });
   // Windows of neighbours may share a row and a column.
   const auto numbers = static_cast<double>(layer.input().size() + layer.output.size());
   layer.forward_flops = layer.backward_flops = numbers;
@@ -22,8 +21,8 @@ std::string fit(LayerSpec& layer, const KernelChoice& /*choice*/) {
 
 }  // namespace
 
-/// torch.nn.AdaptiveAvgPool2d to a square, or AdaptiveAvgPool1d: window o of `size` goes from
-/// floor(o n / size) to ceil((o + 1) n / size).
+/// torch.nn.AdaptiveAvgPool2d to a square, AdaptiveAvgPool3d to a cube, or AdaptiveAvgPool1d:
+/// window o of `size` goes from floor(o n / size) to ceil((o + 1) n / size).
 Op adaptive_avg_pool() {
   return {.name = "adaptive_avg_pool",
           .arguments = {{.name = "size", .least = 1}},

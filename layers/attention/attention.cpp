@@ -32,7 +32,7 @@ struct Heads {
   Heads(const SampleShape& output, int count, bool is_last)
       : heads(count),
         size(output.channels / count),
-        tokens(output.height * output.width),
+        tokens(static_cast<int>(output.pixels())),
         features_last(is_last),
         scale(static_cast<real>(1 / Kokkos::sqrt(static_cast<double>(size)))) {}
 

@@ -31,7 +31,8 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
         heads, to_string(shape), heads);
   layer.output = shape;
   layer.output.channels = shape.channels / 3;
-  const double product = 2.0 * shape.height * static_cast<double>(layer.output.size());
+  const double product =
+      2.0 * static_cast<double>(shape.pixels()) * static_cast<double>(layer.output.size());
   layer.forward_flops = 2 * product;
   layer.backward_flops = 5 * product;
   layer.saves_input = true;
@@ -51,7 +52,7 @@ std::string odd_heads(const LayerSpec& layer, const KernelChoice& choice) {
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   layer.saves_output = false;
   const std::int64_t heads = layer.as<op::Attention>().heads;
-  const std::int64_t tokens = layer.output.height;
+  const std::int64_t tokens = layer.output.pixels();
   const std::string odd = choice.block == 1 ? "" : odd_heads(layer, choice);
   const bool in_bf16 = layer.output_format.type == DataType::bfloat16 &&
                        layer.inputs[0].format.type == DataType::bfloat16;

@@ -60,7 +60,7 @@ struct Heads {
   Heads(const SampleShape& output, int count, int size)
       : heads(count),
         blocks(size / lanes),
-        tokens(output.height * output.width),
+        tokens(static_cast<int>(output.pixels())),
         scale(static_cast<real>(1 / std::sqrt(static_cast<double>(size)))) {}
 };
 

@@ -21,16 +21,15 @@ namespace {
 /// A plane as one long row, if one pixel meets one pixel: short rows fill no register tile.
 bool is_flat(const Window& window, const SampleShape& shape, bool reads_images) {
   constexpr int largest = 256;
-  return window == Window{} && !reads_images &&
-         (shape.width == 1 || shape.height * shape.width <= largest);
+  return window.is_one_to_one() && !reads_images && (shape.width == 1 || shape.pixels() <= largest);
 }
 
 template <class Stored, class Number>
 Planes<Stored> planes_of(const BasicTensor<Number>& tensor, bool flat) {
   Planes<Stored> planes(tensor);
   if (flat) {
-    planes.w *= planes.h;
-    planes.h = 1;
+    planes.w *= planes.d * planes.h;
+    planes.d = planes.h = 1;
   }
   return planes;
 }
@@ -46,12 +45,13 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
       reads_images_(!lies_in_blocks(spec.input(), spec.inputs.front().format, lanes)),
       flat_(is_flat(kind_.window, out_, reads_images_)),
       before_(before),
+      learns_(!spec.is_frozen()),
       norm_size_(kind_.normalises ? 2 * std::int64_t{in_.channels} : 0),
       weights_(spec.weights().size()),
       bias_(behind_weights(spec)),
       workspace_(engine.workspace) {
   const Window& window = kind_.window;
-  const int taps = window.kernel * window.kernel;
+  const int taps = window.taps();
   has_bias_ = spec.parameter_size() > norm_size_ + weights_;
   CAROUSEL_CHECK(weights_ == std::int64_t{out_.channels} * in_.channels * taps &&
                      spec.parameter_size() ==
@@ -66,7 +66,8 @@ Convolution::Convolution(const LayerSpec& spec, const Engine& engine, int before
                  spec.name);
   strides_ = {.result = std::int64_t{in_.channels} * taps, .sum = taps, .taps = taps};
   if (reads_images_) {
-    strides_.taps = strides_.tap = window.kernel;
+    strides_.taps = taps / window.kernel;
+    strides_.tap = window.kernel;
     strides_.channels = in_.channels;
   }
   windows_ = output_windows(window, out_, reads_images_ ? in_.channels : 0);
@@ -134,6 +135,7 @@ void Convolution::weight_gradient(const ExecutionSpace& exec, const BackwardArgu
                                   const Source& source) {
   static const std::string label = "carousel::layers::convolution_backward_weight";
   static const std::string bias_label = "carousel::layers::convolution_backward_bias";
+  if (!learns_) return;
   real* d_weights = arguments.d_parameters + norm_size_;
   const auto d_y = output_planes<const Stored>(arguments.d_output);
   if (has_bias_) bias_gradient(exec, bias_label, d_y, d_weights + weights_);

@@ -15,7 +15,7 @@
 namespace carousel::blocked {
 
 /// Parameters: those of the batch norm, scale [in] and shift [in], where there is one; then weights
-/// [out, in, kernel, kernel], and a bias [out] where there is one. A linear layer of tokens is a
+/// [out, in, taps], and a bias [out] where there is one. A linear layer of tokens is a
 /// convolution of pixels.
 class Convolution final : public Layer {
  public:
@@ -57,6 +57,7 @@ class Convolution final : public Layer {
   bool flat_;          // planes are one row each
   int before_;
   bool has_bias_;
+  bool learns_;
   std::int64_t norm_size_;  // parameters of the batch norm
   std::int64_t weights_;    // numbers
   std::int64_t bias_;  // where it begins, in full numbers from the weights on as they are stored

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Convolutions as they are defined, for every kernel and stride: outputs, and the gradients of
-// inputs as dense sums, one for each pixel of a stride by stride square. Every sum runs over
-// channels and taps in one order, so neither threads nor n change bits.
+// Convolutions as they are defined, of images and volumes, for every kernel and stride: outputs,
+// and the gradients of inputs as dense sums, one for each pixel of a square, or a cube, of strides.
+// Every sum runs over channels and taps in one order, so neither threads nor n change bits.
 
 #include <string>
 
@@ -15,7 +15,7 @@
 
 namespace carousel::blocked {
 
-/// Where weights [out, in, kernel, kernel] are: distances of neighbours in memory.
+/// Where weights [out, in, taps] are: distances of neighbours in memory.
 struct WeightStrides {
   std::int64_t result;   // channels of the result
   std::int64_t sum;      // channels of the sum
@@ -65,8 +65,9 @@ void clear_grid(const ExecutionSpace& exec, const std::string& label, const Wind
                 const Planes<Out>& y) {
   const Windows* at = &windows;
   for_each_task(exec, label, y.images * y.blocks, [=](int task) {
-    for (int r = 0; r < at->h; ++r) {
-      Out* to = y.pixel(task / y.blocks, task % y.blocks, r * at->out_step + at->out_y, at->out_x);
+    for (int r = 0; r < at->d * at->h; ++r) {
+      Out* to = y.pixel(task / y.blocks, task % y.blocks, r / at->h * at->out_step + at->out_z,
+                        r % at->h * at->out_step + at->out_y, at->out_x);
       for (int c = 0; c < at->w; ++c) store(to + std::int64_t{c} * at->out_step * lanes, Lanes{});
     }
   });

@@ -15,9 +15,10 @@
 namespace carousel::blocked {
 namespace direct {
 
-/// Rows of one image, or several whole images: what a task computes.
+/// Rows of slices of one image, or several whole images: what a task computes.
 struct Work {
   int images;
+  int slices;
   int rows;
 };
 
@@ -27,16 +28,18 @@ template <class Stored>
 Work work_of_task(const Windows& windows, int images, int blocks, int threads) {
   constexpr std::int64_t cache = std::int64_t{384} << 10;
   constexpr int pixels = 128;
-  const auto fits = [&](int rows) {
-    const Region region(windows, 0, rows);
-    return region.pixels() * blocks * windows.pixel * std::int64_t{sizeof(Stored)} <= cache;
+  Work work = {1, windows.d, windows.h};
+  const auto is_too_much = [&] {
+    const Region region(windows, GridPart::first(work.slices, work.rows));
+    const int tasks = segments(images, work.images) * segments(windows.d, work.slices) *
+                      segments(windows.h, work.rows);
+    return region.pixels() * blocks * windows.pixel * std::int64_t{sizeof(Stored)} > cache ||
+           tasks < 4 * threads;
   };
-  Work work = {1, windows.h};
-  const auto tasks = [&] { return segments(images, work.images) * segments(windows.h, work.rows); };
-  while (work.rows > 1 && (!fits(work.rows) || tasks() < 4 * threads))
-    work.rows = (work.rows + 1) / 2;
-  if (work.rows < windows.h) return work;
-  while (work.images * windows.h * windows.w < pixels && 2 * work.images <= images &&
+  while (work.slices > 1 && is_too_much()) work.slices = (work.slices + 1) / 2;
+  while (work.rows > 1 && is_too_much()) work.rows = (work.rows + 1) / 2;
+  if (work.slices < windows.d || work.rows < windows.h) return work;
+  while (work.images * windows.d * windows.h * windows.w < pixels && 2 * work.images <= images &&
          segments(images, 2 * work.images) >= 4 * threads)
     work.images *= 2;
   return work;
@@ -70,7 +73,7 @@ struct SumsAt {
 
 /// The sums of one row of the grid for all channels of a group of registers.
 template <class Products, int Vectors, class Out>
-void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& source, int y,
+void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& source, int z, int y,
              int blocks, const StoredBy<Products>* packed, int taps, const SumsAt<Out>& to,
              const Beginning& beginning, [[maybe_unused]] real* beside) {
   using Stored = StoredBy<Products>;
@@ -110,7 +113,7 @@ void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& sou
           const Stored* next = weights + set.size * taps * panel + p * ahead * line;
           for (int k = 0; k < ahead; ++k) __builtin_prefetch(next + k * line, 0, 2);
           for (const Tap& tap : windows.taps) {
-            sums.template add_rows<Products>(pairs, source.at(windows, y, columns.first, b, tap),
+            sums.template add_rows<Products>(pairs, source.at(windows, z, y, columns.first, b, tap),
                                              std::int64_t{windows.step} * windows.pixel,
                                              weights + tap.number * panel,
                                              Products::together * Vectors * lanes);
@@ -126,17 +129,17 @@ void sum_row(const Windows& windows, const WindowSource<StoredBy<Products>>& sou
   }
 }
 
-/// What a task computes: rows of images, of some channels.
+/// What a task computes: a part of images, of some channels.
 struct Part {
   Segment images;
-  Segment rows;
+  GridPart grid;
   Segment groups;  // of as many blocks as a register tile has registers
 };
 
-/// Numbers that copies of the input take, of `images` images.
+/// Numbers that the copy of a part of an image takes.
 template <class Input>
-std::int64_t copied(const Windows& windows, const Input& input, int rows, int images) {
-  return Region(windows, 0, rows).pixels() * input.blocks() * windows.pixel * images;
+std::int64_t copied(const Windows& windows, const Input& input, const Region& region) {
+  return region.pixels() * input.blocks() * windows.pixel;
 }
 
 template <class Products, int Vectors, class Input, class Out>
@@ -144,8 +147,10 @@ void run_task(const Windows& windows, const Input& input, const StoredBy<Product
               int taps, const Planes<Out>& y, const Beginning& beginning, const Part& part,
               StoredBy<Products>* scratch, real* beside) {
   const bool copies = input.copies(windows);
-  const Region region(windows, part.rows.first, part.rows.size);
-  const std::int64_t copy = copied(windows, input, part.rows.size, 1);
+  const Region region(windows, part.grid);
+  const std::int64_t copy = copied(windows, input, region);
+  const Segment& slices = part.grid.slices;
+  const Segment& rows = part.grid.rows;
   const std::int64_t panels = std::int64_t{input.blocks()} * taps * windows.depth * Vectors * lanes;
   WindowSource<StoredBy<Products>> source = {};
   for (int i = 0; i < part.images.size && copies; ++i)
@@ -161,11 +166,13 @@ void run_task(const Windows& windows, const Input& input, const StoredBy<Product
         source.data = scratch + i * copy;
       else
         source = input.direct(image, 0);
-      for (int r = part.rows.first; r < part.rows.first + part.rows.size; ++r) {
-        const SumsAt<Out> to = {
-            y.pixel(image, b, r * windows.out_step + windows.out_y, windows.out_x),
-            std::int64_t{windows.out_step} * lanes, y.plane_size()};
-        sum_row<Products, Vectors>(windows, source, r, input.blocks(), packed + g * panels, taps,
+      for (int k = 0; k < slices.size * rows.size; ++k) {
+        const int z = slices.first + k / rows.size;
+        const int r = rows.first + k % rows.size;
+        const SumsAt<Out> to = {y.pixel(image, b, z * windows.out_step + windows.out_z,
+                                        r * windows.out_step + windows.out_y, windows.out_x),
+                                std::int64_t{windows.out_step} * lanes, y.plane_size()};
+        sum_row<Products, Vectors>(windows, source, z, r, input.blocks(), packed + g * panels, taps,
                                    to, here, beside);
       }
     }
@@ -240,24 +247,29 @@ void convolve(const ExecutionSpace& exec, const std::string& label, const Window
   const bool copies = input.copies(windows);
   const direct::Work work =
       direct::work_of_task<Stored>(windows, input.images(), input.blocks(), threads);
-  const int parts = segments(windows.h, work.rows);
+  const int slabs = segments(windows.d, work.slices);
+  const int strips = segments(windows.h, work.rows);
+  const int parts = slabs * strips;
   const int sets = segments(input.images(), work.images);
   // Channels are cut only where nothing would be copied again for each part of them.
   const int groups = y.blocks / vectors_of(y.blocks);
   const int cuts = copies ? 1 : std::clamp(segments(4 * threads, sets * parts), 1, groups);
   const std::int64_t beside =
       direct::waits_beside<Out> ? std::int64_t{windows.w} * tile_vectors * lanes : 0;
+  const Region largest(windows, GridPart::first(work.slices, work.rows));
   const std::int64_t copy =
-      copies ? direct::copied(windows, input, work.rows, work.images) : std::int64_t{0};
+      copies ? work.images * direct::copied(windows, input, largest) : std::int64_t{0};
   const std::int64_t copy_size = in_reals<Stored>(copy);
   // Tasks read `windows` where it is: a copy would take from the heap.
   const Windows* at = &windows;
   for_each_task(exec, label, sets * parts * cuts, beside + copy_size, [=](int task, real* scratch) {
     const ZeroSubnormals zero(Products::together > 1);
     [[maybe_unused]] const typename SumsOf<Products>::Session session;
-    const direct::Part part = {segment(input.images(), sets, task / cuts / parts),
-                               segment(at->h, parts, task / cuts % parts),
-                               segment(groups, cuts, task % cuts)};
+    const int place = task / cuts % parts;
+    const direct::Part part = {
+        segment(input.images(), sets, task / cuts / parts),
+        {segment(at->d, slabs, place / strips), segment(at->h, strips, place % strips)},
+        segment(groups, cuts, task % cuts)};
     auto* copied = reinterpret_cast<Stored*>(scratch + beside);
     with_vectors(y.blocks, [&](auto vectors) {
       direct::run_task<Products, vectors>(*at, input, packed, taps, y, beginning, part, copied,

@@ -32,14 +32,14 @@ namespace direct {
 namespace {
 
 /// A region of an image and the next in pairs, whose columns lie side by side for every channel:
-/// [block][row][lanes][step][columns][2]. Columns that one tap meets follow each other.
+/// [block][slice][row][lanes][step][columns][2]. Columns that one tap meets follow each other.
 struct TurnedRegion {
   Region region;
   int step;
   std::int64_t columns;
 
-  TurnedRegion(const Windows& windows, const Segment& rows)
-      : region(windows, rows.first, rows.size),
+  TurnedRegion(const Windows& windows, const GridPart& part)
+      : region(windows, part),
         step(windows.step),
         columns(std::int64_t{segments(segments(region.columns, step), matrix_rows)} * matrix_rows) {
   }
@@ -47,26 +47,31 @@ struct TurnedRegion {
   /// From one to the next, in numbers.
   [[nodiscard]] std::int64_t channel() const { return 2 * step * columns; }
   [[nodiscard]] std::int64_t row() const { return channel() * lanes; }
-  [[nodiscard]] std::int64_t block() const { return row() * region.rows; }
-  /// What the first pixel of row y of the grid meets at a tap, of channel 0.
-  [[nodiscard]] std::int64_t at(const Tap& tap, int y) const {
+  [[nodiscard]] std::int64_t block() const { return row() * region.rows * region.slices; }
+  /// What the first pixel of row y of slice z of the grid meets at a tap, of channel 0.
+  [[nodiscard]] std::int64_t at(const Tap& tap, int z, int y) const {
+    const std::int64_t behind = std::int64_t{z} * step + tap.z - region.front;
     const int column = tap.x - region.left;
-    return (std::int64_t{y} * step + tap.y - region.top) * row() +
+    return (behind * region.rows + std::int64_t{y} * step + tap.y - region.top) * row() +
            2 * (column % step * columns + column / step);
   }
 
   template <class Input>
   void copy(const Input& input, int image, int b, Bfloat16* to) const {
-    const int w = input.x.w;
-    for (int r = 0; r < region.rows; ++r) {
-      const int y = region.top + r;
+    const auto& x_at = input.x;
+    const int w = x_at.w;
+    for (int r = 0; r < region.slices * region.rows; ++r) {
+      const int z = region.front + r / region.rows;
+      const int y = region.top + r % region.rows;
+      const bool in_row = z >= 0 && z < x_at.d && y >= 0 && y < x_at.h;
+      const std::int64_t row_of_image = (std::int64_t{z} * x_at.h + y) * w;
       for (int phase = 0; phase < step; ++phase) {
         for (std::int64_t first = 0; first < columns; first += matrix_rows) {
           Words square[matrix_rows];
           for (int k = 0; k < matrix_rows; ++k) {
             const std::int64_t x = region.left + phase + (first + k) * step;
-            const bool exists = y >= 0 && y < input.x.h && x >= 0 && x < w;
-            square[k] = exists ? input.pair(image, b, std::int64_t{y} * w + x) : Words{};
+            const bool exists = in_row && x >= 0 && x < w;
+            square[k] = exists ? input.pair(image, b, row_of_image + x) : Words{};
           }
           transpose(square);
           Bfloat16* next = to + r * row() + 2 * (phase * columns + first);
@@ -87,13 +92,14 @@ struct ShareOf<MatrixProducts> {
   static int rows_at_once(const Windows& windows) {
     constexpr std::int64_t cache = (std::int64_t{1} << 20) / most_blocks<MatrixProducts>;
     return rows_in_cache(windows, cache, [&](int rows) {
-      return TurnedRegion(windows, {0, rows}).block() * std::int64_t{sizeof(Bfloat16)};
+      return TurnedRegion(windows, GridPart::first(1, rows)).block() *
+             std::int64_t{sizeof(Bfloat16)};
     });
   }
   template <class Input>
   static std::int64_t copied(const Windows& windows, const Input& /*input*/, int blocks) {
     const int rows = rows_at_once(windows);
-    return TurnedRegion(windows, {0, rows}).block() * blocks +
+    return TurnedRegion(windows, GridPart::first(1, rows)).block() * blocks +
            std::int64_t{2} * rows * windows.w * tile_vectors * lanes;
   }
 
@@ -110,20 +116,23 @@ struct ShareOf<MatrixProducts> {
     shapes.apply();
     const int at_once = rows_at_once(windows);
     const int parts = segments(windows.h, at_once);
-    Bfloat16* pairs = scratch + TurnedRegion(windows, {0, at_once}).block() * share.blocks.size;
-    for (int i = 0; i < segments(share.images.size, 2) * parts; ++i) {
-      const int image = share.images.first + i / parts * 2;
+    Bfloat16* pairs =
+        scratch + TurnedRegion(windows, GridPart::first(1, at_once)).block() * share.blocks.size;
+    for (int i = 0; i < share.slices.size * parts; ++i) {
+      const SliceOfImages place(windows, 2, share.slices.first + i / parts);
       const Segment rows = segment(windows.h, parts, i % parts);
-      const TurnedRegion x(windows, rows);
+      const TurnedRegion x(windows, {{place.slice, 1}, rows});
       for (int b = 0; b < share.blocks.size; ++b)
-        x.copy(input, image, share.blocks.first + b, scratch + b * x.block());
+        x.copy(input, place.image, share.blocks.first + b, scratch + b * x.block());
       for (int k = 0; k < d_y.blocks; k += Vectors) {
-        pair_gradients<Vectors>(d_y, image, k, rows, pairs);
+        pair_gradients<Vectors>(d_y, place, k, rows, pairs);
         asm volatile("" : : : "memory");  // matrices are loaded from what was written
         for (int b = 0; b < share.blocks.size; ++b) {
           real* to = share.sums + b * share.panel + std::int64_t{k} * windows.depth * lanes;
           for (const Tap& tap : windows.taps) {
-            add_tap<Vectors>(windows, rows, scratch + b * x.block(), x, tap, pairs, i == 0, to);
+            const std::int64_t first = x.at(tap, place.slice, rows.first);
+            add_tap<Vectors>(windows, rows.size, scratch + b * x.block() + first, x, pairs, i == 0,
+                             to);
             to += std::int64_t{windows.depth} * d_y.blocks * lanes;
           }
         }
@@ -147,9 +156,8 @@ struct ShareOf<MatrixProducts> {
   }
 
   template <int Vectors>
-  static void add_tap(const Windows& windows, const Segment& rows, const Bfloat16* block,
-                      const TurnedRegion& x, const Tap& tap, const Bfloat16* pairs, bool is_first,
-                      real* sums) {
+  static void add_tap(const Windows& windows, int rows, const Bfloat16* first,
+                      const TurnedRegion& x, const Bfloat16* pairs, bool is_first, real* sums) {
     constexpr std::int64_t pixel = 2 * lanes;
     const std::int64_t row = windows.w * pixel;
     const std::int64_t channel = x.channel() * std::int64_t{sizeof(Bfloat16)};
@@ -161,16 +169,16 @@ struct ShareOf<MatrixProducts> {
       load_matrix<0>(sums, matrix_bytes);
       if constexpr (Vectors == 2) load_matrix<1>(second, matrix_bytes);
     }
-    for (int r = 0; r < rows.size; ++r) {
-      const Bfloat16* numbers = block + x.at(tap, rows.first + r);
+    for (int r = 0; r < rows; ++r) {
+      const Bfloat16* numbers = first + r * windows.step * x.row();
       const Bfloat16* gradients = pairs + r * row;
       int left = windows.w;
       for (; left >= matrix_rows; left -= matrix_rows) {
-        add_columns<Vectors, 2, 4>(numbers, channel, gradients, rows.size * row);
+        add_columns<Vectors, 2, 4>(numbers, channel, gradients, rows * row);
         numbers += 2 * matrix_rows;
         gradients += matrix_rows * pixel;
       }
-      if (left > 0) add_columns<Vectors, 3, 6>(numbers, channel, gradients, rows.size * row);
+      if (left > 0) add_columns<Vectors, 3, 6>(numbers, channel, gradients, rows * row);
     }
     store_matrix<0>(sums, matrix_bytes);
     if constexpr (Vectors == 2) store_matrix<1>(second, matrix_bytes);

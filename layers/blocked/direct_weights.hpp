@@ -29,7 +29,7 @@ void bias_gradient(const ExecutionSpace& exec, const std::string& label,
     for (int i = 0; i < d_y.images; ++i) {
       const Stored* from = d_y.plane(i, block);
       add_pixels(
-          std::int64_t{d_y.h} * d_y.w * lanes,
+          d_y.pixels() * lanes,
           sum, [&](std::int64_t p, Lanes(&of)[1]) __attribute__((always_inline)) {
             of[0] = load(from + p);
           });

@@ -38,7 +38,7 @@ int rows_at_once(const Windows& windows) {
   constexpr std::int64_t cache = (std::int64_t{1} << 20) / most_blocks<Products>;
   constexpr auto bytes = std::int64_t{sizeof(StoredBy<Products>)} * Products::together;
   return rows_in_cache(windows, cache, [&](int rows) {
-    return Region(windows, 0, rows).pixels() * windows.pixel * bytes;
+    return Region(windows, GridPart::first(1, rows)).pixels() * windows.pixel * bytes;
   });
 }
 
@@ -78,10 +78,19 @@ void add_tap(const Windows& windows, const Segment& rows, const At& at,
   }
 }
 
-/// What a task makes: the sums of some images for some blocks of the input, one `panel` after the
-/// other.
+/// Slices of the grids of images, of `together` images each, that partial sums run over.
+struct SliceOfImages {
+  int image;
+  int slice;
+
+  SliceOfImages(const Windows& windows, int together, int number)
+      : image(number / windows.d * together), slice(number % windows.d) {}
+};
+
+/// What a task makes: the sums of some slices of images for some blocks of the input, one `panel`
+/// after the other.
 struct Share {
-  Segment images;
+  Segment slices;
   Segment blocks;
   real* sums;
   std::int64_t panel;
@@ -94,7 +103,8 @@ struct ShareOf {
   template <class Input>
   static std::int64_t copied(const Windows& windows, const Input& input, int blocks) {
     const int rows = rows_at_once<Products>(windows);
-    const std::int64_t x = Region(windows, 0, rows).pixels() * windows.pixel * blocks;
+    const std::int64_t x =
+        Region(windows, GridPart::first(1, rows)).pixels() * windows.pixel * blocks;
     if constexpr (Products::together == 1) return input.copies(windows) ? x : 0;
     return 2 * (x + std::int64_t{rows} * windows.w * tile_vectors * lanes);
   }
@@ -111,19 +121,19 @@ requires(Products::together == 1) void run_share(const Windows& windows, const I
   const int results = d_y.blocks * lanes;
   const bool copies = input.copies(windows);
   const int parts = segments(windows.h, rows_at_once<Products>(windows));
-  for (int i = 0; i < share.images.size * parts; ++i) {
-    const int image = share.images.first + i / parts;
+  for (int i = 0; i < share.slices.size * parts; ++i) {
+    const auto [image, slice] = SliceOfImages(windows, 1, share.slices.first + i / parts);
     const Segment rows = segment(windows.h, parts, i % parts);
-    const auto source = copies ? input.copy(Region(windows, rows.first, rows.size), image,
+    const auto source = copies ? input.copy(Region(windows, {{slice, 1}, rows}), image,
                                             share.blocks.first, share.blocks.size, scratch)
                                : input.direct(image, share.blocks.first);
     for (int k = 0; k < d_y.blocks; k += Vectors) {
-      const Gradients<Stored> gradients = {d_y.pixel(image, k, rows.first, 0),
+      const Gradients<Stored> gradients = {d_y.pixel(image, k, slice, rows.first, 0),
                                            std::int64_t{d_y.w} * lanes, d_y.plane_size()};
       for (int b = 0; b < share.blocks.size; ++b) {
         real* to = share.sums + b * share.panel + std::int64_t{k} * windows.depth * lanes;
         for (const Tap& tap : windows.taps) {
-          const auto at = [&](int y) { return source.at(windows, y, 0, b, tap); };
+          const auto at = [&, z = slice](int y) { return source.at(windows, z, y, 0, b, tap); };
           add_tap<Products, Vectors>(windows, rows, at, gradients, i == 0, to);
           to += std::int64_t{windows.depth} * results;
         }
@@ -132,16 +142,17 @@ requires(Products::together == 1) void run_share(const Windows& windows, const I
   }
 }
 
-/// Gradients of some rows of an image and the one behind it in pairs: [register][pixel][lanes][2].
+/// Gradients of some rows of a slice of an image and the one behind it in pairs:
+/// [register][pixel][lanes][2].
 template <int Vectors>
-void pair_gradients(const Planes<const Bfloat16>& d_y, int image, int block, const Segment& rows,
-                    Bfloat16* to) {
+void pair_gradients(const Planes<const Bfloat16>& d_y, const SliceOfImages& at, int block,
+                    const Segment& rows, Bfloat16* to) {
   const BlockedInput<Plain, Bfloat16> gradients = {d_y, {}};
-  const std::int64_t first = std::int64_t{rows.first} * d_y.w;
+  const std::int64_t first = (std::int64_t{at.slice} * d_y.h + rows.first) * d_y.w;
   const std::int64_t end = first + std::int64_t{rows.size} * d_y.w;
   for (int v = 0; v < Vectors; ++v) {
     for (std::int64_t pixel = first; pixel < end; ++pixel, to += 2 * lanes)
-      gradients.copy_pair(image, block + v, pixel, to);
+      gradients.copy_pair(at.image, block + v, pixel, to);
   }
 }
 
@@ -153,24 +164,27 @@ requires(Products::together == 2) void run_share(const Windows& windows, const I
   const int results = d_y.blocks * lanes;
   const int at_once = rows_at_once<Products>(windows);
   const int parts = segments(windows.h, at_once);
-  Bfloat16* pairs =
-      scratch + 2 * Region(windows, 0, at_once).pixels() * windows.pixel * share.blocks.size;
-  for (int i = 0; i < segments(share.images.size, 2) * parts; ++i) {
-    const int image = share.images.first + i / parts * 2;
+  Bfloat16* pairs = scratch + 2 * Region(windows, GridPart::first(1, at_once)).pixels() *
+                                  windows.pixel * share.blocks.size;
+  for (int i = 0; i < share.slices.size * parts; ++i) {
+    const SliceOfImages place(windows, 2, share.slices.first + i / parts);
     const Segment rows = segment(windows.h, parts, i % parts);
-    const Region region(windows, rows.first, rows.size);
+    const Region region(windows, {{place.slice, 1}, rows});
     const std::int64_t pixel = std::int64_t{2} * windows.pixel;
-    input.copy_pairs(region, image, share.blocks.first, share.blocks.size, scratch);
+    input.copy_pairs(region, place.image, share.blocks.first, share.blocks.size, scratch);
     for (int k = 0; k < d_y.blocks; k += Vectors) {
-      pair_gradients<Vectors>(d_y, image, k, rows, pairs);
+      pair_gradients<Vectors>(d_y, place, k, rows, pairs);
       const std::int64_t row = std::int64_t{2} * d_y.w * lanes;
       const Gradients<Bfloat16> gradients = {pairs, row, rows.size * row};
       for (int b = 0; b < share.blocks.size; ++b) {
         real* to = share.sums + b * share.panel + std::int64_t{k} * windows.depth * lanes;
         const Bfloat16* block = scratch + b * region.pixels() * pixel;
         for (const Tap& tap : windows.taps) {
+          const std::int64_t behind =
+              std::int64_t{place.slice} * windows.step + tap.z - region.front;
           const auto at = [&](int y) {
-            const std::int64_t down = std::int64_t{y} * windows.step + tap.y - region.top;
+            const std::int64_t down =
+                behind * region.rows + std::int64_t{y} * windows.step + tap.y - region.top;
             return block + (down * region.columns + tap.x - region.left) * pixel;
           };
           add_tap<Products, Vectors>(windows, rows, at, gradients, i == 0, to);
@@ -228,7 +242,7 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
                      const Input& input, const Planes<const Stored>& d_y,
                      const WeightStrides& strides, real* partial, real* d_weights) {
   const int blocks = input.blocks();
-  const int units = segments(input.images(), Products::together);
+  const int units = segments(input.images(), Products::together) * windows.d;
   const int chunks = weight_chunks(units, blocks);
   const auto taps = static_cast<int>(windows.taps.size());
   const int results = d_y.blocks * lanes;
@@ -244,13 +258,9 @@ void weight_gradient(const ExecutionSpace& exec, const std::string& label, const
                   const ZeroSubnormals zero(Products::together > 1);
                   [[maybe_unused]] const typename SumsOf<Products>::Session session;
                   const Segment set = segment(blocks, sets, task % sets);
-                  const Segment part = segment(units, chunks, task / sets);
-                  const int first = part.first * Products::together;
                   const direct::Share share = {
-                      {first, std::min(part.size * Products::together, input.images() - first)},
-                      set,
-                      partial + (std::int64_t{task / sets} * blocks + set.first) * panel,
-                      panel};
+                      segment(units, chunks, task / sets), set,
+                      partial + (std::int64_t{task / sets} * blocks + set.first) * panel, panel};
                   with_vectors(d_y.blocks, [&](auto vectors) {
                     ShareOf::template make<vectors>(*at, input, d_y, share,
                                                     reinterpret_cast<StoredBy<Products>*>(scratch));

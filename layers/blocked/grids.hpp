@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which windows a convolution of square windows has, for its outputs and for the gradients of its
-// inputs.
+// Which windows a convolution of square windows, or of cubes, has, for its outputs and for the
+// gradients of its inputs.
 
 #include <vector>
 
@@ -16,8 +16,8 @@ namespace carousel::blocked {
 [[nodiscard]] Windows output_windows(const Window& window, const SampleShape& out,
                                      int channels = 0);
 
-/// Of inputs of that shape, a grid for each pixel of a stride by stride square. One whose pixels no
-/// output meets has no taps.
+/// Of inputs of that shape, a grid for each pixel of a square, or a cube, of strides. One whose
+/// pixels no output meets has no taps.
 [[nodiscard]] std::vector<Windows> input_grids(const Window& window, const SampleShape& in);
 
 /// The same with each plane as one long row, where one pixel meets one pixel.

@@ -18,15 +18,15 @@ void normalise(const ExecutionSpace& exec, const Planes<const Stored>& x,
                const Planes<const Stored>& second, const NormStatistics& statistics,
                const Planes<Stored>& y) {
   static const std::string label = "carousel::layers::norm_forward";
-  for_each_task(exec, label, x.images * x.blocks, [=](int task) {
-    const int image = task / x.blocks;
+  for_each_task(exec, label, x.slices() * x.blocks, [=](int task) {
+    const int slice = task / x.blocks;
     const int block = task % x.blocks;
-    const Stored* from = x.plane(image, block);
-    const Stored* other = Adds ? second.plane(image, block) : nullptr;
-    Stored* to = y.plane(image, block);
+    const Stored* from = x.slice(slice, block);
+    const Stored* other = Adds ? second.slice(slice, block) : nullptr;
+    Stored* to = y.slice(slice, block);
     const Lanes scale = load(statistics.scale + block * lanes);
     const Lanes shift = load(statistics.shift + block * lanes);
-    for (std::int64_t p = 0; p < x.plane_size(); p += lanes) {
+    for (std::int64_t p = 0; p < x.slice_size(); p += lanes) {
       Lanes value = affine(load(from + p), scale, shift);
       if constexpr (Adds) value += load(other + p);
       store(to + p, Rectifies ? rectified(value) : value);

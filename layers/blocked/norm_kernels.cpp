@@ -14,21 +14,21 @@ using Sums = PlaneSums<2>;
   return reinterpret_cast<Sums*>(partial)[number];
 }
 
-/// Adds the images, in order; the sums of the first one become those of all.
+/// Adds the slices, in order; the sums of the first one become those of all.
 template <class Stored>
 Sums total(double* partial, const Planes<const Stored>& x, int block) {
   Sums& sums = at(partial, block);
-  for (int i = 1; i < x.images; ++i) {
-    const Sums& image = at(partial, std::int64_t{i} * x.blocks + block);
-    sums.of[0] += image.of[0];
-    sums.of[1] += image.of[1];
+  for (int i = 1; i < x.slices(); ++i) {
+    const Sums& slice = at(partial, std::int64_t{i} * x.blocks + block);
+    sums.of[0] += slice.of[0];
+    sums.of[1] += slice.of[1];
   }
   return sums;
 }
 
 template <class Stored>
 double values_of(const Planes<const Stored>& x) {
-  return static_cast<double>(x.images) * x.h * x.w;
+  return static_cast<double>(x.images * x.pixels());
 }
 
 template <Mask By>
@@ -46,16 +46,16 @@ template <Mask By, class Stored>
 void sum_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& tensors,
                    const NormStatistics& saved, double* partial) {
   static const std::string label = "carousel::layers::norm_backward_sums";
-  for_each_task(exec, label, tensors.x.images * tensors.x.blocks, [=](int task) {
-    const int image = task / tensors.x.blocks;
+  for_each_task(exec, label, tensors.x.slices() * tensors.x.blocks, [=](int task) {
+    const int slice = task / tensors.x.blocks;
     const int block = task % tensors.x.blocks;
-    const Stored* x = tensors.x.plane(image, block);
-    const Stored* y = By == Mask::output ? tensors.y.plane(image, block) : nullptr;
-    Stored* d_y = tensors.d_y.plane(image, block);
+    const Stored* x = tensors.x.slice(slice, block);
+    const Stored* y = By == Mask::output ? tensors.y.slice(slice, block) : nullptr;
+    Stored* d_y = tensors.d_y.slice(slice, block);
     const Lanes mean = load(saved.mean + block * lanes);
     Sums sums;
     add_pixels(
-        tensors.x.plane_size(),
+        tensors.x.slice_size(),
         sums, [&](std::int64_t p, Lanes(&of)[2]) __attribute__((always_inline)) {
           const Lanes value = load(x + p);
           Lanes d = masked<By>(saved, block, value, load(d_y + p));
@@ -77,12 +77,12 @@ void spread_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& te
                       const NormStatistics& saved, double* partial) {
   static const std::string label = "carousel::layers::norm_backward";
   const double count = values_of(tensors.x);
-  for_each_task(exec, label, tensors.x.images * tensors.x.blocks, [=](int task) {
-    const int image = task / tensors.x.blocks;
+  for_each_task(exec, label, tensors.x.slices() * tensors.x.blocks, [=](int task) {
+    const int slice = task / tensors.x.blocks;
     const int block = task % tensors.x.blocks;
-    const Stored* x = tensors.x.plane(image, block);
-    const Stored* d_y = tensors.d_y.plane(image, block);
-    Stored* d_x = tensors.d_x.plane(image, block);
+    const Stored* x = tensors.x.slice(slice, block);
+    const Stored* d_y = tensors.d_y.slice(slice, block);
+    Stored* d_x = tensors.d_x.slice(slice, block);
     const Sums sums = at(partial, block);
     const Wide inverse = __builtin_convertvector(load(saved.inverse + block * lanes), Wide);
     const Lanes of_mean = __builtin_convertvector(sums.of[0] / count, Lanes);
@@ -90,7 +90,7 @@ void spread_gradients(const ExecutionSpace& exec, const NormGradient<Stored>& te
         __builtin_convertvector(sums.of[1] * inverse * inverse / count, Lanes);
     const Lanes mean = load(saved.mean + block * lanes);
     const Lanes scale = load(saved.scale + block * lanes);
-    for (std::int64_t p = 0; p < tensors.x.plane_size(); p += lanes) {
+    for (std::int64_t p = 0; p < tensors.x.slice_size(); p += lanes) {
       const Lanes value = load(x + p);
       const Lanes d = masked<By>(saved, block, value, load(d_y + p));
       const Lanes gradient = (d - of_mean - (value - mean) * of_variance) * scale;
@@ -135,9 +135,9 @@ void batch_statistics(const ExecutionSpace& exec, const Planes<const Stored>& x,
   static const std::string sum_label = "carousel::layers::norm_forward_sums";
   static const std::string label = "carousel::layers::norm_forward_statistics";
   // Sums of squares about some value of the channel lose nothing where its mean is large.
-  for_each_task(exec, sum_label, x.images * x.blocks, [=](int task) {
-    const Stored* plane = x.plane(task / x.blocks, task % x.blocks);
-    at(partial, task) = squares_about(load(x.plane(0, task % x.blocks)), plane, x.plane_size());
+  for_each_task(exec, sum_label, x.slices() * x.blocks, [=](int task) {
+    const Stored* slice = x.slice(task / x.blocks, task % x.blocks);
+    at(partial, task) = squares_about(load(x.plane(0, task % x.blocks)), slice, x.slice_size());
   });
   const int channels = x.blocks * lanes;
   const double count = values_of(x);

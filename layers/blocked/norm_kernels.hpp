@@ -3,8 +3,8 @@
 #pragma once
 
 // The passes of batch normalisation over blocked activations: statistics of a micro-batch, and the
-// gradient of what was normalised. Sums are in double per image, and images are added in order, so
-// that threads change no bits.
+// gradient of what was normalised. Sums are in double per slice of an image, and slices are added
+// in order, so that threads change no bits.
 
 #include <span>
 
@@ -16,7 +16,7 @@ namespace carousel::blocked {
 
 /// Of the input of a layer with a batch norm, whose parameters come first: of the micro-batch in
 /// training, scale and shift from the running statistics in evaluation; those of an earlier forward
-/// if that is run again. Partial sums take [n][c][2] doubles of the workspace.
+/// if that is run again. Partial sums take [n][d][c][2] doubles of the workspace.
 template <class Stored>
 [[nodiscard]] NormStatistics find_statistics(const ExecutionSpace& exec,
                                              const ForwardArguments& arguments, double epsilon,

@@ -19,51 +19,84 @@ namespace {
 using Whole = decltype(Lanes{} < Lanes{});
 using Octets = std::int8_t __attribute__((vector_size(lanes), aligned(1), may_alias));
 
-/// The windows of a pooling, along either axis.
-struct Pooling {
-  Window window;
+/// The windows of a pooling along an axis.
+struct PoolAxis {
+  int kernel;
+  int stride;
+  int padding;
 
   /// First tap of window o that is in the image.
-  [[nodiscard]] int begin(int o) const { return std::max(0, window.padding - o * window.stride); }
+  [[nodiscard]] int begin(int o) const { return std::max(0, padding - o * stride); }
   [[nodiscard]] int end(int o, int size) const {
-    return std::min(window.kernel, size + window.padding - o * window.stride);
+    return std::min(kernel, size + padding - o * stride);
   }
-  [[nodiscard]] int pixel(int o, int tap) const { return o * window.stride + tap - window.padding; }
+  [[nodiscard]] int pixel(int o, int tap) const { return o * stride + tap - padding; }
   /// First window that has pixel i, and the one behind the last of `count`.
   [[nodiscard]] int first_window(int i) const {
-    const int reach = i + window.padding - window.kernel;
-    return reach < 0 ? 0 : reach / window.stride + 1;
+    const int reach = i + padding - kernel;
+    return reach < 0 ? 0 : reach / stride + 1;
   }
   [[nodiscard]] int end_window(int i, int count) const {
-    return std::min((i + window.padding) / window.stride + 1, count);
+    return std::min((i + padding) / stride + 1, count);
   }
+};
+
+/// Along slices, and along rows as well as columns.
+struct Pooling {
+  PoolAxis slices;
+  PoolAxis rows;
+
+  explicit Pooling(const Window& window)
+      : slices{window.slices(), window.stride, window.padding_slices()},
+        rows{window.kernel, window.stride, window.padding} {}
+
+  /// The number of a tap.
+  [[nodiscard]] int tap(int q, int r, int s) const {
+    return (q * rows.kernel + r) * rows.kernel + s;
+  }
+};
+
+/// A slice of a block of channels of an image, number `task` of a tensor.
+template <class Real>
+struct Slice {
+  int image;
+  int block;
+  int z;
+
+  Slice(const Planes<Real>& planes, int task)
+      : image(task / planes.d / planes.blocks),
+        block(task / planes.d % planes.blocks),
+        z(task % planes.d) {}
 };
 
 template <class Source, class Stored>
 void find_largest(const ExecutionSpace& exec, const Pooling& pooling, const Planes<const Stored>& x,
                   const Source& source, const Planes<Stored>& y, std::int8_t* indices) {
   static const std::string label = "carousel::layers::max_pool_forward";
-  for_each_task(exec, label, x.images * x.blocks, [=](int task) {
-    const int image = task / x.blocks;
-    const int block = task % x.blocks;
-    Stored* to = y.plane(image, block);
-    std::int8_t* index = indices + task * y.plane_size();
+  for_each_task(exec, label, y.images * y.blocks * y.d, [=](int task) {
+    const auto [image, block, oz] = Slice(y, task);
+    Stored* to = y.pixel(image, block, oz, 0, 0);
+    std::int8_t* index = indices + (to - y.data);
+    const PoolAxis& rows = pooling.rows;
     for (int oy = 0; oy < y.h; ++oy) {
       for (int ox = 0; ox < y.w; ++ox, to += lanes, index += lanes) {
         Lanes best = {};
         Whole place = {};
         bool is_first = true;
-        for (int r = pooling.begin(oy); r < pooling.end(oy, x.h); ++r) {
-          for (int s = pooling.begin(ox); s < pooling.end(ox, x.w); ++s) {
-            const Lanes value = made_of(
-                source, x.pixel(image, block, pooling.pixel(oy, r), pooling.pixel(ox, s)), block);
-            // Not a number is larger than all numbers, as in PyTorch.
-            // NOLINTNEXTLINE(misc-redundant-expression)
-            Whole wins = (value > best) | ((value != value) & (best == best));
-            if (is_first) wins = Whole{} == Whole{};
-            best = wins ? value : best;
-            place = wins ? Whole{} + (r * pooling.window.kernel + s) : place;
-            is_first = false;
+        for (int q = pooling.slices.begin(oz); q < pooling.slices.end(oz, x.d); ++q) {
+          for (int r = rows.begin(oy); r < rows.end(oy, x.h); ++r) {
+            for (int s = rows.begin(ox); s < rows.end(ox, x.w); ++s) {
+              const Stored* from = x.pixel(image, block, pooling.slices.pixel(oz, q),
+                                           rows.pixel(oy, r), rows.pixel(ox, s));
+              const Lanes value = made_of(source, from, block);
+              // Not a number is larger than all numbers, as in PyTorch.
+              // NOLINTNEXTLINE(misc-redundant-expression)
+              Whole wins = (value > best) | ((value != value) & (best == best));
+              if (is_first) wins = Whole{} == Whole{};
+              best = wins ? value : best;
+              place = wins ? Whole{} + pooling.tap(q, r, s) : place;
+              is_first = false;
+            }
           }
         }
         store(to, best);
@@ -80,23 +113,26 @@ void hand_back(const ExecutionSpace& exec, const Pooling& pooling, const Planes<
                const Planes<const Stored>& d_y, const std::int8_t* indices,
                const Planes<Stored>& d_x, bool adds) {
   static const std::string label = "carousel::layers::max_pool_backward";
-  for_each_task(exec, label, y.images * y.blocks, [=](int task) {
-    const int image = task / y.blocks;
-    const int block = task % y.blocks;
-    Stored* to = d_x.plane(image, block);
-    const std::int64_t first = task * y.plane_size();
+  for_each_task(exec, label, d_x.images * d_x.blocks * d_x.d, [=](int task) {
+    const auto [image, block, iz] = Slice(d_x, task);
+    Stored* to = d_x.pixel(image, block, iz, 0, 0);
+    const PoolAxis& slices = pooling.slices;
+    const PoolAxis& rows = pooling.rows;
+    const int behind = slices.end_window(iz, y.d);
     for (int iy = 0; iy < d_x.h; ++iy) {
       for (int ix = 0; ix < d_x.w; ++ix, to += lanes) {
         Lanes sum = adds ? load(to) : Lanes{};
-        for (int oy = pooling.first_window(iy); oy < pooling.end_window(iy, y.h); ++oy) {
-          for (int ox = pooling.first_window(ix); ox < pooling.end_window(ix, y.w); ++ox) {
-            const std::int64_t o = first + (std::int64_t{oy} * y.w + ox) * lanes;
-            const int tap =
-                (iy - pooling.pixel(oy, 0)) * pooling.window.kernel + ix - pooling.pixel(ox, 0);
-            const Octets index = *reinterpret_cast<const Octets*>(indices + o);
-            Whole wins = __builtin_convertvector(index, Whole) == tap;
-            if constexpr (Rectified) wins &= load(y.data + o) > Lanes{};
-            sum += wins ? load(d_y.data + o) : Lanes{};
+        for (int oz = slices.first_window(iz); oz < behind; ++oz) {
+          for (int oy = rows.first_window(iy); oy < rows.end_window(iy, y.h); ++oy) {
+            for (int ox = rows.first_window(ix); ox < rows.end_window(ix, y.w); ++ox) {
+              const std::int64_t o = y.pixel(image, block, oz, oy, ox) - y.data;
+              const int tap = pooling.tap(iz - slices.pixel(oz, 0), iy - rows.pixel(oy, 0),
+                                          ix - rows.pixel(ox, 0));
+              const Octets index = *reinterpret_cast<const Octets*>(indices + o);
+              Whole wins = __builtin_convertvector(index, Whole) == tap;
+              if constexpr (Rectified) wins &= load(y.data + o) > Lanes{};
+              sum += wins ? load(d_y.data + o) : Lanes{};
+            }
           }
         }
         store(to, sum);
@@ -114,7 +150,8 @@ MaxPool::MaxPool(const LayerSpec& spec, int samples, const Engine& engine)
       indices_(spec.saved_offset(kind_.normalises ? 1 : 0, samples)),
       workspace_(engine.workspace) {
   const Window& window = kind_.window;
-  CAROUSEL_CHECK(window.kernel >= 1 && 2 * window.padding <= window.kernel && window.kernel <= 11,
+  CAROUSEL_CHECK(window.kernel >= 1 && 2 * window.padding <= window.kernel &&
+                     window.taps() <= op::most_indexed_taps,
                  "pooling {} has windows of {} with a padding of {}", spec.name, window.kernel,
                  window.padding);
   CAROUSEL_CHECK(spec.input().channels % lanes == 0, "pooling {} of {} channels", spec.name,
@@ -123,7 +160,7 @@ MaxPool::MaxPool(const LayerSpec& spec, int samples, const Engine& engine)
 
 template <class Stored>
 void MaxPool::find(const ExecutionSpace& exec, const ForwardArguments& arguments) {
-  const Pooling pooling = {kind_.window};
+  const Pooling pooling(kind_.window);
   const Planes<const Stored> x(arguments.input);
   const Planes<Stored> y(arguments.output);
   auto* indices = reinterpret_cast<std::int8_t*>(arguments.saved + indices_);
@@ -135,7 +172,7 @@ void MaxPool::find(const ExecutionSpace& exec, const ForwardArguments& arguments
 
 template <class Stored>
 void MaxPool::differentiate(const ExecutionSpace& exec, const BackwardArguments& arguments) {
-  const Pooling pooling = {kind_.window};
+  const Pooling pooling(kind_.window);
   const Planes<const Stored> y(arguments.output);
   const Planes<const Stored> d_y((ConstTensor(arguments.d_output)));
   const Planes<Stored> d_x(arguments.d_input);
@@ -178,7 +215,7 @@ void AveragePool::forward(const ExecutionSpace& exec, const ForwardArguments& ar
       const Stored* plane = x.plane(task / x.blocks, task % x.blocks);
       Lanes sum = {};
       for (std::int64_t p = 0; p < x.plane_size(); p += lanes) sum += load(plane + p);
-      store(y + std::int64_t{task} * lanes, sum / static_cast<real>(x.h * x.w));
+      store(y + std::int64_t{task} * lanes, sum / static_cast<real>(x.pixels()));
     });
   });
 }
@@ -192,7 +229,7 @@ void AveragePool::backward(const ExecutionSpace& exec, const BackwardArguments& 
     const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
     for_each_task(exec, label, d_x.images * d_x.blocks, [=](int task) {
       Stored* plane = d_x.plane(task / d_x.blocks, task % d_x.blocks);
-      const Lanes d = load(d_y + std::int64_t{task} * lanes) / static_cast<real>(d_x.h * d_x.w);
+      const Lanes d = load(d_y + std::int64_t{task} * lanes) / static_cast<real>(d_x.pixels());
       for (std::int64_t p = 0; p < d_x.plane_size(); p += lanes)
         store(plane + p, adds ? load(plane + p) + d : d);
     });

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "layers/blocked/products.hpp"
+#include "layers/blocked/segments.hpp"
 
 namespace carousel::blocked {
 
@@ -184,19 +185,6 @@ void with_vectors(int blocks, const Function& function) {
     function(std::integral_constant<int, tile_vectors>());
   else
     function(std::integral_constant<int, 1>());
-}
-
-/// Part `index` of `count` numbers in equal parts, as far as that goes, of at most `most`.
-struct Segment {
-  int first;
-  int size;
-};
-[[nodiscard]] constexpr int segments(int count, int most) {
-  return (count + most - 1) / most;
-}
-[[nodiscard]] constexpr Segment segment(int count, int parts, int index) {
-  const auto begin = [&](std::int64_t part) { return static_cast<int>(count * part / parts); };
-  return {begin(index), begin(index + 1) - begin(index)};
 }
 
 }  // namespace carousel::blocked

@@ -12,12 +12,13 @@
 
 namespace carousel::blocked {
 
-/// A borrowed activation [n][c / lanes][h][w][lanes].
+/// A borrowed activation [n][c / lanes][d][h][w][lanes].
 template <class Real>
 struct Planes {
   Real* data = nullptr;
   int images = 0;
   int blocks = 0;
+  int d = 1;
   int h = 0;
   int w = 0;
   int before = 0;  // pixels of a plane in front of these, which are others'
@@ -29,17 +30,26 @@ struct Planes {
       : data(reinterpret_cast<Real*>(tensor.data)),
         images(tensor.n),
         blocks(tensor.shape.channels / lanes),
+        d(tensor.shape.depth),
         h(tensor.shape.height),
         w(tensor.shape.width) {}
 
+  /// Of a plane, which of a volume has all slices.
+  [[nodiscard]] std::int64_t pixels() const { return std::int64_t{d} * h * w; }
   /// From one plane to the next.
-  [[nodiscard]] std::int64_t plane_size() const { return (std::int64_t{h} * w + before) * lanes; }
+  [[nodiscard]] std::int64_t plane_size() const { return (pixels() + before) * lanes; }
   [[nodiscard]] Real* plane(int image, int block) const {
     return data + (std::int64_t{image} * blocks + block) * plane_size() +
            std::int64_t{before} * lanes;
   }
-  [[nodiscard]] Real* pixel(int image, int block, int y, int x) const {
-    return plane(image, block) + (std::int64_t{y} * w + x) * lanes;
+  /// Slices of all images, and where a block of one lies.
+  [[nodiscard]] int slices() const { return images * d; }
+  [[nodiscard]] std::int64_t slice_size() const { return std::int64_t{h} * w * lanes; }
+  [[nodiscard]] Real* slice(int number, int block) const {
+    return plane(number / d, block) + number % d * slice_size();
+  }
+  [[nodiscard]] Real* pixel(int image, int block, int z, int y, int x) const {
+    return plane(image, block) + ((std::int64_t{z} * h + y) * w + x) * lanes;
   }
 };
 

@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "layers/blocked/segments.hpp"
 #include "layers/blocked/tensor.hpp"
 
 namespace carousel::blocked {
 
-/// Output pixel (y, x) of a grid meets, at this tap, input pixel (y step + tap.y, x step + tap.x).
+/// Output pixel (z, y, x) of a grid meets, at this tap, input pixel (z step + tap.z, y step +
+/// tap.y, x step + tap.x).
 struct Tap {
+  int z;
   int y;
   int x;
   int number;  // among the taps of the weights
@@ -24,50 +27,71 @@ struct Tap {
 struct Windows {
   std::vector<Tap> taps;
   int step = 1;  // in the input, from one pixel of the grid to the next
-  int h = 0;     // of the grid
+  int d = 1;     // of the grid
+  int h = 0;
   int w = 0;
   int out_step = 1;
+  int out_z = 0;
   int out_y = 0;
   int out_x = 0;
   int pixel = lanes;  // numbers from one pixel of the input to the next
   int depth = lanes;
 };
 
-/// Rows of an input with all columns that the taps meet; beyond the image are zeros.
+/// Some rows of some slices of a grid.
+struct GridPart {
+  Segment slices;
+  Segment rows;
+
+  /// The first so many.
+  [[nodiscard]] static GridPart first(int slices, int rows) { return {{0, slices}, {0, rows}}; }
+};
+
+/// Rows of slices of an input with all columns that the taps meet; beyond the image are zeros.
 struct Region {
-  int top;   // first row, may be negative
-  int left;  // first column, may be negative
+  int front;  // first slice, may be negative
+  int top;    // first row, may be negative
+  int left;   // first column, may be negative
+  int slices;
   int rows;
   int columns;
 
-  /// What rows first ... first + grid_rows - 1 of the grid meet.
-  Region(const Windows& windows, int first, int grid_rows) {
+  /// What a part of the grid meets.
+  Region(const Windows& windows, const GridPart& part) {
+    const auto [near, far] = std::ranges::minmax(windows.taps, {}, &Tap::z);
     const auto [up, down] = std::ranges::minmax(windows.taps, {}, &Tap::y);
     const auto [begin, end] = std::ranges::minmax(windows.taps, {}, &Tap::x);
     const int span = (windows.depth + windows.pixel - 1) / windows.pixel;  // columns of a tap
-    top = first * windows.step + up.y;
+    front = part.slices.first * windows.step + near.z;
+    top = part.rows.first * windows.step + up.y;
     left = begin.x;
-    rows = (grid_rows - 1) * windows.step + down.y - up.y + 1;
+    slices = (part.slices.size - 1) * windows.step + far.z - near.z + 1;
+    rows = (part.rows.size - 1) * windows.step + down.y - up.y + 1;
     columns = (windows.w - 1) * windows.step + end.x - begin.x + span;
   }
-  [[nodiscard]] std::int64_t pixels() const { return std::int64_t{rows} * columns; }
-  [[nodiscard]] bool inside(int h, int w) const {
-    return top >= 0 && left >= 0 && top + rows <= h && left + columns <= w;
+  [[nodiscard]] std::int64_t pixels() const { return std::int64_t{slices} * rows * columns; }
+  /// Whether an image of so many has all of it.
+  [[nodiscard]] bool inside(int d, int h, int w) const {
+    return front >= 0 && top >= 0 && left >= 0 && front + slices <= d && top + rows <= h &&
+           left + columns <= w;
   }
 };
 
 /// Where a sum finds its numbers: in a tensor, or in a copy of a region of it.
 template <class Stored>
 struct WindowSource {
-  const Stored* data;  // of row `top` and column `left`
+  const Stored* data;  // of slice `front`, row `top` and column `left`
+  int front;
   int top;
   int left;
-  std::int64_t row;    // numbers from one row to the next
-  std::int64_t block;  // numbers from one block of channels to the next
+  std::int64_t slice;  // numbers from one slice to the next
+  std::int64_t row;    // from one row to the next
+  std::int64_t block;  // from one block of channels to the next
 
-  [[nodiscard]] const Stored* at(const Windows& windows, int y, int x, int b,
+  [[nodiscard]] const Stored* at(const Windows& windows, int z, int y, int x, int b,
                                  const Tap& tap) const {
-    return data + b * block + (y * windows.step + tap.y - top) * row +
+    return data + b * block + (z * windows.step + tap.z - front) * slice +
+           (y * windows.step + tap.y - top) * row +
            (x * windows.step + tap.x - left) * std::int64_t{windows.pixel};
   }
 };
@@ -81,13 +105,15 @@ struct BlockedInput {
   [[nodiscard]] int images() const { return x.images; }
   [[nodiscard]] int blocks() const { return x.blocks; }
   [[nodiscard]] bool copies(const Windows& windows) const {
-    return Source::changes || !Region(windows, 0, windows.h).inside(x.h, x.w);
+    return Source::changes ||
+           !Region(windows, GridPart::first(windows.d, windows.h)).inside(x.d, x.h, x.w);
   }
   /// All blocks from `first` on as they lie.
   [[nodiscard]] WindowSource<Stored> direct(int image, int first) const {
-    return {x.plane(image, first), 0, 0, std::int64_t{x.w} * lanes, x.plane_size()};
+    const std::int64_t row = std::int64_t{x.w} * lanes;
+    return {x.plane(image, first), 0, 0, 0, x.h * row, row, x.plane_size()};
   }
-  /// Copies a region of `count` blocks: [block][rows][columns][lanes].
+  /// Copies a region of `count` blocks: [block][slices][rows][columns][lanes].
   WindowSource<Stored> copy(const Region& region, int image, int first, int count,
                             Stored* to) const {
     Stored* next = to;
@@ -101,11 +127,12 @@ struct BlockedInput {
       };
       for_each_pixel(region, copy_pixel, leave_out);
     }
-    return {to, region.top, region.left, std::int64_t{region.columns} * lanes,
-            region.pixels() * lanes};
+    const std::int64_t row = std::int64_t{region.columns} * lanes;
+    return {to,  region.front,           region.top, region.left, region.rows * row,
+            row, region.pixels() * lanes};
   }
-  /// The same of an image and the one behind it in pairs, [block][rows][columns][lanes][2]; behind
-  /// the last image are zeros. For numbers in bf16.
+  /// The same of an image and the one behind it in pairs, [block][slices][rows][columns][lanes][2];
+  /// behind the last image are zeros. For numbers in bf16.
   void copy_pairs(const Region& region, int image, int first, int count, Stored* to) const {
     for (int b = first; b < first + count; ++b) {
       const auto copy_pixel = [&](std::int64_t pixel) {
@@ -132,21 +159,23 @@ struct BlockedInput {
   }
 
  private:
-  /// Row by row: calls copy(number of a pixel in its plane), or leave_out(count) for some beyond
-  /// the image.
+  /// Slice by slice and row by row: calls copy(number of a pixel in its plane), or leave_out(count)
+  /// for some beyond the image.
   template <class Copy, class LeaveOut>
   void for_each_pixel(const Region& region, const Copy& copy, const LeaveOut& leave_out) const {
     const int begin = std::clamp(-region.left, 0, region.columns);
     const int end = std::clamp(x.w - region.left, begin, region.columns);
-    for (int y = region.top; y < region.top + region.rows; ++y) {
-      if (y < 0 || y >= x.h) {
-        leave_out(region.columns);
-        continue;
+    for (int z = region.front; z < region.front + region.slices; ++z) {
+      for (int y = region.top; y < region.top + region.rows; ++y) {
+        if (z < 0 || z >= x.d || y < 0 || y >= x.h) {
+          leave_out(region.columns);
+          continue;
+        }
+        leave_out(begin);
+        const std::int64_t row = (std::int64_t{z} * x.h + y) * x.w + region.left;
+        for (int c = begin; c < end; ++c) copy(row + c);
+        leave_out(region.columns - end);
       }
-      leave_out(begin);
-      const std::int64_t row = std::int64_t{y} * x.w + region.left;
-      for (int c = begin; c < end; ++c) copy(row + c);
-      leave_out(region.columns - end);
     }
   }
 
@@ -158,8 +187,8 @@ struct BlockedInput {
   }
 };
 
-/// Images [n, c, h, w] of files as the input of windows. Copies have the channels of a pixel side
-/// by side, so that a row of a window is one tap.
+/// Images [n, c, d, h, w] of files as the input of windows. Copies have the channels of a pixel
+/// side by side, so that a row of a window is one tap.
 struct ImageInput {
   ConstTensor x;
 
@@ -167,24 +196,27 @@ struct ImageInput {
   [[nodiscard]] static int blocks() { return 1; }
   [[nodiscard]] static bool copies(const Windows& /*windows*/) { return true; }
   [[nodiscard]] WindowSource<real> direct(int /*image*/, int /*first*/) const { return {}; }
-  /// [rows][columns][c]
+  /// [slices][rows][columns][c]
   WindowSource<real> copy(const Region& region, int image, int /*first*/, int /*count*/,
                           real* to) const {
     const SampleShape& shape = x.shape;
     const real* from = x.data + image * shape.size();
     real* next = to;
-    for (int r = 0; r < region.rows; ++r) {
-      const int y = region.top + r;
+    for (int r = 0; r < region.slices * region.rows; ++r) {
+      const int z = region.front + r / region.rows;
+      const int y = region.top + r % region.rows;
+      const bool in_row = z >= 0 && z < shape.depth && y >= 0 && y < shape.height;
       for (int c = 0; c < region.columns; ++c) {
         const int column = region.left + c;
-        const bool exists = y >= 0 && y < shape.height && column >= 0 && column < shape.width;
+        const bool exists = in_row && column >= 0 && column < shape.width;
         for (int k = 0; k < shape.channels; ++k, ++next) {
-          const std::int64_t row = std::int64_t{k} * shape.height + y;
+          const std::int64_t row = (std::int64_t{k} * shape.depth + z) * shape.height + y;
           *next = exists ? from[row * shape.width + column] : real(0);
         }
       }
     }
-    return {to, region.top, region.left, std::int64_t{region.columns} * shape.channels, 0};
+    const std::int64_t row = std::int64_t{region.columns} * shape.channels;
+    return {to, region.front, region.top, region.left, region.rows * row, row, 0};
   }
 };
 

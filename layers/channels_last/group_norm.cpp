@@ -20,7 +20,7 @@ struct Groups {
 
   Groups(const ConstTensor& x, int number)
       : images(x.n),
-        pixels(x.shape.height * x.shape.width),
+        pixels(static_cast<int>(x.shape.pixels())),
         channels(x.shape.channels),
         groups(number),
         size(channels / number),

@@ -14,7 +14,7 @@ constexpr int team_size = runs_on_host ? 1 : 128;  // threads for a token
 template <class Real>
 struct Saved {
   Real* data;
-  int tokens;
+  std::int64_t tokens;
 
   [[nodiscard]] KOKKOS_FUNCTION Real& mean(std::int64_t row) const {
     return data[2 * (row / tokens) * tokens + row % tokens];
@@ -159,7 +159,7 @@ LayerNorm::LayerNorm(const LayerSpec& spec, const Engine& engine)
 
 void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::layer_norm_forward";
-  const Saved<real> saved{reinterpret_cast<real*>(arguments.saved), arguments.input.shape.height};
+  const Saved<real> saved{reinterpret_cast<real*>(arguments.saved), arguments.input.shape.pixels()};
   with_stored(type_, [&]<class Stored>() {
     const Rows<const Stored> x(arguments.input);
     Kokkos::parallel_for(label, teams(exec, x.rows),
@@ -171,7 +171,7 @@ void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& argu
 void LayerNorm::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::layer_norm_backward";
   const Saved<const real> saved{reinterpret_cast<const real*>(arguments.saved),
-                                arguments.input.shape.height};
+                                arguments.input.shape.pixels()};
   with_stored(type_, [&]<class Stored>() {
     const Rows<const Stored> x(arguments.input);
     const Rows<const Stored> d_y(arguments.d_output);

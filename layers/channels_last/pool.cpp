@@ -159,7 +159,7 @@ void spread(const ExecutionSpace& exec, const Rows<const To>& d_y, int pixels,
 }
 
 int pixels_of(const SampleShape& shape) {
-  return shape.height * shape.width;
+  return static_cast<int>(shape.pixels());
 }
 
 }  // namespace

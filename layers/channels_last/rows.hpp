@@ -25,7 +25,7 @@ struct Rows {
   template <class Real>
   explicit Rows(const BasicTensor<Real>& tensor)
       : data(reinterpret_cast<Stored*>(tensor.data)),
-        rows(std::int64_t{tensor.n} * tensor.shape.height * tensor.shape.width),
+        rows(tensor.n * tensor.shape.pixels()),
         channels(tensor.shape.channels) {}
 
   [[nodiscard]] std::int64_t size() const { return rows * channels; }

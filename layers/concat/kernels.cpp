@@ -61,7 +61,7 @@ class Concat final : public Layer {
   explicit Concat(const LayerSpec& spec) : type_(spec.output_format.type) {
     // In plain order and in blocks an input is one run of numbers of a sample; with all channels
     // side by side, of a pixel.
-    const std::int64_t pixels = std::int64_t{spec.output.height} * spec.output.width;
+    const std::int64_t pixels = spec.output.pixels();
     const bool by_pixel = spec.output_format.block == spec.output.channels && pixels > 1;
     rows_ = by_pixel ? pixels : 1;
     for (const LayerInput& input : spec.inputs) counts_.push_back(input.shape.size() / rows_);

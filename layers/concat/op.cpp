@@ -12,7 +12,7 @@ namespace {
 void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surroundings& /*around*/) {
   const SampleShape& first = layer.input();
   const SampleShape& second = layer.inputs[1].shape;
-  if (first.height != second.height || first.width != second.width)
+  if (first.with_channels(1) != second.with_channels(1))
     fail(ExitCode::usage, "concat joins {} and {}", to_string(first), to_string(second));
   layer.output = first;
   layer.output.channels += second.channels;

@@ -31,14 +31,12 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
     return static_cast<int>(grown);
   };
   const SampleShape& input = layer.input();
-  layer.output = {channels, grows(input.height), window.flat ? 1 : grows(input.width)};
+  layer.output = with_each_axis(input, channels, window.axes, grows);
   const std::int64_t taps = window.taps();
   const std::int64_t out = channels / groups;
   // torch.nn.ConvTranspose2d takes the second dimension for the fan.
   const Initial initial = lecun_uniform(out * taps);
-  std::vector<std::int64_t> shape = {in, out, window.kernel};
-  if (!window.flat) shape.push_back(window.kernel);
-  layer.parameters = {{layer.name + ".weight", shape, initial}};
+  layer.parameters = {{layer.name + ".weight", window.weights(in, out), initial}};
   const double product = 2.0 * static_cast<double>(out * taps * input.size());
   layer.forward_flops = product;
   layer.backward_flops = (around.learns ? 2 : 1) * product;
@@ -72,7 +70,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
 
 }  // namespace
 
-/// torch.nn.ConvTranspose2d with square windows, or ConvTranspose1d.
+/// torch.nn.ConvTranspose2d with square windows, ConvTranspose3d with cubes, or ConvTranspose1d.
 Op conv_transpose() {
   std::vector<ArgumentSpec> arguments = convolution_arguments();
   arguments.push_back({.name = "output_padding", .otherwise = 0});

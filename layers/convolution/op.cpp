@@ -20,11 +20,10 @@ ConvolutionMemory convolution_memory(const LayerSpec& layer, int n) {
   ConvolutionMemory memory = {};
   memory.channels =
       static_cast<int>(align_up(input.channels, reads_images ? vector_bytes / size_of(type) : 1));
-  const std::int64_t taps = std::int64_t{convolution.window.kernel} * convolution.window.kernel;
+  const std::int64_t taps = convolution.window.taps();
   const std::int64_t weights =
       layer.output.channels * taps * memory.channels * std::int64_t{sizeof(real)};
-  const std::int64_t images =
-      std::int64_t{n} * input.height * input.width * memory.channels * size_of(type);
+  const std::int64_t images = n * input.pixels() * memory.channels * size_of(type);
   memory.library = graph_workspace;
   if (type == DataType::full)
     memory.library += align_up(images + n * layer.output.size() * size_of(type) + weights);
@@ -48,9 +47,8 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   const std::int64_t in = layer.input().channels / groups;
   const std::int64_t area = window.taps();
   layer.output = behind_window(layer, channels, window, around);
-  std::vector<std::int64_t> shape = {channels, in, window.kernel};
-  if (!window.flat) shape.push_back(window.kernel);
-  layer.parameters = {{layer.name + ".weight", shape, lecun_uniform(in * area)}};
+  layer.parameters = {
+      {layer.name + ".weight", window.weights(channels, in), lecun_uniform(in * area)}};
   const double product = 2.0 * static_cast<double>(in * area * layer.output.size());
   layer.forward_flops = product;
   layer.backward_flops = (around.learns ? 2 : 1) * product;
@@ -91,15 +89,16 @@ bool is_depthwise(const LayerSpec& layer) {
   const auto& convolution = layer.as<op::Convolution>();
   return convolution.groups > 1 && convolution.groups == layer.input().channels &&
          convolution.groups == layer.output.channels && !convolution.normalises &&
-         convolution.window.taps() <= most_depthwise_taps;
+         convolution.window.axes < 3 && convolution.window.taps() <= most_depthwise_taps;
 }
 
 /// Of images whose channels lie side by side, but for those of files.
 bool is_of_vendor(const LayerSpec& layer, const KernelChoice& choice) {
   if (!is_common(layer.as<op::Convolution>())) return false;
   const LayerInput& input = layer.inputs.front();
-  return wants_channels_last(choice.vendor) && layer.parameters.back().shape.size() == 4 &&
-         odd_tensors(layer, choice).empty() &&
+  const bool has_no_bias = layer.parameters.back().shape.size() > 1;
+  return wants_channels_last(choice.vendor) && has_no_bias &&
+         layer.as<op::Convolution>().window.axes == 2 && odd_tensors(layer, choice).empty() &&
          lies_in_blocks(layer.output, layer.output_format, layer.output.channels) &&
          (reads_images(layer) || (lies_in_blocks(input.shape, input.format, input.shape.channels) &&
                                   input.format.type == layer.output_format.type));
@@ -138,7 +137,9 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     layer.workspace = {depthwise_sums(layer)};
     return "";
   }
-  if (choice.block != 1)
+  if (wants_channels_last(choice.vendor) && convolution.window.axes == 3)
+    layer.slow_because = "volumes";
+  else if (choice.block != 1)
     layer.slow_because = is_common(convolution) || is_depthwise(layer)
                              ? odd_tensors(layer, choice)
                              : "groups, dilation or one axis";
@@ -154,7 +155,7 @@ std::string describe(const LayerSpec& layer) {
 
 }  // namespace
 
-/// torch.nn.Conv2d with square windows, or Conv1d
+/// torch.nn.Conv2d with square windows, Conv3d with cubes, or Conv1d
 Op convolution() {
   std::vector<ArgumentSpec> arguments = convolution_arguments();
   arguments.push_back({.name = "bias", .otherwise = 1, .most = 1});

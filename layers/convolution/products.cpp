@@ -13,22 +13,26 @@ namespace {
 /// Windows of an image of `channels`, from channel `first` on, as many as `grid` has pixels.
 detail::Windows windows_of(const ConstTensor& x, int first, const SampleShape& grid,
                            const Window& window) {
-  detail::Windows windows = {.data = x.data + std::int64_t{first} * x.shape.height * x.shape.width,
+  detail::Windows windows = {.data = x.data + first * x.shape.pixels(),
                              .image_stride = x.shape.size(),
+                             .d = x.shape.depth,
                              .h = x.shape.height,
                              .w = x.shape.width,
+                             .planes_d = grid.depth,
                              .planes_h = grid.height,
                              .planes_w = grid.width,
+                             .kernel_d = window.slices(),
                              .kernel_h = window.kernel,
                              .kernel_w = window.columns(),
                              .multiply = window.stride,
+                             .offset_d = -window.padding_slices(),
                              .offset = -window.padding,
                              .offset_w = -window.padding_columns(),
                              .step = window.dilation,
                              .divide = 1};
-  if (window == Window{}) {  // one by one: a plane is one long row
-    windows.w = windows.planes_w = x.shape.height * x.shape.width;
-    windows.h = windows.planes_h = 1;
+  if (window.is_one_to_one()) {  // a plane is one long row
+    windows.w = windows.planes_w = static_cast<int>(x.shape.pixels());
+    windows.d = windows.planes_d = windows.h = windows.planes_h = 1;
   }
   return windows;
 }
@@ -38,6 +42,7 @@ detail::Windows transposed_windows(const ConstTensor& small, int first, const Sa
                                    const Window& window) {
   detail::Windows windows = windows_of(small, first, wide, window);
   windows.multiply = 1;
+  windows.offset_d = window.padding_slices();
   windows.offset = window.padding;
   windows.offset_w = window.padding_columns();
   windows.step = -window.dilation;
@@ -46,7 +51,7 @@ detail::Windows transposed_windows(const ConstTensor& small, int first, const Sa
 }
 
 int pixels_of(const SampleShape& shape) {
-  return shape.height * shape.width;
+  return static_cast<int>(shape.pixels());
 }
 
 /// Groups of one channel of wide, whose products are too small to be worth packing.
@@ -55,13 +60,17 @@ class Depthwise {
   explicit Depthwise(const WindowProducts& of)
       : channels_(of.small.channels),
         multiplier_(of.small.channels / of.wide.channels),
+        d_(of.wide.depth),
         h_(of.wide.height),
         w_(of.wide.width),
+        od_(of.small.depth),
         oh_(of.small.height),
         ow_(of.small.width),
+        kernel_d_(of.window.slices()),
         kernel_h_(of.window.kernel),
         kernel_w_(of.window.columns()),
         stride_(of.window.stride),
+        padding_d_(of.window.padding_slices()),
         padding_h_(of.window.padding),
         padding_w_(of.window.padding_columns()),
         dilation_(of.window.dilation) {}
@@ -71,16 +80,18 @@ class Depthwise {
                                           const real* weights) const {
     const int ox = static_cast<int>(i % ow_);
     const int oy = static_cast<int>(i / ow_ % oh_);
-    const std::int64_t plane = i / ow_ / oh_;
-    const real* const x = wide + plane_of_wide(plane) * h_ * w_;
-    const real* const w = weights + plane % channels_ * kernel_h_ * kernel_w_;
+    const int oz = static_cast<int>(i / ow_ / oh_ % od_);
+    const std::int64_t plane = i / ow_ / oh_ / od_;
+    const real* const x = wide + plane_of_wide(plane) * pixels_of_wide();
+    const real* const w = weights + plane % channels_ * taps();
     real sum = 0;
-    for (int r = 0; r < kernel_h_; ++r) {
-      const int y = oy * stride_ - padding_h_ + r * dilation_;
-      if (y < 0 || y >= h_) continue;
+    for (int k = 0; k < kernel_d_ * kernel_h_; ++k) {  // rows of taps
+      const int z = oz * stride_ - padding_d_ + k / kernel_h_ * dilation_;
+      const int y = oy * stride_ - padding_h_ + k % kernel_h_ * dilation_;
+      if (z < 0 || z >= d_ || y < 0 || y >= h_) continue;
       for (int s = 0; s < kernel_w_; ++s) {
         const int column = ox * stride_ - padding_w_ + s * dilation_;
-        if (column >= 0 && column < w_) sum += w[r * kernel_w_ + s] * x[y * w_ + column];
+        if (column >= 0 && column < w_) sum += w[k * kernel_w_ + s] * x[(z * h_ + y) * w_ + column];
       }
     }
     return sum;
@@ -91,18 +102,20 @@ class Depthwise {
                                           const real* weights) const {
     const int x = static_cast<int>(i % w_);
     const int y = static_cast<int>(i / w_ % h_);
-    const std::int64_t plane = i / w_ / h_ * multiplier_;
+    const int z = static_cast<int>(i / w_ / h_ % d_);
+    const std::int64_t plane = i / w_ / h_ / d_ * multiplier_;
     real sum = 0;
     for (int m = 0; m < multiplier_; ++m) {
-      const real* const d = small + (plane + m) * oh_ * ow_;
-      const real* const w = weights + (plane + m) % channels_ * kernel_h_ * kernel_w_;
-      for (int r = 0; r < kernel_h_; ++r) {
-        const int oy = y + padding_h_ - r * dilation_;
-        if (oy < 0 || oy % stride_ != 0 || oy / stride_ >= oh_) continue;
+      const real* const d = small + (plane + m) * pixels_of_small();
+      const real* const w = weights + (plane + m) % channels_ * taps();
+      for (int k = 0; k < kernel_d_ * kernel_h_; ++k) {
+        const int oz = z + padding_d_ - k / kernel_h_ * dilation_;
+        const int oy = y + padding_h_ - k % kernel_h_ * dilation_;
+        if (!meets(oz, od_) || !meets(oy, oh_)) continue;
+        const real* const row = d + (oz / stride_ * oh_ + oy / stride_) * ow_;
         for (int s = 0; s < kernel_w_; ++s) {
           const int ox = x + padding_w_ - s * dilation_;
-          if (ox >= 0 && ox % stride_ == 0 && ox / stride_ < ow_)
-            sum += w[r * kernel_w_ + s] * d[oy / stride_ * ow_ + ox / stride_];
+          if (meets(ox, ow_)) sum += w[k * kernel_w_ + s] * row[ox / stride_];
         }
       }
     }
@@ -113,18 +126,20 @@ class Depthwise {
   [[nodiscard]] KOKKOS_FUNCTION double common(int channel, int tap, int image, const real* wide,
                                               const real* small) const {
     const std::int64_t plane = std::int64_t{image} * channels_ + channel;
-    const real* const x = wide + plane_of_wide(plane) * h_ * w_;
-    const real* const d = small + plane * oh_ * ow_;
-    const int r = tap / kernel_w_ * dilation_ - padding_h_;
+    const real* const x = wide + plane_of_wide(plane) * pixels_of_wide();
+    const real* const d = small + plane * pixels_of_small();
+    const int q = tap / kernel_w_ / kernel_h_ * dilation_ - padding_d_;
+    const int r = tap / kernel_w_ % kernel_h_ * dilation_ - padding_h_;
     const int s = tap % kernel_w_ * dilation_ - padding_w_;
     double sum = 0;
-    for (int oy = 0; oy < oh_; ++oy) {
-      const int y = oy * stride_ + r;
-      if (y < 0 || y >= h_) continue;
+    for (int o = 0; o < od_ * oh_; ++o) {  // rows of small
+      const int z = o / oh_ * stride_ + q;
+      const int y = o % oh_ * stride_ + r;
+      if (z < 0 || z >= d_ || y < 0 || y >= h_) continue;
       real row = 0;
       for (int ox = 0; ox < ow_; ++ox) {
         const int column = ox * stride_ + s;
-        if (column >= 0 && column < w_) row += x[y * w_ + column] * d[oy * ow_ + ox];
+        if (column >= 0 && column < w_) row += x[(z * h_ + y) * w_ + column] * d[o * ow_ + ox];
       }
       sum += static_cast<double>(row);
     }
@@ -132,14 +147,14 @@ class Depthwise {
   }
 
   [[nodiscard]] KOKKOS_FUNCTION int channels() const { return channels_; }
-  [[nodiscard]] KOKKOS_FUNCTION int taps() const { return kernel_h_ * kernel_w_; }
+  [[nodiscard]] KOKKOS_FUNCTION int taps() const { return kernel_d_ * kernel_h_ * kernel_w_; }
   /// Of a number of small.
   [[nodiscard]] KOKKOS_FUNCTION int channel_of(std::int64_t i) const {
-    return static_cast<int>(i / ow_ / oh_ % channels_);
+    return static_cast<int>(i / pixels_of_small() % channels_);
   }
   /// Of a number of wide.
   [[nodiscard]] KOKKOS_FUNCTION int channel_of_wide(std::int64_t i) const {
-    return static_cast<int>(i / w_ / h_ % (channels_ / multiplier_));
+    return static_cast<int>(i / pixels_of_wide() % (channels_ / multiplier_));
   }
 
  private:
@@ -147,8 +162,19 @@ class Depthwise {
     return plane / multiplier_;  // images have whole numbers of planes
   }
 
-  int channels_, multiplier_, h_, w_, oh_, ow_, kernel_h_, kernel_w_, stride_, padding_h_,
-      padding_w_, dilation_;
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t pixels_of_wide() const {
+    return std::int64_t{d_} * h_ * w_;
+  }
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t pixels_of_small() const {
+    return std::int64_t{od_} * oh_ * ow_;
+  }
+  /// Whether there is one of `count` windows, stride pixels apart, at that pixel.
+  [[nodiscard]] KOKKOS_FUNCTION bool meets(int pixel, int count) const {
+    return pixel >= 0 && pixel % stride_ == 0 && pixel / stride_ < count;
+  }
+
+  int channels_, multiplier_, d_, h_, w_, od_, oh_, ow_, kernel_d_, kernel_h_, kernel_w_, stride_,
+      padding_d_, padding_h_, padding_w_, dilation_;
 };
 
 bool is_depthwise(const WindowProducts& of) {

@@ -30,7 +30,7 @@ void drop_numbers(const ExecutionSpace& exec, const std::string& label, std::uin
   const int* samples = draw.samples;
   const auto scale = static_cast<real>(1 / (1 - probability));
   const std::int64_t size = to.shape.size();
-  const std::int64_t pixels = std::int64_t{to.shape.height} * to.shape.width;
+  const std::int64_t pixels = to.shape.pixels();
   const auto* x = reinterpret_cast<const Stored*>(from.data);
   auto* y = reinterpret_cast<Stored*>(to.data);
   Kokkos::parallel_for(

@@ -50,11 +50,11 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   const bool one_format = fit_in_any_order(layer, choice).empty();
   if (!norm.is_affine)
     return one_format && is_plain(layer) ? "" : "without parameters it computes in plain order";
-  layer.workspace = {norm_sums(layer)};
+  layer.workspace = {channel_sums(layer)};
   if (one_format && is_channels_last(layer, choice)) {
     const SampleShape& shape = layer.input();
     layer.kernels = Kernels::channels_last;
-    layer.workspace[0].per_sample *= group_norm_parts(shape.height * shape.width);
+    layer.workspace[0].per_sample *= group_norm_parts(static_cast<int>(shape.pixels()));
     layer.workspace[0].per_sample += norm.groups * group;
     return "";
   }

@@ -17,7 +17,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   const std::int64_t token = 2 * std::int64_t{sizeof(real)};
-  layer.saved = {{"statistics", {0, layer.input().height * token}, true}};
+  layer.saved = {{"statistics", {0, layer.input().pixels() * token}, true}};
   if (has_one_type(layer) && is_channels_last(layer, choice)) {
     layer.kernels = Kernels::channels_last;
     layer.workspace = {{norm_workspace, 0}};

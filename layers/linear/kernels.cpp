@@ -15,7 +15,7 @@ std::unique_ptr<Layer> linear(const LayerSpec& spec, int samples, const Engine& 
     if (spec.kernels == Kernels::blocked) return blocked::convolution(spec, engine);
   }
   // Of tokens it is a convolution of pixels.
-  if (spec.input().height * spec.input().width > 1) return std::make_unique<Convolution>(spec);
+  if (spec.input().pixels() > 1) return std::make_unique<Convolution>(spec);
   return std::make_unique<Linear>(spec);
 }
 

@@ -13,7 +13,7 @@ namespace {
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
   const int features = arguments.whole("features");
   const int in = layer.input().channels;
-  if (layer.input().width > 1)
+  if (layer.input().width > 1 || layer.input().depth > 1)
     fail(ExitCode::usage,
          "linear takes features or tokens, not images of {}; put a flatten before it",
          to_string(layer.input()));
@@ -35,7 +35,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
 
 /// Features of a sample, or of each token, side by side.
 bool has_rows(const SampleShape& shape, const TensorFormat& format) {
-  return shape.width == 1 && (shape.height == 1 || format.block == shape.channels);
+  return shape.pixels() == 1 || (shape.pixels() == shape.height && format.block == shape.channels);
 }
 
 bool is_of_vendor(const LayerSpec& layer, const KernelChoice& choice) {
@@ -52,7 +52,7 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
     layer.workspace = {{product_workspace + bias_bytes(layer), 0}};
     return "";
   }
-  const bool has_tokens = layer.input().height * layer.input().width > 1;
+  const bool has_tokens = layer.input().pixels() > 1;
   if (has_tokens && is_blocked(layer, choice)) {
     layer.kernels = Kernels::blocked;
     layer.workspace = direct_workspace(layer, choice.block);

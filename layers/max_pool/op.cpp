@@ -10,8 +10,6 @@
 namespace carousel::ops {
 namespace {
 
-constexpr int largest_index = 11;  // of a window, whose places fill a byte
-
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& around) {
   Window window = pool_window_of(arguments, around);
   window.ceils = arguments.whole("ceil_mode") > 0;
@@ -28,8 +26,8 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
   layer.saves_input = layer.saves_output = layer.normalises_samples = pool.normalises;
   if (pool.normalises) layer.saved.push_back(norm_statistics(layer));
   layer.saved.push_back({"indices", {0, layer.output.size()}, true});
-  if (pool.window.kernel <= largest_index && !pool.window.flat) {
-    if (!pool.normalises && fit_in_any_order(layer, choice).empty() &&
+  if (pool.window.taps() <= op::most_indexed_taps && pool.window.axes > 1) {
+    if (!pool.normalises && pool.window.axes == 2 && fit_in_any_order(layer, choice).empty() &&
         is_channels_last(layer, choice)) {
       layer.kernels = Kernels::channels_last;
       return "";
@@ -52,8 +50,7 @@ std::string describe(const LayerSpec& layer) {
 
 }  // namespace
 
-/// torch.nn.MaxPool2d
-/// torch.nn.MaxPool2d
+/// torch.nn.MaxPool2d, MaxPool1d or MaxPool3d
 Op max_pool() {
   std::vector<ArgumentSpec> arguments = pool_arguments();
   arguments.push_back({.name = "ceil_mode", .otherwise = 0, .most = 1});

@@ -8,6 +8,9 @@
 
 namespace carousel::op {
 
+/// Of a window whose places fill a byte.
+inline constexpr int most_indexed_taps = 127;
+
 struct MaxPool {
   Window window;
   bool normalises = false;  // batch norm and ReLU of its input, which are never kept

@@ -158,7 +158,7 @@ class Multiply final : public Layer {
       : first_(spec.as<op::Multiply>().spreads[0]),
         second_(spec.as<op::Multiply>().spreads[1]),
         type_(spec.output_format.type),
-        order_{spec.output.channels, spec.output.height * spec.output.width,
+        order_{spec.output.channels, static_cast<int>(spec.output.pixels()),
                spec.output_format.block} {
     CAROUSEL_CHECK(order_.channels % order_.block == 0, "{} in blocks of {}",
                    to_string(spec.output), order_.block);

@@ -16,7 +16,7 @@ using op::Spread;
 std::optional<Spread> spread_of(const SampleShape& factor, const SampleShape& product) {
   if (factor == product) return Spread::number;
   if (factor == SampleShape{product.channels}) return Spread::channel;
-  if (factor == SampleShape{1, product.height, product.width}) return Spread::pixel;
+  if (factor == product.with_channels(1)) return Spread::pixel;
   return {};
 }
 
@@ -24,7 +24,7 @@ void infer(LayerSpec& layer, const GivenArguments& /*arguments*/, const Surround
   const SampleShape& first = layer.input();
   const SampleShape& second = layer.inputs[1].shape;
   layer.output = {std::max(first.channels, second.channels), std::max(first.height, second.height),
-                  std::max(first.width, second.width)};
+                  std::max(first.width, second.width), std::max(first.depth, second.depth)};
   op::Multiply multiply;
   for (std::size_t k = 0; k < 2; ++k) {
     const std::optional<Spread> spread = spread_of(layer.inputs[k].shape, layer.output);

@@ -48,6 +48,8 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   const int patch = arguments.whole("patch");
   layer.attributes = op::PatchEmbedding{{patch, patch, 0}};
   const SampleShape& image = layer.input();
+  if (image.depth > 1)
+    fail(ExitCode::usage, "patch_embedding takes images, not volumes of {}", to_string(image));
   if (image.height % patch != 0 || image.width % patch != 0)
     fail(ExitCode::usage, "data.file: images of {} are not made of whole patches; model.patch = {}",
          to_string(image), patch);

@@ -19,7 +19,7 @@ struct RmsTokens {
   RmsTokens(const SampleShape& shape, const TensorFormat& format)
       : block(format.block),
         blocks(shape.channels / format.block),
-        tokens(shape.height * shape.width) {}
+        tokens(static_cast<int>(shape.pixels())) {}
 
   [[nodiscard]] KOKKOS_FUNCTION int channels() const { return blocks * block; }
   [[nodiscard]] KOKKOS_FUNCTION std::int64_t offset(std::int64_t image, int b, int token) const {

@@ -9,10 +9,6 @@
 namespace carousel::ops {
 namespace {
 
-std::int64_t tokens_of(const SampleShape& shape) {
-  return std::int64_t{shape.height} * shape.width;
-}
-
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
   layer.attributes = op::RmsNorm{arguments.number("epsilon")};
   layer.parameters = {{layer.name + ".weight", {layer.input().channels}, ones()}};
@@ -21,7 +17,7 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
 }
 
 std::string fit(LayerSpec& layer, const KernelChoice& choice) {
-  layer.saved = {{"statistics", {0, tokens_of(layer.input()) * std::int64_t{sizeof(real)}}, true}};
+  layer.saved = {{"statistics", {0, layer.input().pixels() * std::int64_t{sizeof(real)}}, true}};
   return fit_in_any_order(layer, choice);
 }
 

@@ -24,7 +24,7 @@ Attention::Attention(const LayerSpec& spec, const Engine& engine)
 
 AttentionShape Attention::shape(int n) const {
   const int heads = spec_.as<op::Attention>().heads;
-  return {n, spec_.output.height, heads, spec_.output.channels / heads};
+  return {n, static_cast<int>(spec_.output.pixels()), heads, spec_.output.channels / heads};
 }
 
 std::int64_t Attention::workspace_bytes(int n) const {

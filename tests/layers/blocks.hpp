@@ -12,7 +12,7 @@ namespace carousel::test {
 /// Calls visit(in PyTorch's order, in blocks) for the places of every number.
 template <class Visit>
 void for_each_place(const SampleShape& shape, int block, int n, const Visit& visit) {
-  const std::int64_t pixels = std::int64_t{shape.height} * shape.width;
+  const std::int64_t pixels = shape.pixels();
   for (std::int64_t i = 0; i < n * shape.size(); ++i) {
     const std::int64_t plane = i / pixels;  // of one channel of one image
     const std::int64_t image = plane / shape.channels;

@@ -105,7 +105,7 @@ namespace detail {
 /// Numbers of channels that differ in mean and width.
 [[nodiscard]] inline Numbers uneven(const SampleShape& shape, DataType type) {
   Numbers numbers = random_numbers(checked_samples * shape.size(), "x");
-  const std::int64_t pixels = std::int64_t{shape.height} * shape.width;
+  const std::int64_t pixels = shape.pixels();
   for (std::int64_t k = 0; k < std::ssize(numbers); ++k) {
     const auto channel = static_cast<int>(k / pixels % shape.channels);
     numbers[k] = numbers[k] * (1 + static_cast<real>(channel % 7) / 4) +
@@ -304,6 +304,16 @@ inline void check_in_place(const Checked& checked, const Given& given, const Wri
       << "added to the gradient of the input, apart";
 }
 
+/// Frozen, it leaves the same gradients of its inputs.
+inline void check_frozen(const Checked& checked, const Given& given, const Written& written) {
+  if (!checked.wants_d_x || checked.layer.parameters.empty()) return;
+  LayerSpec frozen = checked.layer;
+  for (ParameterSpec& parameter : frozen.parameters) parameter.frozen = true;
+  const Written found = run({frozen}, given, true);
+  EXPECT_EQ(found.d_x, written.d_x) << "frozen";
+  EXPECT_EQ(found.d_second, written.d_second) << "frozen";
+}
+
 /// The derivative of a random projection of the output along `direction` in one of the inputs.
 [[nodiscard]] inline double derivative(SingleLayer& layer, const Given& given, Numbers Given::*of,
                                        const Numbers& direction, const LayerSpec& spec) {
@@ -374,6 +384,7 @@ inline void check_layer(const Checked& checked) {
   detail::check_samples(checked, given, written);
   detail::check_launches(checked, given);
   detail::check_in_place(checked, given, written);
+  detail::check_frozen(checked, given, written);
   if (has_full_numbers(checked.layer)) detail::check_differences(checked, given, written);
 }
 

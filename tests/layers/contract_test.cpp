@@ -20,7 +20,7 @@ constexpr SampleShape image = {4, 3, 5};
 
 void multiply(const ExecutionSpace& exec, const SampleShape& shape, const real* x, const real* s,
               real* y, int samples) {
-  const std::int64_t pixels = std::int64_t{shape.height} * shape.width;
+  const std::int64_t pixels = shape.pixels();
   Kokkos::parallel_for(
       "carousel::test::scale", range(exec, samples * shape.size()),
       KOKKOS_LAMBDA(std::int64_t i) { y[i] = x[i] * s[i / pixels]; });
@@ -61,7 +61,7 @@ class Scale final : public Layer {
     const auto* kept = reinterpret_cast<const real*>(arguments.saved);
     multiply(exec, shape_, arguments.d_output.data, kept, arguments.d_input.data,
              arguments.input.n);
-    const std::int64_t pixels = std::int64_t{shape_.height} * shape_.width;
+    const std::int64_t pixels = shape_.pixels();
     const real* x = arguments.input.data;
     const real* d = arguments.d_output.data;
     real* d_s = arguments.d_second.data;

@@ -54,7 +54,7 @@ constexpr int ignored = 250;
 TargetSpec target_of(Compared compared, int channels) {
   TargetSpec target(channels);
   if (compared == Compared::pixels || compared == Compared::some_pixels)
-    target = TargetSpec::of_pixels(channels, 3, 5);
+    target = TargetSpec::of_pixels(channels, {1, 3, 5});
   if (compared == Compared::some_pixels) target.ignored = ignored;
   if (compared == Compared::numbers) target = TargetSpec::of_numbers({channels, 1, 1});
   if (compared == Compared::fields || compared == Compared::some_numbers)

@@ -26,14 +26,16 @@ const nlohmann::json& fixtures() {
 
 Model model_of(const nlohmann::json& fixture) {
   const auto shape = [&](const char* key) {
-    const auto sizes = fixture.at(key).get<std::array<int, 3>>();
-    return SampleShape{sizes[0], sizes[1], sizes[2]};
+    const auto sizes = fixture.at(key).get<std::vector<int>>();
+    const bool is_volume = sizes.size() == 4;
+    return SampleShape{sizes.at(0), sizes.at(is_volume ? 2 : 1), sizes.at(is_volume ? 3 : 2),
+                       is_volume ? sizes.at(1) : 1};
   };
   const SampleShape outputs = shape("outputs");
   const RunConfig config = parse_run_config(network_deck(fixture.at("model").get<std::string>()),
                                             std::string(CAROUSEL_SOURCE) + "/deck.toml", {});
   return build_model(config.model, shape("image"),
-                     TargetSpec::of_pixels(outputs.channels, outputs.height, outputs.width));
+                     TargetSpec::of_pixels(outputs.channels, outputs));
 }
 
 /// As the fixtures' script draws them.

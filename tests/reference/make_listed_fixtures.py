@@ -5,10 +5,10 @@
 
     make_listed_fixtures.py [--only NAME]
 
-Those of inputs/networks beside torchvision's own, a U-Net and a perceptron beside torch.nn, and 200
-that random_networks.py draws. Needs torch and torchvision (CPU). Parameters, images and labels are
-not stored: both sides draw them from the generator of core/base/random.hpp, by name. Of each tensor
-there are its size, its norm, a sum in which every element has a random weight, and how far PyTorch's
+Those of inputs/networks beside torchvision's own, U-Nets, CosmoFlow and a perceptron beside torch.nn,
+and those that random_networks.py draws: 200 of images, 60 of volumes. Needs torch and torchvision
+(CPU). Parameters, images and labels are not stored: both sides draw them from the generator of
+core/base/random.hpp, by name. Of each tensor there are its size, its norm, a sum in which every element has a random weight, and how far PyTorch's
 own single precision is from its double precision, at most, in several ways of computing: with one
 and two threads, with and without oneDNN; of gradients that are nothing but rounding, as those of
 biases in front of a batch norm, the size alone. The images of random networks are drawn until nothing is
@@ -25,13 +25,14 @@ import torchvision
 from torch import nn
 from torchvision.models import densenet, efficientnet, googlenet, mobilenet_v2, resnet18
 
+from cosmoflow import CosmoFlow
 from fixture_files import text, ways_of_single_precision
 from random_networks import Drawn, Run, toml
 from random_numbers import SEED, hash_name, uniform, uniform01
 from unet import UNet
 
 FILE = pathlib.Path(__file__).with_name("listed.json")
-RANDOM = 200
+RANDOM = {2: 200, 3: 60}  # by axes of space
 SAMPLES = 3
 MARGIN = 1e-4
 
@@ -96,6 +97,12 @@ def known():
                      'layers = [ { linear = 128 }, "tanh", { linear = 128 }, "tanh", { linear = 3 } ]',
                      (5, 1, 1), 3),
         "unet": Known(UNet(2, 3, 8, 4), of_file("unet", 3, ", w = 8"), (2, 32, 48), 3),
+        "unet_volumes": Known(UNet(2, 3, 16, 2, axes=3),
+                              of_file("unet", 3, ", w = 16, levels = 2"), (2, 8, 12, 16), 3),
+        "cosmoflow": Known(CosmoFlow(4, 16, 5, 16, 3, 0),
+                           'file = "inputs/networks/cosmoflow.toml"\n'
+                           "let = { outputs = 5, w = 16, blocks = 3, dropout = 0 }",
+                           (4, 16, 16, 16), 5),
         "resnet18": Known(resnet18(num_classes=10), of_file("resnet18", 10), photograph, 10),
         "mobilenet_v2": Known(mobilenet_v2(num_classes=10),
                               of_file("mobilenet_v2", 10, ", dropout = 0"), photograph, 10),
@@ -110,11 +117,11 @@ def known():
 
 def drawn():
     networks = {}
-    seed = 0
-    while len(networks) < RANDOM:
-        seed += 1
-        network = Drawn(seed)
-        networks[f"random{seed}"] = Listed(network.layers, network.image)
+    for axes, count in RANDOM.items():
+        for seed in range(1, count + 1):
+            network = Drawn(seed, axes)
+            networks[f"{'random' if axes == 2 else 'volume'}{seed}"] = Listed(network.layers,
+                                                                              network.image)
     return networks
 
 
@@ -162,7 +169,7 @@ def fixture(name, network):
         if margin > MARGIN:
             break
     singles = [train(network, stream, torch.float32)[0] for _ in ways_of_single_precision()]
-    shape = (list(shape) + [1, 1])[:3]
+    shape = (list(shape) + [1, 1])[:max(3, len(shape))]
     largest = max(np.linalg.norm(numbers) for numbers in exact.values())
     tensors = {tensor: describe(tensor, numbers, singles, largest)
                for tensor, numbers in exact.items()}
@@ -175,14 +182,15 @@ def fixture(name, network):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", metavar="NAME", help="writes one network anew and keeps the others")
+    parser.add_argument("--only", metavar="NAME",
+                        help="writes networks whose names begin so anew and keeps the others")
     arguments = parser.parse_args()
     fixtures = {"torch": torch.__version__.split("+")[0],
                 "torchvision": torchvision.__version__.split("+")[0], "seed": SEED,
                 "samples": SAMPLES,
                 "networks": json.loads(FILE.read_text())["networks"] if arguments.only else {}}
     for name, network in (known() | drawn()).items():
-        if arguments.only in (None, name):
+        if name.startswith(arguments.only or ""):
             fixtures["networks"][name] = fixture(name, network)
     FILE.write_text(text(fixtures))
 

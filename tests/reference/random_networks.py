@@ -14,8 +14,24 @@ PLAIN = {"relu": F.relu, "relu6": F.relu6, "leaky_relu": F.leaky_relu, "elu": F.
 KINKS = {"relu": (0,), "relu6": (0, 6), "leaky_relu": (0,), "hard_swish": (-3, 3)}
 
 
+def axes_of(x):
+    """Axes of space."""
+    return x.dim() - 2
+
+
+def of_axes(name, x):
+    """torch's function for images or for volumes."""
+    return getattr(F, f"{name}{axes_of(x)}d")
+
+
+def flat(x, like):
+    """Features as images, or volumes, of one pixel."""
+    return x.flatten(1).reshape(x.shape[0], -1, *[1] * axes_of(like))
+
+
 class Run:
-    """Runs lists of layers on tensors [n, c, h, w]. `parameter(name, shape)` gives parameters.
+    """Runs lists of layers on tensors [n, c, h, w] or [n, c, d, h, w]. `parameter(name, shape)`
+    gives parameters.
     `margin` becomes how near to a kink of a rectifier, or to a tie in a window, it came."""
 
     def __init__(self, parameter):
@@ -66,20 +82,24 @@ class Run:
 
     def conv(self, channels, given, name, x):
         kernel, groups = given["kernel"], given.get("groups", 1)
-        weight = self.parameter(f"{name}.weight", (channels, x.shape[1] // groups, kernel, kernel))
-        return F.conv2d(x, weight, self.bias(given, name, channels), given.get("stride", 1),
-                        given.get("padding", 0), given.get("dilation", 1), groups)
+        weight = self.parameter(f"{name}.weight", (channels, x.shape[1] // groups,
+                                                    *[kernel] * axes_of(x)))
+        return of_axes("conv", x)(x, weight, self.bias(given, name, channels),
+                                  given.get("stride", 1), given.get("padding", 0),
+                                  given.get("dilation", 1), groups)
 
     def conv_transpose(self, channels, given, name, x):
         kernel, groups = given["kernel"], given.get("groups", 1)
-        weight = self.parameter(f"{name}.weight", (x.shape[1], channels // groups, kernel, kernel))
-        return F.conv_transpose2d(x, weight, self.bias(given, name, channels),
-                                  given.get("stride", 1), given.get("padding", 0),
-                                  given.get("output_padding", 0), groups, given.get("dilation", 1))
+        weight = self.parameter(f"{name}.weight", (x.shape[1], channels // groups,
+                                                    *[kernel] * axes_of(x)))
+        return of_axes("conv_transpose", x)(
+            x, weight, self.bias(given, name, channels), given.get("stride", 1),
+            given.get("padding", 0), given.get("output_padding", 0), groups,
+            given.get("dilation", 1))
 
     def linear(self, features, given, name, x):
         weight = self.parameter(f"{name}.weight", (features, x.shape[1]))
-        return F.linear(x.flatten(1), weight, self.bias(given, name, features))[:, :, None, None]
+        return flat(F.linear(x.flatten(1), weight, self.bias(given, name, features)), x)
 
     def affine(self, name, channels):
         return (self.parameter(f"{name}.weight", (channels,)),
@@ -98,33 +118,37 @@ class Run:
 
     def max_pool(self, kernel, given, _, x):
         stride, padding = given.get("stride", kernel), given.get("padding", 0)
-        padded = F.pad(x, (padding,) * 4, value=-1e30)
+        windows = F.pad(x, (padding,) * 2 * axes_of(x), value=-1e30)
         if kernel > 1:
-            windows = padded.unfold(2, kernel, stride).unfold(3, kernel, stride)
-            largest = windows.flatten(-2).topk(2).values
+            for axis in range(2, x.dim()):
+                windows = windows.unfold(axis, kernel, stride)
+            largest = windows.flatten(-axes_of(x)).topk(2).values
             self.near(largest[..., 0] - largest[..., 1])
-        return F.max_pool2d(x, kernel, stride, padding, ceil_mode=given.get("ceil_mode", False))
+        return of_axes("max_pool", x)(x, kernel, stride, padding,
+                                      ceil_mode=given.get("ceil_mode", False))
 
     def avg_pool(self, kernel, given, _, x):
-        return F.avg_pool2d(x, kernel, given.get("stride", kernel), given.get("padding", 0))
+        return of_axes("avg_pool", x)(x, kernel, given.get("stride", kernel),
+                                      given.get("padding", 0))
 
     def adaptive_avg_pool(self, size, _given, _name, x):
-        return F.adaptive_avg_pool2d(x, size)
+        return of_axes("adaptive_avg_pool", x)(x, size)
 
     def global_avg_pool(self, _, _given, _name, x):
-        return x.mean((2, 3), keepdim=True)
+        return x.mean(tuple(range(2, x.dim())), keepdim=True)
 
     def upsample_nearest(self, factor, _given, _name, x):
         return F.interpolate(x, scale_factor=factor, mode="nearest")
 
     def upsample_linear(self, factor, _given, _name, x):
-        return F.interpolate(x, scale_factor=factor, mode="bilinear")
+        return F.interpolate(x, scale_factor=factor,
+                             mode="trilinear" if axes_of(x) == 3 else "bilinear")
 
     def scale(self, factor, _given, _name, x):
         return factor * x
 
     def flatten(self, _, _given, _name, x):
-        return x.flatten(1)[:, :, None, None]
+        return flat(x, x)
 
 
 def window(draw, rows):
@@ -140,13 +164,14 @@ def window(draw, rows):
 
 
 class Drawn:
-    """A network with its shapes, found by running it as it grows."""
+    """A network with its shapes, found by running it as it grows, of images or of volumes."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, axes=2):
         self.draw = random.Random(seed)
         self.count = 0
         draw = self.draw
-        self.image = (draw.randint(1, 6), draw.randint(5, 17), draw.randint(5, 17))
+        most = 17 if axes == 2 else 9
+        self.image = (draw.randint(1, 6), *[draw.randint(5, most) for _ in range(axes)])
         self.run = Run(lambda _, shape: torch.zeros(shape))
         self.skips = []
         self.layers = []
@@ -204,7 +229,7 @@ class Drawn:
         draw, channels = self.draw, x.shape[1]
         kinds = [{"batch_norm": True}, {"batch_norm": True, "epsilon": 0.001},
                  {"group_norm": draw.choice([g for g in (1, 2, 3, 4) if channels % g == 0])}]
-        if x.shape[2] * x.shape[3] > 3:
+        if x[0, 0].numel() > 3:
             kinds += [{"instance_norm": True}, {"instance_norm": True, "affine": True}]
         kind = draw.choice(kinds)
         # Of a group of one number, nothing is left, and Carousel refuses it.

@@ -260,7 +260,7 @@ TEST_F(ArraySetTest, LabelsAreOfPixels) {
   config_.target.arrays.axes = "n t y x";
   config_.target.classes = 3;
   const ArraySet set(config_);
-  EXPECT_EQ(set.target(config_), TargetSpec::of_pixels(3, rows, columns));
+  EXPECT_EQ(set.target(config_), TargetSpec::of_pixels(3, {1, rows, columns}));
   const SamplePlace place = set.split(Pass::training).place(8);
   const std::vector<std::int32_t> labels = target<std::int32_t>(set, Pass::training, 8);
   for (int y = 0; y < rows; ++y)

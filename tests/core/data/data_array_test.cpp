@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "tests/core/support.hpp"
 
@@ -60,8 +61,7 @@ class DataArrayTest : public ::testing::Test {
                                          const FramePart& part) const {
     const DataArray* const one = &array;
     ArrayBuffer buffer(ArrayRoom::of(std::span(&one, 1)));
-    std::vector<Number> numbers(static_cast<std::size_t>(array.shape().channels) * part.height *
-                                part.width);
+    std::vector<Number> numbers(static_cast<std::size_t>(array.shape().channels) * part.pixels());
     array.read(Descriptor::open(path_), place, part, buffer, std::span<Number>(numbers));
     return numbers;
   }
@@ -131,52 +131,63 @@ hid_t in_chunks(const std::vector<hsize_t>& extents, const std::string& filters)
 }
 
 /// In one piece, or in chunks with filters.
-class DataArrayLayouts : public DataArrayTest, public ::testing::WithParamInterface<std::string> {};
+class DataArrayLayouts : public DataArrayTest, public ::testing::WithParamInterface<std::string> {
+ protected:
+  /// Of sample 2 at time 1, against the numbers that were written; `order` has the axes' letters.
+  void check_part(const DataArray& array, const std::string& order,
+                  const std::vector<hsize_t>& shape, const FramePart& part) const {
+    const std::vector<double> numbers = read<double>(array, {2, 1}, part);
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      auto left = static_cast<int>(k);
+      const auto next = [&](int extent) { return std::exchange(left, left / extent) % extent; };
+      const int x = next(part.width);
+      const int y = next(part.height);
+      const int z = next(part.depth);
+      std::vector<std::int64_t> at;
+      for (const char letter : order)
+        at.push_back(letter == 'n'   ? 2
+                     : letter == 't' ? 1
+                     : letter == 'c' ? left
+                     : letter == 'z' ? z
+                     : letter == 'y' ? part.top + y
+                                     : part.left + (part.mirrored ? part.width - 1 - x : x));
+      ASSERT_EQ(numbers[k], number_at(shape, at)) << fmt::format("{}", fmt::join(at, " "));
+      ASSERT_EQ(array.place_of({2, 1}, part, static_cast<std::int64_t>(k)),
+                fmt::format("/a[{}]", fmt::join(at, ", ")));
+    }
+  }
+};
 
 TEST_P(DataArrayLayouts, ReadAnyOrderOfAxes) {
-  const std::string letters = "ntcyx";
-  const std::vector<hsize_t> extents = {3, 2, 4, 5, 6};
-  std::string order = "cntxy";  // begins with the first permutation
-  std::ranges::sort(order);
-  do {
-    std::string axes;
-    std::vector<hsize_t> shape;
-    for (const char letter : order) {
-      axes += axes.empty() ? std::string(1, letter) : std::string(" ") + letter;
-      shape.push_back(extents[letters.find(letter)]);
-    }
-    SCOPED_TRACE(axes);
-    hid_t kept = H5P_DEFAULT;
-    if (GetParam() != "none") {
-      std::vector<hsize_t> chunks;
-      for (const char letter : order) chunks.push_back(letter == 'n' ? 2 : letter == 't' ? 1 : 3);
-      kept = in_chunks(chunks, GetParam());
-    }
-    write_numbers(path_, H5T_STD_I32LE, shape, 0, kept);
-    const DataArray array = open(axes);
-    ASSERT_EQ(array.shape(), (SampleShape{4, 5, 6}));
-    for (const FramePart& part : {FramePart{0, 0, 5, 6}, FramePart{1, 2, 3, 4, true}}) {
-      const std::vector<double> numbers = read<double>(array, {2, 1}, part);
-      std::size_t k = 0;
-      for (int c = 0; c < 4; ++c) {
-        for (int y = 0; y < part.height; ++y) {
-          for (int x = 0; x < part.width; ++x, ++k) {
-            const int across = part.left + (part.mirrored ? part.width - 1 - x : x);
-            std::vector<std::int64_t> at;
-            for (const char letter : order)
-              at.push_back(letter == 'n'   ? 2
-                           : letter == 't' ? 1
-                           : letter == 'c' ? c
-                           : letter == 'y' ? part.top + y
-                                           : across);
-            ASSERT_EQ(numbers[k], number_at(shape, at)) << c << " " << y << " " << x;
-            ASSERT_EQ(array.place_of({2, 1}, part, static_cast<std::int64_t>(k)),
-                      fmt::format("/a[{}]", fmt::join(at, ", ")));
-          }
-        }
+  const std::string letters = "ntczyx";
+  const std::vector<hsize_t> extents = {3, 2, 4, 2, 5, 6};
+  for (const std::string axes_of_space : {"yx", "zyx"}) {
+    const int depth = axes_of_space == "zyx" ? 2 : 1;
+    std::string order = "cnt" + axes_of_space;
+    std::ranges::sort(order);  // the first permutation
+    do {
+      std::string axes;
+      std::vector<hsize_t> shape;
+      for (const char letter : order) {
+        axes += axes.empty() ? std::string(1, letter) : std::string(" ") + letter;
+        shape.push_back(extents[letters.find(letter)]);
       }
-    }
-  } while (std::ranges::next_permutation(order).found);
+      SCOPED_TRACE(axes);
+      hid_t kept = H5P_DEFAULT;
+      if (GetParam() != "none") {
+        std::vector<hsize_t> chunks;
+        for (const char letter : order)
+          chunks.push_back(letter == 't' ? 1 : letter == 'n' || letter == 'z' ? 2 : 3);
+        kept = in_chunks(chunks, GetParam());
+      }
+      write_numbers(path_, H5T_STD_I32LE, shape, 0, kept);
+      const DataArray array = open(axes);
+      ASSERT_EQ(array.shape(), (SampleShape{4, 5, 6, depth}));
+      for (const FramePart& part :
+           {FramePart{0, 0, 5, 6, false, depth}, FramePart{1, 2, 3, 4, true, depth}})
+        check_part(array, order, shape, part);
+    } while (std::ranges::next_permutation(order).found);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kept, DataArrayLayouts,
@@ -230,8 +241,9 @@ TEST_F(DataArrayTest, RefusesAxesThatDoNotFit) {
   };
   EXPECT_THAT(refusal(""), StartsWith("data.input.axes is missing: /a has 3 axes (3 x 7 x 2)"));
   EXPECT_THAT(refusal("n c"), HasSubstr("names 2 axes, and /a has 3 (3 x 7 x 2)"));
-  for (const char* axes : {"n c c", "n c z", "ncx", "n, c, x", " "})
+  for (const char* axes : {"n c c", "n c w", "ncx", "n, c, x", " "})
     EXPECT_THAT(refusal(axes), HasSubstr("must name each axis once")) << axes;
+  EXPECT_THAT(refusal("n z x"), HasSubstr("names z; volumes have y and x as well"));
 }
 
 TEST_F(DataArrayTest, RefusesWhatHoldsNoNumbers) {

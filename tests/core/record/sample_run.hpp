@@ -47,7 +47,7 @@ inline PlanRecord sample_plan() {
                            .shown = {1, 2, 3},
                            .reader_bytes = 77,
                            .target_reader_bytes = 78},
-                .target = TargetSpec::of_pixels(4, 7, 8),
+                .target = TargetSpec::of_pixels(4, {1, 7, 8}),
                 .train_samples = 8,
                 .test_samples = 5,
                 .real_bytes = sizeof(real),

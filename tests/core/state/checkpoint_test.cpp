@@ -122,7 +122,7 @@ TEST_F(CheckpointTest, TellsItsInputs) {
                      .resize = 8,
                      .target = 2};
   InputRecord pixels = labels;
-  pixels.target = TargetSpec::of_pixels(2, 5, 7);
+  pixels.target = TargetSpec::of_pixels(2, {1, 5, 7});
   const InputRecord numbers{.mean = {0.1, 1.0 / 3},
                             .std = {0.2, 0.3},
                             .shape = {2, 5, 7},
