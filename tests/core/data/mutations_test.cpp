@@ -1,19 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The Carousel authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Data sets that were changed anywhere, of every kind: all samples are read, or one is refused, and
-// nothing worse. CAROUSEL_MUTATIONS says how many there are.
+// Data sets and users' arrays that were changed anywhere, of every kind: all samples are read, or
+// one is refused, and nothing worse. CAROUSEL_MUTATIONS says how many there are.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 
 #include "core/base/check.hpp"
 #include "core/base/descriptor.hpp"
+#include "core/base/hdf5.hpp"
 #include "core/base/random.hpp"
+#include "core/data/array_set.hpp"
 #include "core/data/dataset.hpp"
 #include "core/data/dataset_writer.hpp"
 #include "core/data/image_source.hpp"
@@ -78,36 +82,34 @@ std::vector<std::byte> mutated(std::vector<std::byte> bytes, Dice& dice) {
 }
 
 /// Reads all samples as training and evaluation do.
-void read_all(const std::string& path, const AugmentConfig& config) {
-  const Dataset dataset(path);
-  const ImageSource source(dataset, config, 1);
+void read_all(const Source& source) {
   const std::unique_ptr<SourceReader> reader = source.reader({});
-  std::vector<std::byte> image(static_cast<std::size_t>(source.spec().input.bytes()));
+  std::vector<std::byte> input(static_cast<std::size_t>(source.spec().input.bytes()));
+  std::vector<std::byte> target(static_cast<std::size_t>(source.spec().target.bytes()));
   for (const Pass pass : {Pass::training, Pass::evaluation}) {
-    for (std::int64_t k = 0; k < source.samples(pass); ++k)
-      static_cast<void>(reader->read_input(pass, 0, k, image));
+    for (std::int64_t k = 0; k < source.samples(pass); ++k) {
+      static_cast<void>(reader->read_input(pass, 0, k, input));
+      reader->read_target(pass, 0, k, target);
+    }
   }
 }
 
-TEST(Mutations, AreReadOrRefused) {
+/// A file as it was, and how it is read.
+struct Whole {
+  std::vector<std::byte> bytes;
+  std::function<void(const std::string& path)> read;
+};
+
+void check_mutations(const std::vector<Whole>& files) {
   const TemporaryFolder folder;
   const std::string path = folder / "a.h5";
-  testing::SmallDataset().write(path);
-  std::vector<std::vector<std::byte>> whole = {read_file(path)};
-  testing::SmallDataset{.layout = hdf5::Layout::checked}.write(path);
-  whole.push_back(read_file(path));
-  whole.push_back(read_file(CAROUSEL_SOURCE "/tests/reference/views.h5"));
-  whole.push_back(read_file(testing::input("digits.h5")));
   std::uint64_t refused = 0;
   for (std::uint64_t k = 0; k < mutations(); ++k) {
     Dice dice(k);
-    const std::size_t of = k % whole.size();
-    const std::vector<std::byte> bytes = mutated(whole[of], dice);
-    replace_file(path, bytes, Durability::process);
-    const AugmentConfig config =
-        of == 2 ? AugmentConfig{.size = 24, .crop = CropKind::resized} : AugmentConfig();
+    const Whole& whole = files[k % files.size()];
+    replace_file(path, mutated(whole.bytes, dice), Durability::process);
     try {
-      read_all(path, config);
+      whole.read(path);
     } catch (const Error& error) {
       EXPECT_TRUE(error.code() == ExitCode::bad_data || error.code() == ExitCode::usage)
           << k << ": " << error.what();
@@ -120,6 +122,81 @@ TEST(Mutations, AreReadOrRefused) {
   if (own_memory) {
     EXPECT_LT(use.ru_maxrss, 100 * 1024) << "KiB";
   }
+}
+
+TEST(Mutations, AreReadOrRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  const auto read_as = [](const AugmentConfig& config) {
+    return [config](const std::string& changed) {
+      const Dataset dataset(changed);
+      read_all(ImageSource(dataset, config, 1));
+    };
+  };
+  std::vector<Whole> files;
+  for (const hdf5::Layout layout : {hdf5::Layout::contiguous, hdf5::Layout::checked}) {
+    testing::SmallDataset{.layout = layout}.write(path);
+    files.push_back({read_file(path), read_as({})});
+  }
+  files.push_back({read_file(CAROUSEL_SOURCE "/tests/reference/views.h5"),
+                   read_as({.size = 24, .crop = CropKind::resized})});
+  files.push_back({read_file(testing::input("digits.h5")), read_as({})});
+  check_mutations(files);
+}
+
+/// Volumes and numbers of 12 samples, packed by filters: s shuffle, d deflate, f fletcher32.
+void write_arrays(const std::string& path, const std::string& filters) {
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const auto write = [&](const char* name, const std::vector<hsize_t>& shape, hid_t kept) {
+    hsize_t count = 1;
+    for (const hsize_t extent : shape) count *= extent;
+    std::vector<float> numbers;
+    for (hsize_t k = 0; k < count; ++k)
+      numbers.push_back(static_cast<float>(uniform01(random_key(5, name), 0, k)));
+    const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
+    const hid_t set = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, kept, H5P_DEFAULT);
+    ASSERT_GE(H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers.data()), 0);
+    H5Dclose(set);
+    H5Sclose(space);
+  };
+  const hid_t kept = H5Pcreate(H5P_DATASET_CREATE);
+  const std::vector<hsize_t> chunk = {2, 1, 2, 4, 6};
+  if (!filters.empty()) H5Pset_chunk(kept, static_cast<int>(chunk.size()), chunk.data());
+  for (const char filter : filters) {
+    if (filter == 's') H5Pset_shuffle(kept);
+    if (filter == 'd') H5Pset_deflate(kept, 4);
+    if (filter == 'f') H5Pset_fletcher32(kept);
+  }
+  write("u", {12, 2, 3, 4, 6}, kept);
+  write("v", {12, 3}, H5P_DEFAULT);
+  H5Pclose(kept);
+  H5Fclose(file);
+}
+
+void read_arrays(const std::string& path) {
+  DataConfig config;
+  config.kind = DataKind::arrays;
+  config.files = {path};
+  config.validation_fraction = 0.25;
+  config.input.arrays.from = {"u"};
+  config.input.arrays.axes = "n c z y x";
+  config.input.arrays.normalise = Normalise::standard;
+  config.target.arrays.from = {"v"};
+  const ArraySet set(config);
+  static_cast<void>(set.fingerprint());
+  read_all(*set.source(config, 1));
+}
+
+TEST(Mutations, OfArraysAreReadOrRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  std::vector<Whole> files;
+  for (const char* filters : {"", "d", "sd", "sdf", "f"}) {
+    write_arrays(path, filters);
+    read_arrays(path);
+    files.push_back({read_file(path), read_arrays});
+  }
+  check_mutations(files);
 }
 
 }  // namespace
