@@ -31,8 +31,8 @@ def shape_of(text):
         shape = tuple(int(each) for each in text.split(","))
     except ValueError:
         shape = ()
-    if not 1 <= len(shape) <= 3 or min(shape) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is none of C,H,W, C,L and C")
+    if not 1 <= len(shape) <= 4 or min(shape) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is none of C,D,H,W, C,H,W, C,L and C")
     return shape
 
 
@@ -52,7 +52,7 @@ def parse(words):
                     epilog="\n".join(__doc__.splitlines()[2:]))
     parser.add_argument("source", metavar="MODULE:NAME", help="what makes the network")
     parser.add_argument("--input", metavar="C,H,W", type=shape_of, required=True,
-                        help="shape of a sample; C,L or C with fewer axes")
+                        help="shape of a sample; C,D,H,W with more axes, C,L or C with fewer")
     parser.add_argument("--with", metavar="KEY=VALUE", dest="arguments", type=argument_of,
                         action="append", default=[], help="an argument for NAME; may be repeated")
     parser.add_argument("--weights", metavar="FILE",

@@ -8,7 +8,7 @@ import torch
 
 from . import layers
 from .calls import BATCH, name_of, place_of
-from .network import USAGE, Network, Refusal, Tensor
+from .network import AXES, USAGE, Network, Refusal, Tensor
 
 
 class Call:
@@ -50,15 +50,16 @@ class Call:
     def reads(self, *axes):
         """The tensor that it works on, which must have such axes."""
         tensor = self.tensor()
-        what = {"chw": "images", "ch": "samples of one axis", "hc": "tokens", "c": "features"}
+        what = {"cdhw": "volumes", "chw": "images", "ch": "samples of one axis", "hc": "tokens",
+                "c": "features"}
         self.require(tensor.axes in axes, f"it works on axes {tensor.axes or 'none'} of "
                      f"{list(tensor.sizes)}; known are "
                      + ", ".join(f"{what[each]} ({each})" for each in axes))
         return tensor
 
     def reads_images(self):
-        """Likewise images, or samples of one axis where samples are such."""
-        return self.reads("ch" if self.network.has_one_axis else "chw")
+        """Likewise images, or volumes or samples of one axis where samples are such."""
+        return self.reads(self.network.images)
 
     @property
     def sizes(self):
@@ -82,7 +83,7 @@ class Conversion:
     def __init__(self, module, traced, shape):
         self.module, self.traced = module, traced
         self.modules = dict(module.named_modules(remove_duplicate=False))
-        self.network = Network(Tensor(-1, "chw"[:len(shape)], tuple(shape)))
+        self.network = Network(Tensor(-1, AXES[len(shape)], tuple(shape)))
         self.made = {}  # node -> what it leaves
         self.users = {}  # id of a module with parameters -> the path it was called by
 
@@ -161,7 +162,7 @@ class Conversion:
         if not self.network.lines:
             raise Refusal(USAGE, "it computes nothing")
         self.check_readers(output)
-        if output.axes not in ("c", "ch", "chw"):
+        if output.axes not in AXES.values():
             raise Refusal(USAGE, f"it leaves axes {output.axes} of {list(output.sizes)}; losses read "
                                  "channels first")
         self.output = output

@@ -7,7 +7,7 @@ import json
 from .network import Network
 
 # Between the axes of samples and the words that decks have for them.
-DATA_AXES = {"c": "n c", "ch": "n c x", "chw": "n c y x"}
+DATA_AXES = {"c": "n c", "ch": "n c x", "chw": "n c y x", "cdhw": "n c z y x"}
 
 
 def text_of(value):
@@ -63,7 +63,7 @@ def network_text(source, shape, made):
 
 def deck_text(source, made: Network, output, network_file):
     """A deck to fill in: where data are is the user's to say."""
-    labels = {"c": "n", "ch": "n x", "chw": "n y x"}[output.axes]
+    labels = DATA_AXES[output.axes].replace(" c", "")
     return f"""# {source}: say below what data it learns from; `carousel help deck` has all keys.
 
 [run]

@@ -9,28 +9,32 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .network import Tensor
+from .network import AXES, Tensor
 
 STOCHASTIC_DEPTH = "torchvision.ops.stochastic_depth.StochasticDepth"
 
 
 def side(call, value, what):
-    """Of a square, or of the one axis that there is."""
+    """Of a square, of a cube, or of the one axis that there is."""
     sides = set(value) if isinstance(value, (tuple, list)) else {value}
     call.require(len(sides) == 1, f"{what} = {tuple(value) if len(sides) > 1 else value}: windows "
-                                  "must be square")
+                                  "must be square, of volumes cubes")
     only = sides.pop()
     call.require(isinstance(only, int), f"{what} = {only} is no whole number")
     return only
 
 
-def image_axes(call, is_flat):
-    """What windows move over."""
-    if is_flat:
-        return call.reads("ch").axes
-    call.require(not call.network.has_one_axis, "images one column wide count as samples of one "
-                                                "axis; give --input C,L and layers of 1d")
-    return call.reads("chw").axes
+def image_axes(call):
+    """What windows of its module move over, which must be what samples are."""
+    kinds = {"1d": "ch", "2d": "chw", "3d": "cdhw"}
+    axes, samples = kinds[type(call.module).__name__[-2:]], call.network.images
+    hints = {("chw", "ch"): "images one column wide count as samples of one axis; give --input C,L "
+                            "and layers of 1d",
+             ("cdhw", "chw"): "volumes of one slice count as images; give --input C,H,W and layers "
+                              "of 2d"}
+    call.require(axes == samples, hints.get((axes, samples), f"its windows move over {axes[1:]}, and "
+                                            f"samples are {samples}"))
+    return call.reads_images().axes
 
 
 def given(**keys):
@@ -42,7 +46,7 @@ def given(**keys):
 
 def convolution(call):
     module = call.module
-    axes = image_axes(call, isinstance(module, (nn.Conv1d, nn.ConvTranspose1d)))
+    axes = image_axes(call)
     call.require(module.padding_mode == "zeros", f"padding_mode = {module.padding_mode}")
     kernel = side(call, module.kernel_size, "kernel_size")
     dilation = side(call, module.dilation, "dilation")
@@ -52,7 +56,7 @@ def convolution(call):
         call.require(reach % 2 == 0, "padding = same would need more on one side than on the other")
         padding = reach // 2
     padding = 0 if padding == "valid" else side(call, padding, "padding")
-    is_transposed = isinstance(module, (nn.ConvTranspose1d, nn.ConvTranspose2d))
+    is_transposed = "Transpose" in type(module).__name__
     more = side(call, module.output_padding, "output_padding") if is_transposed else 0
     has_bias = module.bias is not None
     return call.add("conv_transpose" if is_transposed else "conv", axes, module.out_channels,
@@ -75,8 +79,8 @@ def linear(call):
 
 def batch_norm(call):
     module = call.module
-    call.reads("c") if isinstance(module, nn.BatchNorm1d) and call.tensor().axes == "c" else \
-        image_axes(call, isinstance(module, nn.BatchNorm1d))
+    if not isinstance(module, nn.BatchNorm1d) or call.tensor().axes != "c":
+        image_axes(call)
     call.require(module.affine, "it has no weight and bias")
     call.require(module.track_running_stats, "it has no running statistics")
     call.require(module.momentum is not None, "its running statistics are means over all batches")
@@ -85,7 +89,7 @@ def batch_norm(call):
 
 
 def group_norm(call):
-    call.reads("c", "ch", "chw")
+    call.reads("c", "ch", "chw", "cdhw")
     call.require(call.module.affine, "it has no weight and bias")
     return call.add("group_norm", None, call.module.num_groups, ("weight", "bias"),
                     **given(epsilon=(call.module.eps, 1e-5)))
@@ -93,7 +97,7 @@ def group_norm(call):
 
 def instance_norm(call):
     module = call.module
-    image_axes(call, isinstance(module, nn.InstanceNorm1d))
+    image_axes(call)
     call.require(not module.track_running_stats, "it has running statistics")
     return call.add("instance_norm", None, None, ("weight", "bias") if module.affine else (),
                     **given(affine=(module.affine, False), epsilon=(module.eps, 1e-5)))
@@ -221,7 +225,7 @@ def adaptive_avg_pool(call):
 
 
 def mean(call):
-    tensor = call.reads("ch", "chw", "hc")
+    tensor = call.reads("ch", "chw", "cdhw", "hc")
     dims = call.get(1, "dim")
     dims = [dims] if isinstance(dims, int) else list(dims or [])
     rank = len(tensor.axes) + 1
@@ -236,7 +240,7 @@ def upsample(call):
     tensor = call.reads_images()
     mode, corners = call.option(3, "mode", "nearest"), call.option(4, "align_corners")
     words = {"nearest": "upsample_nearest", "bilinear": "upsample_linear",
-             "linear": "upsample_linear"}
+             "linear": "upsample_linear", "trilinear": "upsample_linear"}
     call.require(mode in words and not corners, f"mode = {mode}, align_corners = {corners}")
     factors = {now / before for now, before in zip(call.sizes[1:], tensor.sizes[1:])}
     factor = factors.pop()
@@ -251,15 +255,15 @@ def reshape(call):
     tensor, wanted = call.tensor(), call.sizes
     if wanted == tensor.sizes:
         return tensor
-    pixels = tensor.size("h") * tensor.size("w")
-    if tensor.axes in ("chw", "ch") and wanted == (tensor.size("c") * pixels,):
+    pixels = tensor.size("d") * tensor.size("h") * tensor.size("w")
+    if tensor.axes in ("cdhw", "chw", "ch") and wanted == (tensor.size("c") * pixels,):
         if pixels == 1:
             return Tensor(tensor.line, "c", wanted)
         return call.network.add("flatten", [tensor], "c", wanted, is_view=True)
     if tensor.axes == "hc" and tensor.size("h") == 1 and wanted == (tensor.size("c"),):
         return Tensor(tensor.line, "c", wanted)
-    if tensor.axes == "c" and wanted[0] == tensor.size("c") and len(wanted) < 4:
-        return Tensor(tensor.line, "chw"[:len(wanted)], wanted)
+    if tensor.axes == "c" and wanted[0] == tensor.size("c") and len(wanted) in AXES:
+        return Tensor(tensor.line, AXES[len(wanted)], wanted)
     if tensor.axes == "chw" and wanted == (tensor.size("c"), pixels):
         return Tensor(tensor.line, "cs", wanted)
     return call.refuse(f"no layer makes {list(wanted)} of {list(tensor.sizes)}"
@@ -388,20 +392,21 @@ def concat(call):
 
 
 MODULES = {
-    nn.Conv1d: convolution, nn.Conv2d: convolution, nn.ConvTranspose1d: convolution,
-    nn.ConvTranspose2d: convolution, nn.Linear: linear, nn.BatchNorm1d: batch_norm,
-    nn.BatchNorm2d: batch_norm, nn.GroupNorm: group_norm, nn.InstanceNorm1d: instance_norm,
-    nn.InstanceNorm2d: instance_norm, nn.LayerNorm: layer_norm, nn.MultiheadAttention: attention,
+    nn.Linear: linear, nn.GroupNorm: group_norm, nn.LayerNorm: layer_norm,
+    nn.MultiheadAttention: attention,
     nn.ReLU: by_number("relu"), nn.ReLU6: by_number("relu6"), nn.SiLU: by_number("silu"),
     nn.Sigmoid: by_number("sigmoid"), nn.Tanh: by_number("tanh"), nn.GELU: gelu,
     nn.Hardswish: by_number("hard_swish"), nn.Hardsigmoid: by_number("hard_sigmoid"),
     nn.ELU: by_number("elu", alpha=1.0), nn.LeakyReLU: by_number("leaky_relu", negative_slope=0.01),
     nn.Softplus: by_number("softplus", beta=1.0, threshold=20.0), nn.Dropout: dropping("dropout"),
-    nn.MaxPool1d: max_pool, nn.MaxPool2d: max_pool, nn.AvgPool1d: avg_pool, nn.AvgPool2d: avg_pool,
-    nn.AdaptiveAvgPool1d: adaptive_avg_pool, nn.AdaptiveAvgPool2d: adaptive_avg_pool,
     nn.Upsample: upsample, nn.UpsamplingNearest2d: upsample, nn.Flatten: reshape,
     nn.Identity: same,
 }
+for axes in ("1d", "2d", "3d"):
+    MODULES |= {getattr(nn, name + axes): known for name, known in {
+        "Conv": convolution, "ConvTranspose": convolution, "BatchNorm": batch_norm,
+        "InstanceNorm": instance_norm, "MaxPool": max_pool, "AvgPool": avg_pool,
+        "AdaptiveAvgPool": adaptive_avg_pool}.items()}
 if hasattr(nn, "RMSNorm"):
     MODULES[nn.RMSNorm] = rms_norm
 # By the names of their classes, since nobody needs torchvision for networks without it.
@@ -414,8 +419,6 @@ FUNCTIONS = {
     F.gelu: gelu, F.hardswish: by_number("hard_swish"), F.hardsigmoid: by_number("hard_sigmoid"),
     F.elu: by_number("elu", alpha=1.0), F.leaky_relu: by_number("leaky_relu", negative_slope=0.01),
     F.softplus: by_number("softplus", beta=1.0, threshold=20.0), F.dropout: dropping("dropout"),
-    F.max_pool1d: max_pool, F.max_pool2d: max_pool, F.avg_pool1d: avg_pool, F.avg_pool2d: avg_pool,
-    F.adaptive_avg_pool1d: adaptive_avg_pool, F.adaptive_avg_pool2d: adaptive_avg_pool,
     F.interpolate: upsample, torch.mean: mean, torch.flatten: reshape, torch.reshape: reshape,
     torch.squeeze: reshape, torch.unsqueeze: reshape, torch.permute: permute,
     torch.transpose: transpose, operator.getitem: item, operator.add: add, torch.add: add,
@@ -425,6 +428,9 @@ FUNCTIONS = {
     operator.imul: lambda call: multiply(call, in_place=True), operator.truediv: divide,
     torch.div: divide, torch.cat: concat, torch.concat: concat,
 }
+for axes in ("1d", "2d", "3d"):
+    FUNCTIONS |= {getattr(F, name + axes): known for name, known in {
+        "max_pool": max_pool, "avg_pool": avg_pool, "adaptive_avg_pool": adaptive_avg_pool}.items()}
 METHODS = {
     "relu": by_number("relu"), "relu_": by_number("relu"), "sigmoid": by_number("sigmoid"),
     "tanh": by_number("tanh"), "mean": mean, "flatten": reshape, "view": reshape,

@@ -18,11 +18,16 @@ class Refusal(Exception):
         self.code = code
 
 
+# Of samples, by how many they have.
+AXES = {1: "c", 2: "ch", 3: "chw", 4: "cdhw"}
+
+
 @dataclass(frozen=True)
 class Tensor:
     """What a line leaves behind for each sample, with the axes that PyTorch gives it behind the
-    batch, from Carousel's channels, height and width: "chw" are images, "hc" tokens. "s" stands for
-    height and width as one axis, "t" for that behind a class token: both only on the way to tokens."""
+    batch, from Carousel's channels, depth, height and width: "chw" are images, "cdhw" volumes, "hc"
+    tokens. "s" stands for height and width as one axis, "t" for that behind a class token: both only
+    on the way to tokens."""
 
     line: int  # -1: the inputs
     axes: str
@@ -53,9 +58,11 @@ class Network:
     joined: dict = field(default_factory=dict)  # tensors -> the one that has them all, as channels
 
     @property
-    def has_one_axis(self):
-        """Whether windows are one column wide, as Carousel makes them where samples are."""
-        return self.input.size("h") > 1 and self.input.size("w") == 1
+    def images(self):
+        """The axes that windows move over, as Carousel finds them from the shape of samples."""
+        if self.input.size("d") > 1:
+            return "cdhw"
+        return "ch" if self.input.size("h") > 1 and self.input.size("w") == 1 else "chw"
 
     def add(self, word, inputs, axes, sizes, value=None, name="", parameters=(), in_place=False,
             is_view=False, **keys):

@@ -94,6 +94,23 @@ class Signal(nn.Module):
     def forward(self, x):
         return self.head(self.body(x).mean(dim=2))
 
+class Volume(nn.Module):
+    """Three axes, and joins of them."""
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv3d(2, 16, 3, padding=1)
+        self.norm = nn.BatchNorm3d(16)
+        self.down = nn.Conv3d(16, 16, 3, stride=2, padding=1, groups=2, bias=False)
+        self.scaled = nn.InstanceNorm3d(16, affine=True)
+        self.up = nn.ConvTranspose3d(16, 8, 2, 2)
+        self.head = nn.Sequential(nn.AdaptiveAvgPool3d(2), nn.Flatten(), nn.Linear(8 * 26, 5))
+    def forward(self, x):
+        y = F.leaky_relu(self.norm(self.conv(x)), 0.3)
+        z = self.up(self.scaled(self.down(y)))
+        half = F.interpolate(F.avg_pool3d(x, 2), scale_factor=2, mode="trilinear")
+        x = torch.cat([F.max_pool3d(y, 3, 1, 1), z, half], 1)
+        return self.head(x * x.mean((2, 3, 4), keepdim=True))
+
 class Table(nn.Module):
     def __init__(self):
         super().__init__()
@@ -217,6 +234,10 @@ def hooked():
 
 refused = {
     "rectangle": lambda: Wrapped(nn.Conv2d(3, 4, (1, 7))),
+    "box": lambda: Wrapped(nn.Conv3d(2, 4, (1, 3, 3))),
+    "slices": lambda: Wrapped(nn.Conv2d(2, 4, 3)),
+    "one_slice": lambda: Wrapped(nn.Conv3d(2, 4, 3, padding=1)),
+    "one_column": lambda: Wrapped(nn.Conv2d(2, 4, 3, padding=1)),
     "reflect": lambda: Wrapped(nn.Conv2d(3, 4, 3, padding=1, padding_mode="reflect")),
     "no_affine": lambda: Wrapped(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, affine=False)),
     "shuffle": lambda: Wrapped(nn.Conv2d(3, 4, 3), nn.PixelShuffle(2)),
@@ -229,10 +250,14 @@ for name, make in refused.items():
     globals()[name] = make
 '''
 
-IMAGE, LINE, FEATURES = (3, 16, 16), (2, 30), (6,)
+IMAGE, LINE, FEATURES, VOLUME = (3, 16, 16), (2, 30), (6,), (2, 6, 8, 10)
 # What is said of it, and where.
 REFUSED = {
-    "rectangle": (IMAGE, "part.0: kernel_size = (1, 7): windows must be square"),
+    "rectangle": (IMAGE, "part.0: kernel_size = (1, 7): windows must be square, of volumes cubes"),
+    "box": (VOLUME, "part.0: kernel_size = (1, 3, 3): windows must be square, of volumes cubes"),
+    "slices": (VOLUME, "part.0: "),
+    "one_slice": ((2, 1, 8, 8), "part.0: volumes of one slice count as images; give --input C,H,W"),
+    "one_column": ((2, 8, 1), "part.0: images one column wide count as samples of one axis"),
     "reflect": (IMAGE, "part.0: padding_mode = reflect"),
     "no_affine": (IMAGE, "part.1: it has no weight and bias"),
     "shuffle": (IMAGE, "part.1: Carousel has no layer for pixelshuffle.PixelShuffle"),
@@ -307,7 +332,7 @@ class Conversions(unittest.TestCase):
     def test_outputs_and_weights_are_pytorchs(self):
         for name, shape in (("Residual", IMAGE), ("Dense", IMAGE), ("Signal", LINE),
                             ("Table", FEATURES), ("InPlace", FEATURES),
-                            ("Vision", IMAGE)):
+                            ("Vision", IMAGE), ("Volume", VOLUME)):
             with self.subTest(name):
                 network, inputs = self.made(name, shape)
                 self.convert(name, shape, "--weights", "state.pt")
@@ -351,7 +376,7 @@ class Conversions(unittest.TestCase):
         self.assertIn("--overwrite replaces it", self.convert("Table", FEATURES, code=2))
         self.convert("Table", FEATURES, "--overwrite")
         self.convert("Table", FEATURES, "--output", "another")
-        self.assertIn("is none of C,H,W", self.convert("Table", (6, 0), code=2))
+        self.assertIn("is none of C,D,H,W, C,H,W", self.convert("Table", (6, 0), code=2))
         # A pickle may hold anything, and nothing of it is executed.
         (self.folder / "bad.pt").write_bytes(b"cos\nsystem\n(S'touch executed'\ntR.")
         line = self.convert("Table", FEATURES, "--weights", "bad.pt", "--overwrite", code=65)
