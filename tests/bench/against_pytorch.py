@@ -6,7 +6,7 @@
     against_pytorch.py [--build build/release] [--threads 2] [--rounds 3] [--steps STEPS]
                        [--only NETWORK]
 
-Needs torch, torchvision and h5py. All train the same network on random images with one micro-batch
+Needs torch, torchvision and h5py. All train the same network on random images, or volumes, with one micro-batch
 per step, in turn within one run; what is printed are medians over the steps of all rounds, of which
 small networks make more, so that a round lasts for seconds. Carousel runs in fp32 and in bf16, with
 products in pairs and, where the processor has AMX, which PyTorch takes, in tiles; PyTorch eager and
@@ -34,6 +34,7 @@ import torchvision  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/reference"))
+from cosmoflow import CosmoFlow  # noqa: E402
 from make_network_fixtures import build  # noqa: E402
 
 SGD = dict(lr=0.01, momentum=0.9, weight_decay=5e-4)
@@ -42,26 +43,35 @@ ADAMW = dict(lr=1e-3, weight_decay=0.05)
 
 def resnet(name, optimizer=SGD, **case):
     deck = f'name = "resnet"\ndepth = {case["depth"]}\nstem = "{case["stem"]}"'
-    return dict(case, name=name, optimizer=optimizer, deck=deck, build=lambda: build(case))
+    return dict(images(case["image"], case["classes"]), **case, name=name, optimizer=optimizer,
+                deck=deck, build=lambda: build(case))
 
 
 def vit_b_16(name, optimizer):
-    return dict(name=name, image=224, classes=1000, batch=8, optimizer=optimizer,
+    return dict(images(224, 1000), name=name, batch=8, optimizer=optimizer,
                 deck='name = "vit"\npatch = 16\nwidth = 768\ndepth = 12\nheads = 12',
                 build=torchvision.models.vit_b_16)
 
 
-CASES = [resnet("resnet20", depth=20, stem="cifar", image=32, classes=10, batch=64, steps=80),
-         resnet("resnet18-cifar", depth=18, stem="cifar", image=32, classes=10, batch=64),
-         resnet("resnet50", depth=50, stem="imagenet", image=224, classes=1000, batch=8),
-         vit_b_16("vit-b-16", SGD), vit_b_16("vit-b-16 adamw", ADAMW)]
+def images(side, classes):
+    """Labelled images of a data set."""
+    return dict(shape=(3, side, side), write=write_dataset, data='file = "{}"', classes=classes,
+                loss=torch.nn.functional.cross_entropy)
 
 
-def cpu_name():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown processor"
+def cosmoflow(name, side, batch, **sizes):
+    """Four numbers of volumes in a file of arrays."""
+    let = ", ".join(f"{key} = {value}" for key, value in sizes.items())
+    return dict(name=name, shape=(4, side, side, side), write=write_volumes, data=VOLUMES, batch=batch,
+                loss=torch.nn.functional.mse_loss, optimizer=SGD,
+                deck=f'file = "{ROOT}/inputs/networks/cosmoflow.toml"\nlet = {{ {let} }}',
+                task='[task]\nloss = "mse"', build=lambda: CosmoFlow(4, side, 4, **sizes))
+
+
+VOLUMES = """files = "{}"
+validation_fraction = 0.01
+input = {{ from = "volumes", axes = "n c z y x" }}
+target = {{ from = "numbers" }}"""
 
 
 def write_dataset(path, case, seed=1):
@@ -75,9 +85,32 @@ def write_dataset(path, case, seed=1):
         file.attrs["source"] = np.bytes_("random numbers")
         file.attrs["licence"] = np.bytes_("none")
         for group, samples in (("train", case["steps"] * case["batch"]), ("test", case["batch"])):
-            shape = (samples, 3, case["image"], case["image"])
+            shape = (samples, *case["shape"])
             file[f"{group}/images"] = random.integers(0, 256, shape, dtype=np.uint8)
             file[f"{group}/labels"] = random.integers(0, case["classes"], samples, dtype=np.int32)
+
+
+def write_volumes(path, case):
+    random = np.random.default_rng(1)
+    samples = case["batch"] * (case["steps"] + 1)
+    with h5py.File(path, "w") as file:
+        file["volumes"] = random.random((samples, *case["shape"]), np.float32)
+        file["numbers"] = random.random((samples, 4), np.float32)
+
+
+CASES = [resnet("resnet20", depth=20, stem="cifar", image=32, classes=10, batch=64, steps=80),
+         resnet("resnet18-cifar", depth=18, stem="cifar", image=32, classes=10, batch=64),
+         resnet("resnet50", depth=50, stem="imagenet", image=224, classes=1000, batch=8),
+         vit_b_16("vit-b-16", SGD), vit_b_16("vit-b-16 adamw", ADAMW),
+         cosmoflow("cosmo", 32, 16, w=16, blocks=4, dropout=0.3),
+         cosmoflow("cosmoflow", 128, 1, w=32, blocks=5, dropout=0.5)]
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown processor"
 
 
 def optimizer_deck(optimizer):
@@ -103,8 +136,9 @@ name = "bench"
 output = "{folder}/run"
 [model]
 {case["deck"]}
+{case.get("task", "")}
 [data]
-file = "{folder}/data.h5"
+{case["data"].format(folder / "data.h5")}
 [parallel]
 rule = "dp"
 transport = "local"
@@ -125,16 +159,23 @@ steps = ""
         return list(np.diff(file["steps/seconds"]))
 
 
+def optimizer_of(case, model):
+    kind = torch.optim.SGD if case["optimizer"] is SGD else torch.optim.AdamW
+    return kind(model.parameters(), **case["optimizer"], fused=True)
+
+
 class PyTorch:
     """A network that trains in one of PyTorch's ways."""
 
     def __init__(self, case, compiled, precision, memory_format):
+        if memory_format == torch.channels_last and len(case["shape"]) == 4:
+            memory_format = torch.channels_last_3d
         self.model = case["build"]().to(memory_format=memory_format)
-        kind = torch.optim.SGD if case["optimizer"] is SGD else torch.optim.AdamW
-        self.optimizer = kind(self.model.parameters(), **case["optimizer"], fused=True)
-        shape = (case["batch"], 3, case["image"], case["image"])
-        self.images = torch.randn(shape).to(memory_format=memory_format)
-        self.labels = torch.randint(case["classes"], shape[:1])
+        self.optimizer = optimizer_of(case, self.model)
+        self.images = torch.randn(case["batch"], *case["shape"]).to(memory_format=memory_format)
+        self.targets = torch.randint(case["classes"], (case["batch"],)) if "classes" in case else \
+            torch.randn(case["batch"], 4)
+        self.loss = case["loss"]
         self.precision = precision
         self.forward = torch.compile(self.model) if compiled else self.model
 
@@ -143,7 +184,7 @@ class PyTorch:
         self.optimizer.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=self.precision == "bf16"):
             outputs = self.forward(self.images)
-            loss = torch.nn.functional.cross_entropy(outputs, self.labels)
+            loss = self.loss(outputs.float(), self.targets)
         loss.backward()
         self.optimizer.step()
         return time.perf_counter() - begin
@@ -176,7 +217,7 @@ def measure(case, arguments):
             way.step()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        write_dataset(folder / "data.h5", case)
+        case["write"](folder / "data.h5", case)
         for _ in range(arguments.rounds):
             for kind, engine in CAROUSEL.items():
                 seconds[f"Carousel {kind}"] += carousel_seconds(case, arguments, folder, engine)

@@ -131,7 +131,7 @@ def main():
     parser.add_argument("keys", nargs="*")
     arguments = parser.parse_args()
     cases = [case for case in CASES if arguments.only in (None, case["name"])
-             and "adamw" not in case["name"]]
+             and "classes" in case and "adamw" not in case["name"]]
     return 0 if all([compare(case, arguments) for case in cases]) else 1
 
 

@@ -93,9 +93,9 @@ class Trainer:
 
     def __init__(self, case, compiled):
         model = case["build"]().cuda().to(memory_format=torch.channels_last)
-        self.optimizer = optimizer_of(case, model, fused=case["optimizer"] is ADAMW)
+        self.optimizer = optimizer_of(case, model)
         self.model = torch.compile(model) if compiled else model
-        shape = (case["batch"], 3, case["image"], case["image"])
+        shape = (case["batch"], *case["shape"])
         self.images = torch.randn(shape, device="cuda").to(memory_format=torch.channels_last)
         self.labels = torch.randint(case["classes"], shape[:1], device="cuda")
 

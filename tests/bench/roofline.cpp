@@ -21,6 +21,7 @@
 #include "core/base/range.hpp"
 #include "core/base/vectors.hpp"
 #include "core/base/zeros.hpp"
+#include "core/model/builder.hpp"
 #include "core/model/kernels.hpp"
 #include "layers/blocked/register_tile.hpp"
 #include "layers/convolution/op.hpp"
@@ -228,15 +229,28 @@ class Bench {
   std::unique_ptr<Layer> layer_;
 };
 
+/// The convolutions of inputs/cosmo, and what is between them.
+Model volumes() {
+  ModelBuilder net("cosmo", {4, 32, 32, 32}, TargetSpec::of_numbers({4}));
+  for (int i = 0; i < 4; ++i) {
+    net.add("convolution", fmt::format("conv.{}", i),
+            {{"channels", 16.0 * (1 << i)}, {"kernel", 3}, {"padding", 1}});
+    net.add("leaky_relu", "", {{"negative_slope", 0.3}});
+    net.add("max_pool", "", {{"kernel", 2}});
+  }
+  return net.model();
+}
+
 Model model_of(const std::string& name) {
   const SampleShape photograph = {3, 224, 224};
   if (name == "resnet20") return build_resnet(20, Stem::cifar, {3, 32, 32}, 10);
   if (name == "resnet18-cifar") return build_resnet(18, Stem::cifar, {3, 32, 32}, 10);
   if (name == "resnet50") return build_resnet(50, Stem::imagenet, photograph, 1000);
   if (name == "vit-b-16") return build_model({.name = "vit", .depth = 12}, photograph, 1000);
+  if (name == "cosmo") return volumes();
   fail(ExitCode::usage,
        "{} is not a network of this program; known: resnet20, resnet18-cifar, "
-       "resnet50, vit-b-16",
+       "resnet50, vit-b-16, cosmo",
        name);
 }
 
