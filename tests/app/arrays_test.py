@@ -90,6 +90,32 @@ size = 8
 crop = "random"
 flip = 0.5
 """ + TAIL
+# Volumes of voxels that have one of three classes, on the way through 16 channels.
+VOXELS = """
+[run]
+name = "voxels"
+output = "run"
+[model]
+layers = [
+  { conv = 16, kernel = 3, padding = 1, name = "before" }, { leaky_relu = 0.3, save = "skip" },
+  { max_pool = 2 }, { conv = 16, kernel = 3, padding = 1, bias = false, name = "middle" },
+  { group_norm = 4, name = "norm" }, "relu", { conv_transpose = 16, kernel = 2, stride = 2, name = "up" },
+  { concat = "skip" }, { conv = 3, kernel = 1, name = "head" } ]
+[data]
+files = "voxels.h5"
+test_fraction = 0.25
+[data.input]
+from = "density"
+axes = "n z y x c"
+normalise = "standard"
+[data.target]
+from = "kind"
+axes = "n z y x"
+classes = 3
+ignore = 255
+[data.augment]
+flip = 0.5
+""" + TAIL
 
 
 def waves(random, samples, times, channels, height, width):
@@ -122,6 +148,13 @@ class Arrays(unittest.TestCase):
             labels = numpy.where(a > 0.5, 2, numpy.where(b > 0, 1, 0)).astype("u1")
             labels[random.uniform(size=labels.shape) < 0.2] = 255
             file["a"], file["b"], file["labels"] = a.astype("f2"), (100 * b).astype("i2"), labels
+        with h5py.File(self.folder / "voxels.h5", "w") as file:
+            density = random.uniform(size=(32, 6, 10, 8, 2))
+            kind = (density.sum(-1) * 1.5).astype("u1")
+            kind[random.uniform(size=kind.shape) < 0.2] = 255
+            file.create_dataset("density", data=density, chunks=(1, 4, 3, 8, 2), compression="gzip")
+            file["kind"] = kind
+        (self.folder / "voxels.toml").write_text(VOXELS)
         (self.folder / "flow.toml").write_text(FLOW)
         (self.folder / "cells.toml").write_text(CELLS)
 
@@ -155,6 +188,32 @@ class Arrays(unittest.TestCase):
 
     def test_labels_of_pixels_are_learned_alike_everywhere(self):
         self.check_everywhere("cells.toml")
+
+    def test_volumes_are_learned_alike_everywhere(self):
+        self.check_everywhere("voxels.toml")
+
+    def test_voxels_are_predicted(self):
+        learn = "train.epochs=20", "train.optimizer.learning_rate=0.02"
+        self.train("voxels.toml", "run", *learn)
+        self.train("voxels.toml", "parts", *learn[1:], "train.epochs=", "train.steps=6")
+        self.train("voxels.toml", "parts", *learn, "run.resume=auto",
+                   "parallel.placement=replicated", ranks=4)
+        self.carousel("diff", "run", "parts")
+        self.carousel("predict", "run", "voxels.h5", "out.h5", **ONE)
+        out = self.predictions("out.h5")
+        self.assertEqual(out["outputs"].shape, (32, 3, 6, 10, 8))
+        self.assertTrue(numpy.array_equal(out["outputs"].argmax(1), out["labels"]))
+        with h5py.File(self.folder / "voxels.h5") as file:
+            kind = file["kind"][()]
+        self.assertGreater((out["labels"] == kind)[kind != 255].mean(), 0.8)
+        self.assertIn("2x6x10x8", self.carousel("inspect", "run", "--json").stdout
+                      + self.carousel("plan", "voxels.toml", "--layers").stdout)
+        for words, said in ((["data.augment.size=4"], "volumes of 2x6x10x8 are shown whole"),
+                            (['data.input.axes="n z y c c"'], "must name each axis once"),
+                            (['data.input.axes="n t z y c"'], "volumes have y and x as well")):
+            refused = self.carousel("train", "--validate", "voxels.toml", "run.output=no", *words,
+                                    code=2)
+            self.assertIn(said, refused.stderr)
 
     def test_runs_go_on_with_the_statistics_that_they_began_with(self):
         self.train("flow.toml", "whole")
@@ -269,7 +328,8 @@ classes = 3
 
     def test_examples_run_as_their_first_lines_say(self):
         for name, words in (("heat", ("--samples", "640")),
-                            ("flow", ("--trajectories", "10", "--times", "6", "--points", "16"))):
+                            ("flow", ("--trajectories", "10", "--times", "6", "--points", "16")),
+                            ("cosmo", ("--universes", "40", "--points", "16"))):
             data = self.folder / f"{name}.h5"
             subprocess.run([sys.executable, PROJECT / f"inputs/{name}/make_{name}.py", data, *words],
                            check=True, capture_output=True, timeout=60)
