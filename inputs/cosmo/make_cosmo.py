@@ -38,7 +38,7 @@ def universe(random, k, parameters):
     points = k.shape[0]
     power = numpy.where(k > 0, numpy.maximum(k, 1) ** slope * numpy.exp(-((k / smallest) ** 2)), 0)
     waves = numpy.fft.rfftn(random.standard_normal((points,) * 3)) * numpy.sqrt(power)
-    field = numpy.fft.irfftn(waves, (points,) * 3)
+    field = numpy.fft.irfftn(waves, (points,) * 3, (0, 1, 2))
     field *= clustering / field.std()
     for time in range(TIMES):
         now = field * growth ** (TIMES - 1 - time)
