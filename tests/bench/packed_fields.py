@@ -30,7 +30,7 @@ name = "packed"
 output = "run"
 [model]
 layers = [
-  { conv = 8, kernel = 3, padding = 1 }, "relu", { conv = 8, kernel = 3, padding = 1 }, "relu",
+  { conv = 16, kernel = 3, padding = 1 }, "relu", { conv = 16, kernel = 3, padding = 1 }, "relu",
   { max_pool = 8 }, { conv = 16, kernel = 3 }, "relu", "global_avg_pool", { linear = 4 } ]
 [task]
 loss = "mse"
@@ -69,7 +69,7 @@ def write_fields(path, samples):
         for k in range(samples):
             phase = random.uniform(0, 6, (CHANNELS, 1, 1)).astype("f4")
             noise = random.standard_normal((CHANNELS, SIDE, SIDE), dtype="f4")
-            fields[k] = numpy.round((numpy.sin(x + phase) * numpy.cos(y) + 0.1 * noise) * 2**14) / 2**14
+            fields[k] = numpy.round((numpy.sin(x + phase) * numpy.cos(y) + 0.1 * noise) * 2**15) / 2**15
         file["numbers"] = random.standard_normal((samples, 4)).astype("f4")
         stored = fields.id.get_storage_size()
     return samples * CHANNELS * SIDE * SIDE * 4 / stored
