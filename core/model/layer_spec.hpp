@@ -96,8 +96,11 @@ struct Window {
     const std::int64_t last = room / stride + 1;
     return static_cast<int>(last * stride < std::int64_t{rows} + padding ? last + 1 : last);
   }
-  /// Whether one pixel meets one pixel.
-  [[nodiscard]] bool is_one_to_one() const { return taps() == 1 && stride == 1 && padding == 0; }
+  /// Whether one pixel meets one pixel. With a dilation, what a transposed convolution makes may
+  /// have more of them.
+  [[nodiscard]] bool is_one_to_one() const {
+    return taps() == 1 && stride == 1 && padding == 0 && dilation == 1;
+  }
   /// Whether it has two axes or three, and no gaps.
   [[nodiscard]] bool is_simple() const { return dilation == 1 && axes > 1; }
   bool operator==(const Window&) const = default;
