@@ -6,6 +6,7 @@
 #include "core/base/range.hpp"
 #include "layers/average_pool/op.hpp"
 #include "layers/max_pool/op.hpp"
+#include "layers/pixel.hpp"
 
 namespace carousel {
 namespace {
@@ -36,14 +37,6 @@ struct PoolAxis {
   }
 };
 
-/// A pixel of one channel of one image, which is plane number `plane` of a tensor.
-struct Pixel {
-  std::int64_t plane;
-  int z;
-  int y;
-  int x;
-};
-
 /// The planes of a pooling: those of one channel of one image.
 struct Planes {
   PoolAxis slices;
@@ -72,29 +65,23 @@ struct Planes {
   }
   /// Number i of the input, and of the output.
   [[nodiscard]] KOKKOS_FUNCTION Pixel input_at(std::int64_t i) const {
-    return at(i, slices.size, rows.size, columns.size);
+    return {i, slices.size, rows.size, columns.size};
   }
   [[nodiscard]] KOKKOS_FUNCTION Pixel output_at(std::int64_t i) const {
-    return at(i, slices.count, rows.count, columns.count);
+    return {i, slices.count, rows.count, columns.count};
   }
   /// Calls visit(i) for the pixels of a window, which are numbers i of the input's plane.
   template <class Visit>
   KOKKOS_FUNCTION void for_each_pixel(const Pixel& window, const Visit& visit) const {
-    const Interval across = columns.pixels(window.x);
-    for_each(slices.pixels(window.z), rows.pixels(window.y), [&](int z, int y) {
-      const int row = (z * rows.size + y) * columns.size;
-      for (int x = across.begin; x < across.end; ++x) visit(row + x);
-    });
+    for_each(slices.pixels(window.z), rows.pixels(window.y), columns.pixels(window.x), rows.size,
+             columns.size, visit);
   }
-  /// Calls visit(o) for all windows that a pixel lies in, which are numbers o of the
-  /// output's plane.
+  /// Calls visit(o) for all windows that a pixel lies in, which are numbers o of the output's
+  /// plane.
   template <class Visit>
   KOKKOS_FUNCTION void for_each_window(const Pixel& pixel, const Visit& visit) const {
-    const Interval across = columns.windows(pixel.x);
-    for_each(slices.windows(pixel.z), rows.windows(pixel.y), [&](int z, int y) {
-      const int row = (z * rows.count + y) * columns.count;
-      for (int x = across.begin; x < across.end; ++x) visit(row + x);
-    });
+    for_each(slices.windows(pixel.z), rows.windows(pixel.y), columns.windows(pixel.x), rows.count,
+             columns.count, visit);
   }
 
   /// Where the largest pixel of a window is, in its plane.
@@ -108,15 +95,15 @@ struct Planes {
   }
 
  private:
-  [[nodiscard]] KOKKOS_FUNCTION static Pixel at(std::int64_t i, int d, int h, int w) {
-    return {i / w / h / d, static_cast<int>(i / w / h % d), static_cast<int>(i / w % h),
-            static_cast<int>(i % w)};
-  }
+  /// Calls visit(number) for a part of a plane whose slices are [h, w].
   template <class Visit>
-  KOKKOS_FUNCTION static void for_each(const Interval& outer, const Interval& inner,
-                                       const Visit& visit) {
-    for (int z = outer.begin; z < outer.end; ++z) {
-      for (int y = inner.begin; y < inner.end; ++y) visit(z, y);
+  KOKKOS_FUNCTION static void for_each(const Interval& behind, const Interval& down,
+                                       const Interval& across, int h, int w, const Visit& visit) {
+    for (int z = behind.begin; z < behind.end; ++z) {
+      for (int y = down.begin; y < down.end; ++y) {
+        const int row = (z * h + y) * w;
+        for (int x = across.begin; x < across.end; ++x) visit(row + x);
+      }
     }
   }
 };

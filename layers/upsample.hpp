@@ -10,6 +10,7 @@
 #include "core/base/range.hpp"
 #include "core/engine/layer.hpp"
 #include "core/model/op.hpp"
+#include "layers/pixel.hpp"
 
 namespace carousel {
 
@@ -75,16 +76,14 @@ class Upsample final : public Layer {
     const int width = columns.n * columns.factor;
     Kokkos::parallel_for(
         forward_label_, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t k) {
-          const auto ox = static_cast<int>(k % width);
-          const auto oy = static_cast<int>(k / width % height);
-          const auto oz = static_cast<int>(k / width / height % depth);
-          const real* plane = x + k / width / height / depth * slices.n * rows.n * columns.n;
+          const Pixel at(k, depth, height, width);
+          const real* plane = x + at.plane * slices.n * rows.n * columns.n;
           real sum = 0;
-          for (int q = slices.first_of(oz); q <= slices.last_of(oz); ++q) {
-            for (int r = rows.first_of(oy); r <= rows.last_of(oy); ++r) {
-              const real weight = slices.weight(oz, q) * rows.weight(oy, r);
-              for (int c = columns.first_of(ox); c <= columns.last_of(ox); ++c)
-                sum += weight * columns.weight(ox, c) * plane[(q * rows.n + r) * columns.n + c];
+          for (int q = slices.first_of(at.z); q <= slices.last_of(at.z); ++q) {
+            for (int r = rows.first_of(at.y); r <= rows.last_of(at.y); ++r) {
+              const real weight = slices.weight(at.z, q) * rows.weight(at.y, r);
+              for (int c = columns.first_of(at.x); c <= columns.last_of(at.x); ++c)
+                sum += weight * columns.weight(at.x, c) * plane[(q * rows.n + r) * columns.n + c];
             }
           }
           y[k] = sum;
@@ -104,18 +103,16 @@ class Upsample final : public Layer {
     const std::int64_t outputs = std::int64_t{slices.n} * slices.factor * height * width;
     Kokkos::parallel_for(
         backward_label_, range(exec, arguments.d_input.size()), KOKKOS_LAMBDA(std::int64_t k) {
-          const auto x = static_cast<int>(k % columns.n);
-          const auto y = static_cast<int>(k / columns.n % rows.n);
-          const auto z = static_cast<int>(k / columns.n / rows.n % slices.n);
-          const real* plane = d_y + k / columns.n / rows.n / slices.n * outputs;
+          const Pixel at(k, slices.n, rows.n, columns.n);
+          const real* plane = d_y + at.plane * outputs;
           real sum = adds ? d_x[k] : 0;
-          for (int oz = slices.begin(z); oz < slices.end(z); ++oz) {
-            for (int oy = rows.begin(y); oy < rows.end(y); ++oy) {
+          for (int oz = slices.begin(at.z); oz < slices.end(at.z); ++oz) {
+            for (int oy = rows.begin(at.y); oy < rows.end(at.y); ++oy) {
               const real* from = plane + (std::int64_t{oz} * height + oy) * width;
               real row = 0;
-              for (int ox = columns.begin(x); ox < columns.end(x); ++ox)
-                row += columns.weight(ox, x) * from[ox];
-              sum += slices.weight(oz, z) * rows.weight(oy, y) * row;
+              for (int ox = columns.begin(at.x); ox < columns.end(at.x); ++ox)
+                row += columns.weight(ox, at.x) * from[ox];
+              sum += slices.weight(oz, at.z) * rows.weight(oy, at.y) * row;
             }
           }
           d_x[k] = sum;

@@ -3,6 +3,7 @@
 
 #include "core/base/range.hpp"
 #include "core/engine/layer.hpp"
+#include "layers/pixel.hpp"
 
 namespace carousel::kernels {
 namespace {
@@ -40,19 +41,16 @@ class AdaptiveAveragePool final : public Layer {
     real* y = arguments.output.data;
     Kokkos::parallel_for(
         label, range(exec, arguments.output.size()), KOKKOS_LAMBDA(std::int64_t i) {
-          const auto ox = static_cast<int>(i % columns.size);
-          const auto oy = static_cast<int>(i / columns.size % rows.size);
-          const auto oz = static_cast<int>(i / columns.size / rows.size % slices.size);
-          const real* plane =
-              x + i / columns.size / rows.size / slices.size * slices.n * rows.n * columns.n;
+          const Pixel at(i, slices.size, rows.size, columns.size);
+          const real* plane = x + at.plane * slices.n * rows.n * columns.n;
           real sum = 0;
-          for (int q = slices.begin(oz); q < slices.end(oz); ++q) {
-            for (int r = rows.begin(oy); r < rows.end(oy); ++r) {
-              for (int c = columns.begin(ox); c < columns.end(ox); ++c)
+          for (int q = slices.begin(at.z); q < slices.end(at.z); ++q) {
+            for (int r = rows.begin(at.y); r < rows.end(at.y); ++r) {
+              for (int c = columns.begin(at.x); c < columns.end(at.x); ++c)
                 sum += plane[(q * rows.n + r) * columns.n + c];
             }
           }
-          y[i] = sum / (slices.of(oz) * rows.of(oy) * columns.of(ox));
+          y[i] = sum / (slices.of(at.z) * rows.of(at.y) * columns.of(at.x));
         });
   }
 
@@ -67,17 +65,14 @@ class AdaptiveAveragePool final : public Layer {
     const bool adds = arguments.adds_input;
     Kokkos::parallel_for(
         label, range(exec, arguments.d_input.size()), KOKKOS_LAMBDA(std::int64_t i) {
-          const auto x = static_cast<int>(i % columns.n);
-          const auto y = static_cast<int>(i / columns.n % rows.n);
-          const auto z = static_cast<int>(i / columns.n / rows.n % slices.n);
-          const real* plane =
-              d_y + i / columns.n / rows.n / slices.n * slices.size * rows.size * columns.size;
+          const Pixel at(i, slices.n, rows.n, columns.n);
+          const real* plane = d_y + at.plane * slices.size * rows.size * columns.size;
           real sum = adds ? d_x[i] : 0;
-          for (int oz = slices.first_with(z); oz < slices.behind_last_with(z); ++oz) {
-            for (int oy = rows.first_with(y); oy < rows.behind_last_with(y); ++oy) {
+          for (int oz = slices.first_with(at.z); oz < slices.behind_last_with(at.z); ++oz) {
+            for (int oy = rows.first_with(at.y); oy < rows.behind_last_with(at.y); ++oy) {
               const real* from = plane + (oz * rows.size + oy) * columns.size;
               const int pixels = slices.of(oz) * rows.of(oy);
-              for (int ox = columns.first_with(x); ox < columns.behind_last_with(x); ++ox)
+              for (int ox = columns.first_with(at.x); ox < columns.behind_last_with(at.x); ++ox)
                 sum += from[ox] / (pixels * columns.of(ox));
             }
           }

@@ -5,6 +5,7 @@
 #include "core/base/range.hpp"
 #include "layers/channel_sums.hpp"
 #include "layers/gemm.hpp"
+#include "layers/pixel.hpp"
 #include "layers/windows.hpp"
 
 namespace carousel {
@@ -78,19 +79,16 @@ class Depthwise {
   /// Number i of small.
   [[nodiscard]] KOKKOS_FUNCTION real seen(std::int64_t i, const real* wide,
                                           const real* weights) const {
-    const int ox = static_cast<int>(i % ow_);
-    const int oy = static_cast<int>(i / ow_ % oh_);
-    const int oz = static_cast<int>(i / ow_ / oh_ % od_);
-    const std::int64_t plane = i / ow_ / oh_ / od_;
-    const real* const x = wide + plane_of_wide(plane) * pixels_of_wide();
-    const real* const w = weights + plane % channels_ * taps();
+    const Pixel at(i, od_, oh_, ow_);
+    const real* const x = wide + plane_of_wide(at.plane) * pixels_of_wide();
+    const real* const w = weights + at.plane % channels_ * taps();
     real sum = 0;
     for (int k = 0; k < kernel_d_ * kernel_h_; ++k) {  // rows of taps
-      const int z = oz * stride_ - padding_d_ + k / kernel_h_ * dilation_;
-      const int y = oy * stride_ - padding_h_ + k % kernel_h_ * dilation_;
+      const int z = at.z * stride_ - padding_d_ + k / kernel_h_ * dilation_;
+      const int y = at.y * stride_ - padding_h_ + k % kernel_h_ * dilation_;
       if (z < 0 || z >= d_ || y < 0 || y >= h_) continue;
       for (int s = 0; s < kernel_w_; ++s) {
-        const int column = ox * stride_ - padding_w_ + s * dilation_;
+        const int column = at.x * stride_ - padding_w_ + s * dilation_;
         if (column >= 0 && column < w_) sum += w[k * kernel_w_ + s] * x[(z * h_ + y) * w_ + column];
       }
     }
@@ -100,21 +98,19 @@ class Depthwise {
   /// Number i of wide.
   [[nodiscard]] KOKKOS_FUNCTION real sent(std::int64_t i, const real* small,
                                           const real* weights) const {
-    const int x = static_cast<int>(i % w_);
-    const int y = static_cast<int>(i / w_ % h_);
-    const int z = static_cast<int>(i / w_ / h_ % d_);
-    const std::int64_t plane = i / w_ / h_ / d_ * multiplier_;
+    const Pixel at(i, d_, h_, w_);
+    const std::int64_t plane = at.plane * multiplier_;
     real sum = 0;
     for (int m = 0; m < multiplier_; ++m) {
       const real* const d = small + (plane + m) * pixels_of_small();
       const real* const w = weights + (plane + m) % channels_ * taps();
       for (int k = 0; k < kernel_d_ * kernel_h_; ++k) {
-        const int oz = z + padding_d_ - k / kernel_h_ * dilation_;
-        const int oy = y + padding_h_ - k % kernel_h_ * dilation_;
+        const int oz = at.z + padding_d_ - k / kernel_h_ * dilation_;
+        const int oy = at.y + padding_h_ - k % kernel_h_ * dilation_;
         if (!meets(oz, od_) || !meets(oy, oh_)) continue;
         const real* const row = d + (oz / stride_ * oh_ + oy / stride_) * ow_;
         for (int s = 0; s < kernel_w_; ++s) {
-          const int ox = x + padding_w_ - s * dilation_;
+          const int ox = at.x + padding_w_ - s * dilation_;
           if (meets(ox, ow_)) sum += w[k * kernel_w_ + s] * row[ox / stride_];
         }
       }
