@@ -97,8 +97,8 @@ struct ImportArguments {
 };
 
 struct ExportArguments {
-  std::string checkpoint;
-  std::string weights;  // to be written
+  std::string checkpoint;  // or a run folder, for its newest one
+  std::string weights;     // to be written
   bool overwrite = false;
   bool without_ema = false;  // as in EvalArguments
 };

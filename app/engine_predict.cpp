@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -41,12 +42,18 @@ struct Rows {
   }
 };
 
-/// [n, c, h, w], or [n, h, w], without the axes of space that one pixel or one row has not.
-hdf5::Shape shape_of(std::int64_t samples, std::span<const int> extents) {
+/// How many of z, y and x the axes of an array name; none of those that name no axes.
+int axes_of_space(const std::string& axes) {
+  return static_cast<int>(std::ranges::count_if(
+      axes, [](char axis) { return axis == 'z' || axis == 'y' || axis == 'x'; }));
+}
+
+/// [samples] and the last so many axes of [d, h, w], of one axis h.
+hdf5::Shape shape_of(std::int64_t samples, const SampleShape& sample, int axes) {
   hdf5::Shape shape = {static_cast<hsize_t>(samples)};
-  for (const int extent : extents) shape.push_back(static_cast<hsize_t>(extent));
-  const std::size_t least = shape.size() - 2;
-  while (shape.size() > least && shape.back() == 1) shape.pop_back();
+  if (axes == 3) shape.push_back(static_cast<hsize_t>(sample.depth));
+  if (axes >= 1) shape.push_back(static_cast<hsize_t>(sample.height));
+  if (axes >= 2) shape.push_back(static_cast<hsize_t>(sample.width));
   return shape;
 }
 
@@ -99,11 +106,12 @@ void Predictions::create() const {
   file.set("/info", "step", checkpoint.place().step);
   file.set("/info", "weights", checkpoint.used_parameters(without_ema));
   file.set("/info", "data", dataset.name());
-  const std::vector<int> extents = target().outputs().extents();
-  static_cast<void>(file.reserve<real>("/outputs", shape_of(samples, extents)));
-  if (target().has_labels())
-    static_cast<void>(
-        file.reserve<int>("/labels", shape_of(samples, std::span(extents).subspan(1))));
+  // As many axes as the targets have, whatever their extents are.
+  const SampleShape shape = target().outputs();
+  hdf5::Shape rows = shape_of(samples, shape, axes_of_space(config.data.target.arrays.axes));
+  if (target().has_labels()) static_cast<void>(file.reserve<int>("/labels", rows));
+  rows.insert(rows.begin() + 1, static_cast<hsize_t>(shape.channels));
+  static_cast<void>(file.reserve<real>("/outputs", rows));
   tell_places(file);
   file.close();
 }

@@ -175,7 +175,9 @@ void add_export_command(CLI::App& app, CommandLine& line) {
   CLI::App* out = app.add_subcommand("export", "Write the weights of a checkpoint for PyTorch");
   out->require_subcommand(1);
   out = out->add_subcommand("weights", "Weights by PyTorch's names, in HDF5 or safetensors");
-  out->add_option("CHECKPOINT", line.exported.checkpoint, "HDF5 file to read")->required();
+  out->add_option("CHECKPOINT", line.exported.checkpoint,
+                  "File to read, or a run folder for its last one")
+      ->required();
   out->add_option("FILE", line.exported.weights, "File to write; safetensors if so named")
       ->required();
   out->add_flag("--overwrite", line.exported.overwrite, overwrite_help);

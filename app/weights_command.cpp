@@ -123,13 +123,13 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
 }
 
 void export_weights_command(const ExportArguments& arguments, const Launcher& launcher) {
+  const std::string path = checkpoint_behind(arguments.checkpoint);
   check_output(arguments.weights, arguments.overwrite, launcher,
-               std::array<ReadFile, 1>{{{"the checkpoint", arguments.checkpoint}}});
-  const Checkpoint checkpoint(arguments.checkpoint);
+               std::array<ReadFile, 1>{{{"the checkpoint", path}}});
+  const Checkpoint checkpoint(path);
   write_weights(arguments.weights, checkpoint, arguments.without_ema);
   fmt::print("{}: {} and buffers of {} after {} steps\n", arguments.weights,
-             checkpoint.used_parameters(arguments.without_ema), arguments.checkpoint,
-             checkpoint.place().step);
+             checkpoint.used_parameters(arguments.without_ema), path, checkpoint.place().step);
 }
 
 }  // namespace carousel

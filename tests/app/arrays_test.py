@@ -200,6 +200,8 @@ class Arrays(unittest.TestCase):
                    "parallel.placement=replicated", ranks=4)
         self.carousel("diff", "run", "parts")
         self.carousel("predict", "run", "voxels.h5", "out.h5", **ONE)
+        self.assertIn("run/checkpoints/last.h5 after 60 steps",
+                      self.carousel("export", "weights", "run", "weights.h5").stdout)
         out = self.predictions("out.h5")
         self.assertEqual(out["outputs"].shape, (32, 3, 6, 10, 8))
         self.assertTrue(numpy.array_equal(out["outputs"].argmax(1), out["labels"]))

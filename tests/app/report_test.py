@@ -490,6 +490,10 @@ class PredictionFiles(Pictures):
             file["fields"] = random.normal(size=(64, 6, 8))
             file["kinds"] = random.integers(0, 3, 64)
             file["pixels"] = random.integers(0, 3, (64, 6, 8))
+            file["columns"] = random.normal(size=(64, 6, 1))
+            file["slices"] = random.normal(size=(64, 2, 1, 6, 1))
+            file["voxels"] = random.integers(0, 3, (64, 1, 6, 1))
+            file["points"] = random.normal(size=(64, 1))
         for words in (("train", "deck.toml"), ("predict", "rows", "rows.h5", "out.h5")):
             result = subprocess.run([CAROUSEL, *words], cwd=folder, capture_output=True, text=True,
                                     env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=100)
@@ -517,6 +521,24 @@ class PredictionFiles(Pictures):
     def test_labels_of_pixels(self):
         self.draw(self.predict("pixels", "[{conv = 3, kernel = 3, padding = 1}]", "cross-entropy",
                                ("fields", "n y x"), ("pixels", "n y x"), "classes = 3"))
+
+    def test_axes_of_one(self):
+        convolution = "[{conv = CHANNELS, kernel = 3, padding = 1}]"
+        for name, channels, target, axes, shape, more in (
+                ("columns", 1, "columns", "n y x", (1, 6, 1), ""),
+                ("slices", 2, "slices", "n c z y x", (2, 1, 6, 1), ""),
+                ("voxels", 3, "voxels", "n z y x", (3, 1, 6, 1), "classes = 3"),
+                ("points", 1, "points", "n x", (1, 1), "")):
+            data = "slices" if name == "voxels" else target
+            data_axes = "n c z y x" if name == "voxels" else axes
+            path = self.predict(f"one-{name}", convolution.replace("CHANNELS", str(channels)),
+                                "cross-entropy" if more else "mse", (data, data_axes),
+                                (target, axes), more)
+            with h5py.File(path) as file:
+                self.assertEqual(file["outputs"].shape[1:], shape)
+                if more:
+                    self.assertEqual(file["labels"].shape[1:], shape[1:])
+            self.draw(path)
 
     def test_classes(self):
         path = self.predict("classes", '["flatten", {linear = 3}]', "cross-entropy",
