@@ -111,10 +111,10 @@ def require_channels_alone(call):
 def layer_norm(call):
     module = call.module
     require_channels_alone(call)
-    call.require(module.weight is not None and getattr(module, "bias", None) is not None,
-                 "it has no weight or no bias")
-    return call.add("layer_norm", None, None, ("weight", "bias"),
-                    **given(epsilon=(module.eps, 1e-5)))
+    call.require(module.weight is not None, "it has no weight")
+    biased = module.bias is not None
+    return call.add("layer_norm", None, None, ("weight", "bias") if biased else ("weight",),
+                    **given(bias=(biased, True), epsilon=(module.eps, 1e-5)))
 
 
 def rms_norm(call):

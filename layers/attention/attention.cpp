@@ -4,7 +4,6 @@
 
 #include "core/base/check.hpp"
 #include "core/base/range.hpp"
-#include "layers/attention/op.hpp"
 
 namespace carousel {
 namespace {
@@ -26,13 +25,15 @@ struct Heads {
   int heads;
   int size;  // channels of a head
   int tokens;
+  bool causal;
   bool features_last;  // side by side, token by token
   real scale;          // 1 / sqrt(size)
 
-  Heads(const SampleShape& output, int count, bool is_last)
-      : heads(count),
-        size(output.channels / count),
+  Heads(const SampleShape& output, const op::Attention& attributes, bool is_last)
+      : heads(attributes.heads),
+        size(output.channels / attributes.heads),
         tokens(static_cast<int>(output.pixels())),
+        causal(attributes.causal),
         features_last(is_last),
         scale(static_cast<real>(1 / Kokkos::sqrt(static_cast<double>(size)))) {}
 
@@ -45,6 +46,10 @@ struct Heads {
     if (features_last) return {sample + first, 1, features};
     return {sample + std::int64_t{first} * tokens, tokens, 1};
   }
+  /// Query i reads the keys before this one.
+  [[nodiscard]] KOKKOS_FUNCTION int end_of_keys(int i) const { return causal ? i + 1 : tokens; }
+  /// Key j is read by this query and all behind it.
+  [[nodiscard]] KOKKOS_FUNCTION int first_query(int j) const { return causal ? j : 0; }
   [[nodiscard]] KOKKOS_FUNCTION real product(const Rows<const real>& a, int i,
                                              const Rows<const real>& b, int j) const {
     real sum = 0;
@@ -56,11 +61,12 @@ struct Heads {
 /// The logarithm of sum_j exp(q_i k_j scale).
 KOKKOS_FUNCTION real logarithm_of_sum(const Heads& heads, const Rows<const real>& q,
                                       const Rows<const real>& k, int i) {
+  const int keys = heads.end_of_keys(i);
   real largest = -Kokkos::Experimental::infinity_v<real>;
-  for (int j = 0; j < heads.tokens; ++j)
+  for (int j = 0; j < keys; ++j)
     largest = Kokkos::fmax(largest, heads.product(q, i, k, j) * heads.scale);
   double sum = 0;
-  for (int j = 0; j < heads.tokens; ++j)
+  for (int j = 0; j < keys; ++j)
     sum += Kokkos::exp(heads.product(q, i, k, j) * heads.scale - largest);
   return largest + static_cast<real>(Kokkos::log(sum));
 }
@@ -104,18 +110,18 @@ void query_gradients(const ExecutionSpace& exec, const Gradient& gradient) {
         const Heads& heads = gradient.heads;
         const HeadRows at = gradient.at(number);
         const int i = at.token;
+        const int keys = heads.end_of_keys(i);
         const auto d_q = heads.rows(gradient.d_x, 3, 0, at.head);
         const real log_sum = logarithm_of_sum(heads, at.q, at.k, i);
         const auto probability = [&](int j) {
           return Kokkos::exp(heads.product(at.q, i, at.k, j) * heads.scale - log_sum);
         };
         real mean = 0;
-        for (int j = 0; j < heads.tokens; ++j)
-          mean += probability(j) * heads.product(at.d, i, at.v, j);
+        for (int j = 0; j < keys; ++j) mean += probability(j) * heads.product(at.d, i, at.v, j);
         gradient.log_sums[number] = log_sum;
         gradient.means[number] = mean;
         for (int c = 0; c < heads.size && !gradient.adds; ++c) d_q.at(c, i) = 0;
-        for (int j = 0; j < heads.tokens; ++j) {
+        for (int j = 0; j < keys; ++j) {
           const real d_score =
               probability(j) * (heads.product(at.d, i, at.v, j) - mean) * heads.scale;
           for (int c = 0; c < heads.size; ++c) d_q.at(c, i) += d_score * at.k.at(c, j);
@@ -134,7 +140,7 @@ void key_gradients(const ExecutionSpace& exec, const Gradient& gradient) {
         const auto d_k = heads.rows(gradient.d_x, 3, 1, at.head);
         const auto d_v = heads.rows(gradient.d_x, 3, 2, at.head);
         for (int c = 0; c < heads.size && !gradient.adds; ++c) d_k.at(c, j) = d_v.at(c, j) = 0;
-        for (int i = 0; i < heads.tokens; ++i) {
+        for (int i = heads.first_query(j); i < heads.tokens; ++i) {
           const std::int64_t query = std::int64_t{at.head} * heads.tokens + i;
           const real p =
               Kokkos::exp(heads.product(at.q, i, at.k, j) * heads.scale - gradient.log_sums[query]);
@@ -151,21 +157,21 @@ void key_gradients(const ExecutionSpace& exec, const Gradient& gradient) {
 }  // namespace
 
 Attention::Attention(const LayerSpec& spec, const Engine& engine)
-    : heads_(spec.as<op::Attention>().heads),
+    : attributes_(spec.as<op::Attention>()),
       features_last_(spec.output_format.block > 1),
       scores_(reinterpret_cast<real*>(engine.workspace.data())) {
-  CAROUSEL_CHECK(
-      spec.input().channels == 3 * spec.output.channels && spec.output.channels % heads_ == 0,
-      "attention {} of {} heads: {} becomes {}", spec.name, heads_, to_string(spec.input()),
-      to_string(spec.output));
+  CAROUSEL_CHECK(spec.input().channels == 3 * spec.output.channels &&
+                     spec.output.channels % attributes_.heads == 0,
+                 "attention {} of {} heads: {} becomes {}", spec.name, attributes_.heads,
+                 to_string(spec.input()), to_string(spec.output));
 }
 
 void Attention::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::attention_forward";
-  const Heads heads(arguments.output.shape, heads_, features_last_);
+  const Heads heads(arguments.output.shape, attributes_, features_last_);
   const real* x = arguments.input.data;
   real* y = arguments.output.data;
-  const std::int64_t queries = std::int64_t{arguments.input.n} * heads_ * heads.tokens;
+  const std::int64_t queries = std::int64_t{arguments.input.n} * heads.heads * heads.tokens;
   Kokkos::parallel_for(
       label, pieces(exec, queries), KOKKOS_LAMBDA(std::int64_t number) {
         const int head = static_cast<int>(number / heads.tokens);
@@ -176,7 +182,7 @@ void Attention::forward(const ExecutionSpace& exec, const ForwardArguments& argu
         const auto to = heads.rows(y, 1, 0, head);
         const real log_sum = logarithm_of_sum(heads, q, k, i);
         for (int c = 0; c < heads.size; ++c) to.at(c, i) = 0;
-        for (int j = 0; j < heads.tokens; ++j) {
+        for (int j = 0; j < heads.end_of_keys(i); ++j) {
           const real p = Kokkos::exp(heads.product(q, i, k, j) * heads.scale - log_sum);
           for (int c = 0; c < heads.size; ++c) to.at(c, i) += p * v.at(c, j);
         }
@@ -186,8 +192,8 @@ void Attention::forward(const ExecutionSpace& exec, const ForwardArguments& argu
 /// With dp_ij = dy_i v_j and d_i = sum_j p_ij dp_ij: the gradient of a score is p_ij (dp_ij - d_i).
 void Attention::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   if (arguments.d_input.data == nullptr) return;
-  const Heads heads(arguments.d_output.shape, heads_, features_last_);
-  const std::int64_t size = std::int64_t{arguments.input.n} * heads_ * heads.tokens;
+  const Heads heads(arguments.d_output.shape, attributes_, features_last_);
+  const std::int64_t size = std::int64_t{arguments.input.n} * heads.heads * heads.tokens;
   const Gradient gradient{heads,
                           size,
                           arguments.input.data,

@@ -19,9 +19,11 @@ namespace ops {
 namespace {
 
 /// Products of rows and columns of tokens: two forward; backward the scores again and four more.
+/// Causal ones have those of each token with itself and all before it.
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
   const int heads = arguments.whole("heads");
-  layer.attributes = op::Attention{heads};
+  const bool causal = arguments.flag("causal");
+  layer.attributes = op::Attention{heads, causal};
   const SampleShape& shape = layer.input();
   if (shape.channels % (3 * heads) != 0)
     fail(
@@ -31,8 +33,9 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
         heads, to_string(shape), heads);
   layer.output = shape;
   layer.output.channels = shape.channels / 3;
-  const double product =
-      2.0 * static_cast<double>(shape.pixels()) * static_cast<double>(layer.output.size());
+  const auto tokens = static_cast<double>(shape.pixels());
+  const double read = causal ? (tokens + 1) / 2 : tokens;  // by a token, on average
+  const double product = 2.0 * read * static_cast<double>(layer.output.size());
   layer.forward_flops = 2 * product;
   layer.backward_flops = 5 * product;
   layer.saves_input = true;
@@ -81,14 +84,16 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
 
 }  // namespace
 
-/// The middle of torch.nn.MultiheadAttention, without its two linear layers.
+/// The middle of torch.nn.MultiheadAttention, without its two linear layers; causal as
+/// torch.nn.functional.scaled_dot_product_attention with is_causal.
 Op attention() {
-  return {.name = "attention",
-          .arguments = {{.name = "heads", .least = 1}},
-          .infer = infer,
-          .fit = fit,
-          .of_vendor = "attention",
-          .by_graph = true};
+  return {
+      .name = "attention",
+      .arguments = {{.name = "heads", .least = 1}, {.name = "causal", .otherwise = 0, .most = 1}},
+      .infer = infer,
+      .fit = fit,
+      .of_vendor = "attention",
+      .by_graph = true};
 }
 
 }  // namespace ops

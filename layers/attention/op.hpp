@@ -10,6 +10,7 @@ namespace carousel::op {
 
 struct Attention {  // of queries, keys and values, one behind the other in the input's channels
   int heads = 1;
+  bool causal = false;  // a token reads none behind it
 };
 
 }  // namespace carousel::op

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/blocked/attention.hpp"
 
+#include <algorithm>
+
 #include "core/base/check.hpp"
-#include "layers/attention/op.hpp"
 #include "layers/blocked/attention_kernels.hpp"
 #include "layers/blocked/blocked.hpp"
 #include "layers/exponential.hpp"
@@ -12,15 +13,19 @@
 namespace carousel::blocked {
 namespace head {
 
-void softmax(int tokens, real scale, real* scores) {
+void softmax(const Keys& keys, real scale, real* scores) {
+  // To what a query does not read it pays no attention: exponentials of this are 0.
+  constexpr real hidden = -1e30;
+  for (std::int64_t t = keys.own + 1; t < keys.count; ++t)
+    std::fill_n(scores + t * queries, t - keys.own, hidden);
   real largest[queries];
   real sum[queries] = {};
   for (int q = 0; q < queries; ++q) largest[q] = scores[q];
-  for (std::int64_t t = 1; t < tokens; ++t) {
+  for (std::int64_t t = 1; t < keys.count; ++t) {
     const real* row = scores + t * queries;
     for (int q = 0; q < queries; ++q) largest[q] = row[q] > largest[q] ? row[q] : largest[q];
   }
-  for (std::int64_t t = 0; t < tokens; ++t) {
+  for (std::int64_t t = 0; t < keys.count; ++t) {
     real* row = scores + t * queries;
     for (int q = 0; q < queries; ++q) {
       row[q] = detail::exponential(scale * (row[q] - largest[q]));
@@ -28,7 +33,7 @@ void softmax(int tokens, real scale, real* scores) {
     }
   }
   for (real& each : sum) each = 1 / each;
-  for (std::int64_t t = 0; t < tokens; ++t) {
+  for (std::int64_t t = 0; t < keys.count; ++t) {
     real* row = scores + t * queries;
     for (int q = 0; q < queries; ++q) row[q] *= sum[q];
   }
@@ -57,10 +62,10 @@ template struct AttentionKernels<PairProducts, Bfloat16>;
 Attention::Attention(const LayerSpec& spec)
     : type_(spec.output_format.type),
       products_(spec.products),
-      heads_(spec.as<op::Attention>().heads) {
+      attributes_(spec.as<op::Attention>()) {
   CAROUSEL_CHECK(spec.input().channels == 3 * spec.output.channels &&
-                     spec.output.channels % (heads_ * lanes) == 0,
-                 "attention {} of {} heads: {} becomes {}", spec.name, heads_,
+                     spec.output.channels % (attributes_.heads * lanes) == 0,
+                 "attention {} of {} heads: {} becomes {}", spec.name, attributes_.heads,
                  to_string(spec.input()), to_string(spec.output));
 }
 
@@ -75,13 +80,13 @@ void Attention::with_kinds(const Run& run) const {
 
 void Attention::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   with_kinds([&]<class Products, class Stored>() {
-    AttentionKernels<Products, Stored>::forward(exec, heads_, arguments);
+    AttentionKernels<Products, Stored>::forward(exec, attributes_, arguments);
   });
 }
 
 void Attention::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   with_kinds([&]<class Products, class Stored>() {
-    AttentionKernels<Products, Stored>::backward(exec, heads_, arguments);
+    AttentionKernels<Products, Stored>::backward(exec, attributes_, arguments);
   });
 }
 

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Attention of tokens in blocks of channels, by tiles of queries that meet all keys at once: what a
-// thread holds of the tokens by tokens matrix fits its cache, and backward makes it again.
+// Attention of tokens in blocks of channels, by tiles of queries that meet all keys at once, causal
+// ones those up to the last query of the tile: what a thread holds of the tokens by tokens matrix
+// fits its cache, and backward makes it again.
 
 #include "core/engine/layer.hpp"
+#include "layers/attention/op.hpp"
 #include "layers/blocked/products.hpp"
 
 namespace carousel::blocked {
@@ -27,14 +29,16 @@ class Attention final : public Layer {
 
   DataType type_;  // of activations
   ProductOrder products_;
-  int heads_;
+  op::Attention attributes_;
 };
 
 /// The same by a kind of products, of activations that are stored so.
 template <class Products, class Stored>
 struct AttentionKernels {
-  static void forward(const ExecutionSpace& exec, int heads, const ForwardArguments& arguments);
-  static void backward(const ExecutionSpace& exec, int heads, const BackwardArguments& arguments);
+  static void forward(const ExecutionSpace& exec, const op::Attention& attributes,
+                      const ForwardArguments& arguments);
+  static void backward(const ExecutionSpace& exec, const op::Attention& attributes,
+                       const BackwardArguments& arguments);
 };
 
 }  // namespace carousel::blocked

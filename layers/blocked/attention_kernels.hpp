@@ -33,14 +33,23 @@ struct Rows {
   }
 };
 
+/// The keys that a tile of queries meets: the first `count`, of which its query q does not read
+/// those from own + q + 1 on.
+struct Keys {
+  int count;
+  int own;
+};
+
 /// Where the heads of a layer are.
 struct Heads {
   int heads;
   int blocks;  // of a head
   int tokens;
+  bool causal;
   real scale;
 
-  Heads(const SampleShape& output, int count) : Heads(output, count, output.channels / count) {}
+  Heads(const SampleShape& output, const op::Attention& attributes)
+      : Heads(output, attributes, output.channels / attributes.heads) {}
 
   /// Part `part` of `parts` of the channels: of queries, keys and values.
   template <class Real>
@@ -49,18 +58,25 @@ struct Heads {
     return {data + first * blocks * tokens * lanes, blocks, tokens};
   }
   [[nodiscard]] int tiles() const { return segments(tokens, queries); }
-  [[nodiscard]] Segment tile(int number) const {
-    const int first = number * queries;
+  /// The tile that is the turn of `turn`. The first one meets all keys, so that sums over tiles
+  /// begin there.
+  [[nodiscard]] Segment tile(int turn) const {
+    const int first = (causal ? tiles() - 1 - turn : turn) * queries;
     return {first, std::min(queries, tokens - first)};
+  }
+  [[nodiscard]] Keys keys_of(const Segment& tile) const {
+    if (!causal) return {tokens, tokens};
+    return {tile.first + tile.size, tile.first};
   }
   /// Numbers of the tokens by queries matrix.
   [[nodiscard]] std::int64_t matrix() const { return std::int64_t{tokens} * queries; }
 
  private:
-  Heads(const SampleShape& output, int count, int size)
-      : heads(count),
+  Heads(const SampleShape& output, const op::Attention& attributes, int size)
+      : heads(attributes.heads),
         blocks(size / lanes),
         tokens(static_cast<int>(output.pixels())),
+        causal(attributes.causal),
         scale(static_cast<real>(1 / std::sqrt(static_cast<double>(size)))) {}
 };
 
@@ -194,16 +210,16 @@ struct Weights {
   static constexpr std::int64_t row = std::int64_t{queries} * together;
 };
 
-/// to[t][q] = sum_c rows[c][t] packed[c][q]
+/// to[t][q] = sum_c rows[c][t] packed[c][q] for the first `count` tokens
 template <class Products>
-void multiply(const Rows<const StoredBy<Products>>& rows, const StoredBy<Products>* packed,
-              real* to) {
+void multiply(const Rows<const StoredBy<Products>>& rows, int count,
+              const StoredBy<Products>* packed, real* to) {
   constexpr int together = Products::together;
-  const int parts = segments(rows.tokens, tile_rows);
+  const int parts = segments(count, tile_rows);
   for (int p = 0; p < parts; ++p) {
-    const Segment tokens = segment(rows.tokens, parts, p);
-    with_rows<tile_rows>(tokens.size, [&](auto count) {
-      RegisterTile<count, tile_vectors> sums;
+    const Segment tokens = segment(count, parts, p);
+    with_rows<tile_rows>(tokens.size, [&](auto height) {
+      RegisterTile<height, tile_vectors> sums;
       sums.clear();
       for (int b = 0; b < rows.blocks; ++b)
         sums.template add_rows<Products>(lanes / together, rows.at(b, tokens.first), lanes,
@@ -241,24 +257,24 @@ void sum_tokens(const Segment& all, bool adds, const Rows<Stored>& to, const Add
   }
 }
 
-/// to[c][tile.first + q] = or += sum_t weights[t][q] rows[c][t]
+/// to[c][tile.first + q] = or += sum_t weights[t][q] rows[c][t], over the first `count` tokens
 template <class Products, class Stored>
 void average(const StoredBy<Products>* weights, const typename Operands<Products>::ByTokens& rows,
-             const Segment& tile, bool adds, const Rows<Stored>& to) {
+             int count, const Segment& tile, bool adds, const Rows<Stored>& to) {
   constexpr int together = Products::together;
   const auto add = [&](auto& sums, const Segment& tokens, int b) __attribute__((always_inline)) {
     sums.template add_columns<Products>(
-        Operands<Products>::steps(to.tokens),
+        Operands<Products>::steps(count),
         weights + std::int64_t{tokens.first - tile.first} * together, together * queries,
         rows.data + b * rows.plane, together * lanes, rows.plane);
   };
   sum_tokens(tile, adds, to, add);
 }
 
-/// to[c][t] = or += sum_q weights[t][q] rows[c][tile.first + q]
+/// to[c][t] = or += sum_q weights[t][q] rows[c][tile.first + q] for the first `count` tokens
 template <class Products>
 void spread(const StoredBy<Products>* weights, const typename Operands<Products>::ByTokens& rows,
-            const Segment& tile, bool adds, const Rows<real>& to) {
+            int count, const Segment& tile, bool adds, const Rows<real>& to) {
   constexpr int together = Products::together;
   const auto add = [&](auto& sums, const Segment& tokens, int b) __attribute__((always_inline)) {
     sums.template add_rows<Products>(Operands<Products>::steps(tile.size),
@@ -266,11 +282,11 @@ void spread(const StoredBy<Products>* weights, const typename Operands<Products>
                                      rows.data + b * rows.plane + std::int64_t{tile.first} * lanes,
                                      together * lanes, rows.plane);
   };
-  sum_tokens({0, to.tokens}, adds, to, add);
+  sum_tokens({0, count}, adds, to, add);
 }
 
-/// Products of queries and keys, times `scale`, become probabilities of each query over the tokens.
-void softmax(int tokens, real scale, real* scores);
+/// Products of queries and keys, times `scale`, become probabilities of each query over the keys.
+void softmax(const Keys& keys, real scale, real* scores);
 /// d of probabilities becomes d of products of queries and keys.
 void softmax_gradient(int tokens, const real* probabilities, real scale, real* d);
 
@@ -293,13 +309,14 @@ void deliver(const Rows<real>& from, const Rows<Stored>& to, bool adds) {
 }  // namespace head
 
 template <class Products, class Stored>
-void AttentionKernels<Products, Stored>::forward(const ExecutionSpace& exec, int count,
+void AttentionKernels<Products, Stored>::forward(const ExecutionSpace& exec,
+                                                 const op::Attention& attributes,
                                                  const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::attention_forward";
   using Number = StoredBy<Products>;
   using Operands = head::Operands<Products>;
   using Weights = head::Weights<Products>;
-  const head::Heads heads(arguments.output.shape, count);
+  const head::Heads heads(arguments.output.shape, attributes);
   const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
   auto* y = reinterpret_cast<Stored*>(arguments.output.data);
   const auto work = [=](int head, head::Room room) {
@@ -317,29 +334,31 @@ void AttentionKernels<Products, Stored>::forward(const ExecutionSpace& exec, int
     const auto q = Operands::read(from(0), q_room);
     const auto k = Operands::read(from(1), k_room);
     const auto v = Operands::by_tokens(Operands::read(from(2), v_room), pairs);
-    for (int number = 0; number < heads.tiles(); ++number) {
-      const Segment tile = heads.tile(number);
+    for (int turn = 0; turn < heads.tiles(); ++turn) {
+      const Segment tile = heads.tile(turn);
+      const head::Keys keys = heads.keys_of(tile);
       Operands::pack(q, tile, packed);
-      head::multiply<Products>(k, packed, scores);
-      head::softmax(heads.tokens, heads.scale, scores);
-      head::average<Products>(Weights::over_tokens(heads.tokens, scores, weights), v, tile, false,
-                              to);
+      head::multiply<Products>(k, keys.count, packed, scores);
+      head::softmax(keys, heads.scale, scores);
+      head::average<Products>(Weights::over_tokens(keys.count, scores, weights), v, keys.count,
+                              tile, false, to);
     }
     return room.taken();
   };
-  for_each_task(exec, label, arguments.input.n * count, work(0, head::Room()),
+  for_each_task(exec, label, arguments.input.n * heads.heads, work(0, head::Room()),
                 [=](int head, real* scratch) { work(head, head::Room(scratch)); });
 }
 
 template <class Products, class Stored>
-void AttentionKernels<Products, Stored>::backward(const ExecutionSpace& exec, int count,
+void AttentionKernels<Products, Stored>::backward(const ExecutionSpace& exec,
+                                                  const op::Attention& attributes,
                                                   const BackwardArguments& arguments) {
   static const std::string label = "carousel::layers::attention_backward";
   using Number = StoredBy<Products>;
   using Operands = head::Operands<Products>;
   using Weights = head::Weights<Products>;
   if (arguments.d_input.data == nullptr) return;
-  const head::Heads heads(arguments.d_output.shape, count);
+  const head::Heads heads(arguments.d_output.shape, attributes);
   const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
   const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
   auto* d_x = reinterpret_cast<Stored*>(arguments.d_input.data);
@@ -372,27 +391,29 @@ void AttentionKernels<Products, Stored>::backward(const ExecutionSpace& exec, in
     const auto q_tokens = Operands::by_tokens(q, q_pairs);
     const auto k_tokens = Operands::by_tokens(k, k_pairs);
     const auto d_tokens = Operands::by_tokens(d_output, d_pairs);
-    for (int number = 0; number < heads.tiles(); ++number) {
-      const Segment tile = heads.tile(number);
-      const bool adds_all = adds_at_once || number > 0;
+    for (int turn = 0; turn < heads.tiles(); ++turn) {
+      const Segment tile = heads.tile(turn);
+      const head::Keys keys = heads.keys_of(tile);
+      const int count = keys.count;
+      const bool adds_all = adds_at_once || turn > 0;
       Operands::pack(q, tile, packed);
-      head::multiply<Products>(k, packed, probabilities);
-      head::softmax(heads.tokens, heads.scale, probabilities);
+      head::multiply<Products>(k, count, packed, probabilities);
+      head::softmax(keys, heads.scale, probabilities);
       Operands::pack(d_output, tile, packed);
-      head::multiply<Products>(v, packed, d);
-      head::spread<Products>(Weights::over_queries(heads.tokens, probabilities, weights), d_tokens,
+      head::multiply<Products>(v, count, packed, d);
+      head::spread<Products>(Weights::over_queries(count, probabilities, weights), d_tokens, count,
                              tile, adds_all, d_v);
-      head::softmax_gradient(heads.tokens, probabilities, heads.scale, d);
-      head::average<Products>(Weights::over_tokens(heads.tokens, d, weights), k_tokens, tile, adds,
+      head::softmax_gradient(count, probabilities, heads.scale, d);
+      head::average<Products>(Weights::over_tokens(count, d, weights), k_tokens, count, tile, adds,
                               to(0));
-      head::spread<Products>(Weights::over_queries(heads.tokens, d, weights), q_tokens, tile,
+      head::spread<Products>(Weights::over_queries(count, d, weights), q_tokens, count, tile,
                              adds_all, d_k);
     }
     head::deliver(d_k, to(1), adds);
     head::deliver(d_v, to(2), adds);
     return room.taken();
   };
-  for_each_task(exec, label, arguments.d_output.n * count, work(0, head::Room()),
+  for_each_task(exec, label, arguments.d_output.n * heads.heads, work(0, head::Room()),
                 [=](int head, real* scratch) { work(head, head::Room(scratch)); });
 }
 

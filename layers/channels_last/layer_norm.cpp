@@ -37,7 +37,8 @@ template <class Stored>
 struct Forward {
   Rows<const Stored> x;
   Rows<Stored> y;
-  const real* weight;  // [c], then bias [c]
+  const real* weight;  // [c]
+  const real* bias;    // [c]; null: none
   Saved<real> saved;
   bool again;  // `saved` is there
   double epsilon;
@@ -64,7 +65,8 @@ struct Forward {
     }
     Stored* const to = y.data + row * channels;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, channels), [&](int c) {
-      put(to[c], (full(at[c]) - mean) * inverse * weight[c] + weight[channels + c]);
+      put(to[c],
+          (full(at[c]) - mean) * inverse * weight[c] + (bias == nullptr ? real(0) : bias[c]));
     });
   }
 };
@@ -126,19 +128,18 @@ struct WeightSums {
   }
 };
 
-/// d_weight: [c], then of the bias [c].
+/// d_weight and d_bias: [c]; the latter may be null.
 template <class Stored>
 void find_weight_gradient(const ExecutionSpace& exec, const Rows<const Stored>& x,
                           const Rows<const Stored>& d_y, const Saved<const real>& saved,
-                          double* partial, real* d_weight) {
+                          double* partial, real* d_weight, real* d_bias) {
   static const std::string sum_label = "carousel::layers::layer_norm_backward_sums";
   static const std::string label = "carousel::layers::layer_norm_backward_weight";
-  const int channels = x.channels;
   add_up(
-      exec, {sum_label, label}, x.rows, channels, WeightSums<Stored>{x, d_y, saved}, partial,
+      exec, {sum_label, label}, x.rows, x.channels, WeightSums<Stored>{x, d_y, saved}, partial,
       KOKKOS_LAMBDA(int c, const Sums& sums) {
         d_weight[c] = static_cast<real>(sums.second);
-        d_weight[channels + c] = static_cast<real>(sums.first);
+        if (d_bias != nullptr) d_bias[c] = static_cast<real>(sums.first);
       });
 }
 
@@ -151,10 +152,12 @@ TeamPolicy teams(const ExecutionSpace& exec, std::int64_t rows) {
 LayerNorm::LayerNorm(const LayerSpec& spec, const Engine& engine)
     : type_(spec.output_format.type),
       epsilon_(spec.as<op::LayerNorm>().epsilon),
+      has_bias_(spec.as<op::LayerNorm>().bias),
       workspace_(engine.workspace) {
-  CAROUSEL_CHECK(spec.input() == spec.output && spec.inputs.front().format.type == type_ &&
-                     spec.parameter_size() == 2 * std::int64_t{spec.output.channels},
-                 "layer norm {} has {} parameters", spec.name, spec.parameter_size());
+  CAROUSEL_CHECK(
+      spec.input() == spec.output && spec.inputs.front().format.type == type_ &&
+          spec.parameter_size() == (has_bias_ ? 2 : 1) * std::int64_t{spec.output.channels},
+      "layer norm {} has {} parameters", spec.name, spec.parameter_size());
 }
 
 void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
@@ -164,6 +167,7 @@ void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& argu
     const Rows<const Stored> x(arguments.input);
     Kokkos::parallel_for(label, teams(exec, x.rows),
                          Forward<Stored>{x, Rows<Stored>(arguments.output), arguments.parameters,
+                                         has_bias_ ? arguments.parameters + x.channels : nullptr,
                                          saved, arguments.again, epsilon_});
   });
 }
@@ -176,7 +180,8 @@ void LayerNorm::backward(const ExecutionSpace& exec, const BackwardArguments& ar
     const Rows<const Stored> x(arguments.input);
     const Rows<const Stored> d_y(arguments.d_output);
     find_weight_gradient(exec, x, d_y, saved, reinterpret_cast<double*>(workspace_.data()),
-                         arguments.d_parameters);
+                         arguments.d_parameters,
+                         has_bias_ ? arguments.d_parameters + x.channels : nullptr);
     if (arguments.d_input.data == nullptr) return;
     Kokkos::parallel_for(label, teams(exec, x.rows),
                          InputGradient<Stored>{x, d_y, Rows<Stored>(arguments.d_input),

@@ -11,7 +11,8 @@
 
 namespace carousel::channels_last {
 
-/// Parameters: weight [c], then bias [c]. Saved: [n, 2, tokens], mean and 1 / standard deviation.
+/// Parameters: weight [c], then, unless it has none, bias [c]. Saved: [n, 2, tokens], mean and 1 /
+/// standard deviation.
 class LayerNorm final : public Layer {
  public:
   LayerNorm(const LayerSpec& spec, const Engine& engine);
@@ -22,6 +23,7 @@ class LayerNorm final : public Layer {
  private:
   DataType type_;
   double epsilon_;
+  bool has_bias_;
   std::span<std::byte> workspace_;
 };
 

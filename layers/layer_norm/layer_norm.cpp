@@ -60,14 +60,15 @@ struct Forward {
   Tokens<Block> tokens;
   const Stored* x;
   Stored* y;
-  const real* weight;  // [c], then bias [c]
+  const real* weight;  // [c]
+  const real* bias;    // [c]; null: none
   real* saved;         // [n, 2, tokens]
   bool again;          // `saved` is there
   double epsilon;
 
   KOKKOS_FUNCTION void find(const Group<Block>& group, real* means, real* inverses) const {
     constexpr int most = group_size<Block>;
-    const int channels = tokens.blocks * Block;
+    const int channels = tokens.channels();
     double sums[most];
     real mean[most] = {};
     group.sum(sums, [&](std::int64_t i, int, int) { return full(x[i]); });
@@ -84,7 +85,6 @@ struct Forward {
 
   KOKKOS_FUNCTION void operator()(std::int64_t number) const {
     const Group<Block> group(tokens, number);
-    const int channels = tokens.blocks * Block;
     real* means = saved + std::int64_t{2} * group.image * tokens.tokens + group.first;
     real* inverses = means + tokens.tokens;
     if (!again) find(group, means, inverses);
@@ -95,7 +95,8 @@ struct Forward {
       inverse[t] = inverses[t];
     }
     group.for_each([&](std::int64_t i, int t, int c, int) {
-      put(y[i], (full(x[i]) - mean[t]) * inverse[t] * weight[c] + weight[channels + c]);
+      put(y[i],
+          (full(x[i]) - mean[t]) * inverse[t] * weight[c] + (bias == nullptr ? real(0) : bias[c]));
     });
   }
 };
@@ -114,7 +115,7 @@ struct InputGradient {
   KOKKOS_FUNCTION void operator()(std::int64_t number) const {
     constexpr int most = group_size<Block>;
     const Group<Block> group(tokens, number);
-    const int channels = tokens.blocks * Block;
+    const int channels = tokens.channels();
     const real* means = saved + std::int64_t{2} * group.image * tokens.tokens + group.first;
     real mean[most] = {};
     real inverse[most] = {};
@@ -150,7 +151,8 @@ struct WeightGradient {
   const Stored* x;
   const Stored* d_y;
   const real* saved;
-  real* d_weight;  // [c], then bias [c]
+  real* d_weight;  // [c]
+  real* d_bias;    // [c]; null: none
 
   KOKKOS_FUNCTION void operator()(std::int64_t b) const {
     double weight[Block] = {};
@@ -171,7 +173,7 @@ struct WeightGradient {
     for (int l = 0; l < Block; ++l) {
       const std::int64_t c = b * Block + l;
       d_weight[c] = static_cast<real>(weight[l]);
-      d_weight[std::int64_t{tokens.blocks} * Block + c] = static_cast<real>(bias[l]);
+      if (d_bias != nullptr) d_bias[c] = static_cast<real>(bias[l]);
     }
   }
 };
@@ -179,23 +181,28 @@ struct WeightGradient {
 }  // namespace
 
 LayerNorm::LayerNorm(const LayerSpec& spec)
-    : format_(spec.output_format), epsilon_(spec.as<op::LayerNorm>().epsilon) {
-  CAROUSEL_CHECK(spec.input() == spec.output && spec.inputs.front().format == format_ &&
-                     spec.parameter_size() == 2 * std::int64_t{spec.output.channels},
-                 "layer norm {} has {} parameters", spec.name, spec.parameter_size());
+    : format_(spec.output_format),
+      epsilon_(spec.as<op::LayerNorm>().epsilon),
+      has_bias_(spec.as<op::LayerNorm>().bias) {
+  CAROUSEL_CHECK(
+      spec.input() == spec.output && spec.inputs.front().format == format_ &&
+          spec.parameter_size() == (has_bias_ ? 2 : 1) * std::int64_t{spec.output.channels},
+      "layer norm {} has {} parameters", spec.name, spec.parameter_size());
 }
 
 void LayerNorm::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   static const std::string label = "carousel::layers::layer_norm_forward";
   detail::with_format(format_, [&]<int Block, class Stored>() {
     const Tokens<Block> tokens(arguments.input.shape);
-    const Forward<Block, Stored> kernel{tokens,
-                                        reinterpret_cast<const Stored*>(arguments.input.data),
-                                        reinterpret_cast<Stored*>(arguments.output.data),
-                                        arguments.parameters,
-                                        reinterpret_cast<real*>(arguments.saved),
-                                        arguments.again,
-                                        epsilon_};
+    const Forward<Block, Stored> kernel{
+        tokens,
+        reinterpret_cast<const Stored*>(arguments.input.data),
+        reinterpret_cast<Stored*>(arguments.output.data),
+        arguments.parameters,
+        has_bias_ ? arguments.parameters + tokens.channels() : nullptr,
+        reinterpret_cast<real*>(arguments.saved),
+        arguments.again,
+        epsilon_};
     Kokkos::parallel_for(
         label, pieces(exec, std::int64_t{arguments.input.n} * Group<Block>::groups_of(tokens)),
         kernel);
@@ -211,9 +218,10 @@ void LayerNorm::backward(const ExecutionSpace& exec, const BackwardArguments& ar
     const int n = arguments.input.n;
     const auto* x = reinterpret_cast<const Stored*>(arguments.input.data);
     const auto* d_y = reinterpret_cast<const Stored*>(arguments.d_output.data);
-    Kokkos::parallel_for(
-        weight_label, pieces(exec, tokens.blocks),
-        WeightGradient<Block, Stored>{tokens, n, x, d_y, saved, arguments.d_parameters});
+    Kokkos::parallel_for(weight_label, pieces(exec, tokens.blocks),
+                         WeightGradient<Block, Stored>{
+                             tokens, n, x, d_y, saved, arguments.d_parameters,
+                             has_bias_ ? arguments.d_parameters + tokens.channels() : nullptr});
     if (arguments.d_input.data == nullptr) return;
     Kokkos::parallel_for(label, pieces(exec, std::int64_t{n} * Group<Block>::groups_of(tokens)),
                          InputGradient<Block, Stored>{

@@ -10,7 +10,8 @@
 namespace carousel {
 
 /// y = (x - mean) / sqrt(variance + epsilon) weight + bias, of each token. Parameters:
-/// weight [c], then bias [c]. Saves mean and inverse deviation, [n, 2, tokens].
+/// weight [c], then, unless it has none, bias [c]. Saves mean and inverse deviation, [n, 2,
+/// tokens].
 class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(const LayerSpec& spec);
@@ -21,6 +22,7 @@ class LayerNorm final : public Layer {
  private:
   TensorFormat format_;
   double epsilon_;
+  bool has_bias_;
 };
 
 }  // namespace carousel

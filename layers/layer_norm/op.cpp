@@ -9,8 +9,10 @@ namespace carousel::ops {
 namespace {
 
 void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings& /*around*/) {
-  layer.attributes = op::LayerNorm{arguments.number("epsilon")};
+  const bool has_bias = arguments.flag("bias");
+  layer.attributes = op::LayerNorm{arguments.number("epsilon"), has_bias};
   layer.parameters = channel_parameters(layer);
+  if (!has_bias) layer.parameters.pop_back();
   // Per number; forward: mean 1, variance 3, result 4; backward: four sums 6, result 6.
   infer_from_input(layer, 8, 12);
 }
@@ -31,7 +33,8 @@ std::string fit(LayerSpec& layer, const KernelChoice& choice) {
 /// torch.nn.LayerNorm of each token
 Op layer_norm() {
   return {.name = "layer_norm",
-          .arguments = {epsilon_argument(op::LayerNorm{}.epsilon)},
+          .arguments = {epsilon_argument(op::LayerNorm{}.epsilon),
+                        {.name = "bias", .otherwise = 1, .most = 1}},
           .infer = infer,
           .fit = fit};
 }

@@ -9,6 +9,7 @@ namespace carousel::op {
 /// That of torchvision's vision transformers, not the default of torch.nn.LayerNorm.
 struct LayerNorm {
   double epsilon = 1e-5;
+  bool bias = true;
 };
 
 }  // namespace carousel::op

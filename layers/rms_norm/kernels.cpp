@@ -5,39 +5,16 @@
 #include "core/base/range.hpp"
 #include "core/engine/layer.hpp"
 #include "layers/rms_norm/op.hpp"
-#include "layers/stored.hpp"
+#include "layers/tokens.hpp"
 
 namespace carousel::kernels {
 namespace {
 
-/// [n][c / block][tokens][block], whatever the block.
-struct RmsTokens {
-  int block;
-  int blocks;
-  int tokens;
-
-  RmsTokens(const SampleShape& shape, const TensorFormat& format)
-      : block(format.block),
-        blocks(shape.channels / format.block),
-        tokens(static_cast<int>(shape.pixels())) {}
-
-  [[nodiscard]] KOKKOS_FUNCTION int channels() const { return blocks * block; }
-  [[nodiscard]] KOKKOS_FUNCTION std::int64_t offset(std::int64_t image, int b, int token) const {
-    return ((image * blocks + b) * tokens + token) * block;
-  }
-  /// Calls visit(offset, channel) for every feature of token `row` of all images.
-  template <class Visit>
-  KOKKOS_FUNCTION void for_each(std::int64_t row, const Visit& visit) const {
-    for (int b = 0; b < blocks; ++b) {
-      const std::int64_t begin = offset(row / tokens, b, static_cast<int>(row % tokens));
-      for (int l = 0; l < block; ++l) visit(begin + l, b * block + l);
-    }
-  }
-};
+using carousel::detail::TokenRows;
 
 template <class Stored>
 struct RmsForward {
-  RmsTokens tokens;
+  TokenRows tokens;
   double epsilon;
   const Stored* x;
   Stored* y;
@@ -63,7 +40,7 @@ struct RmsForward {
 /// With g = d_y weight and z the normalised input: d_x = (g - z mean(g z)) inverse.
 template <class Stored>
 struct RmsInputGradient {
-  RmsTokens tokens;
+  TokenRows tokens;
   const Stored* x;
   const Stored* d_y;
   Stored* d_x;
@@ -89,7 +66,7 @@ struct RmsInputGradient {
 /// Of a channel over all tokens.
 template <class Stored>
 struct RmsWeightGradient {
-  RmsTokens tokens;
+  TokenRows tokens;
   int n;
   const Stored* x;
   const Stored* d_y;
@@ -129,7 +106,7 @@ class RmsNorm final : public Layer {
 
   void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
     static const std::string label = "carousel::layers::rms_norm_forward";
-    const RmsTokens tokens(arguments.input.shape, format_);
+    const TokenRows tokens(arguments.input.shape, format_);
     with_stored(format_.type, [&]<class Stored>() {
       Kokkos::parallel_for(
           label, pieces(exec, std::int64_t{arguments.input.n} * tokens.tokens),
@@ -142,7 +119,7 @@ class RmsNorm final : public Layer {
 
   void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
     static const std::string label = "carousel::layers::rms_norm_backward";
-    const RmsTokens tokens(arguments.input.shape, format_);
+    const TokenRows tokens(arguments.input.shape, format_);
     const int n = arguments.input.n;
     const auto* saved = reinterpret_cast<const real*>(arguments.saved);
     with_stored(format_.type, [&]<class Stored>() {

@@ -23,8 +23,8 @@ Attention::Attention(const LayerSpec& spec, const Engine& engine)
 }
 
 AttentionShape Attention::shape(int n) const {
-  const int heads = spec_.as<op::Attention>().heads;
-  return {n, static_cast<int>(spec_.output.pixels()), heads, spec_.output.channels / heads};
+  const auto& [heads, causal] = spec_.as<op::Attention>();
+  return {n, static_cast<int>(spec_.output.pixels()), heads, spec_.output.channels / heads, causal};
 }
 
 std::int64_t Attention::workspace_bytes(int n) const {

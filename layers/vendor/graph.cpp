@@ -225,7 +225,7 @@ std::unique_ptr<Graph> make_attention(cudnnHandle_t handle, const AttentionShape
     auto attributes =
         fe::graph::SDPA_attributes().set_name("sdpa").set_generate_stats(true).set_attn_scale(
             scale_of(shape));
-    attributes.set_implementation(way);
+    attributes.set_causal_mask(shape.causal).set_implementation(way);
     const auto [y, sums] = built->graph.sdpa(read(0), read(1), read(2), attributes);
     leave(y, 3, DataType::bfloat16, all.dims, all.strides);
     leave(sums, 4, DataType::full, all.sum_dims, all.sum_strides);
@@ -246,6 +246,7 @@ std::unique_ptr<Graph> make_attention_gradient(cudnnHandle_t handle, const Atten
                                                fe::graph::SDPA_backward_attributes()
                                                    .set_name("sdpa_backward")
                                                    .set_attn_scale(scale_of(shape))
+                                                   .set_causal_mask(shape.causal)
                                                    .set_deterministic_algorithm(true));
   for (int k = 0; k < 3; ++k)
     leave(made[static_cast<std::size_t>(k)], 6 + k, DataType::bfloat16, all.dims, all.packed);

@@ -42,6 +42,7 @@ struct AttentionShape {
   int tokens = 0;
   int heads = 0;
   int size = 0;  // of a head
+  bool causal = false;
 
   auto operator<=>(const AttentionShape&) const = default;
 };

@@ -154,6 +154,8 @@ double load(cudnnDataType_t type, const void* data, std::int64_t index) {
       return static_cast<const float*>(data)[index];
     case CUDNN_DATA_DOUBLE:
       return static_cast<const double*>(data)[index];
+    case CUDNN_DATA_INT32:
+      return static_cast<const std::int32_t*>(data)[index];
     case CUDNN_DATA_BFLOAT16:
       return carousel::to_float(static_cast<const Bfloat16*>(data)[index]);
     default:
@@ -279,7 +281,8 @@ class Interpreter {
                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
                 {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW}};
       case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-        return {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC},
+        return {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                 CUDNN_ATTR_OPERATION_POINTWISE_TDESC},
                 {CUDNN_ATTR_OPERATION_POINTWISE_YDESC}};
       case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
         return {{CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_ATTR_OPERATION_MATMUL_BDESC},
@@ -387,11 +390,8 @@ class Interpreter {
         name = "d_weights";
         break;
       case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-        name =
-            point_by_point(static_cast<cudnnPointwiseMode_t>(
-                               operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
-                                   ->number(CUDNN_ATTR_POINTWISE_MODE, -1)),
-                           first, second, result);
+        name = point_by_point(*operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR),
+                              first, second, chooser(operation, first), result);
         break;
       case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
         multiply(first, second, result);
@@ -467,8 +467,15 @@ class Interpreter {
     for_each_index(result.dims, [&](const Index& index) { result.set(index, total.get(index)); });
   }
 
-  static std::string point_by_point(cudnnPointwiseMode_t mode, const Place& x, const Place& b,
-                                    Place& y) {
+  /// What a choice between two tensors goes by.
+  const Place& chooser(const Content& operation, const Place& otherwise) {
+    if (!operation.attributes.contains(CUDNN_ATTR_OPERATION_POINTWISE_TDESC)) return otherwise;
+    return place(*operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_TDESC));
+  }
+
+  static std::string point_by_point(const Content& spec, const Place& x, const Place& b,
+                                    const Place& t, Place& y) {
+    const auto mode = static_cast<cudnnPointwiseMode_t>(spec.number(CUDNN_ATTR_POINTWISE_MODE, -1));
     const auto with = [&](const char* name, const auto& compute) -> std::string {
       for_each_index(
           y.dims, [&](const Index& index) { y.set(index, compute(x.get(index), b.get(index))); });
@@ -491,6 +498,20 @@ class Interpreter {
         return with("log", [](double l, double) { return std::log(l); });
       case CUDNN_POINTWISE_RELU_FWD:
         return with("relu", [](double l, double) { return std::max(l, 0.0); });
+      case CUDNN_POINTWISE_GEN_INDEX: {
+        const auto axis = static_cast<std::size_t>(spec.number(CUDNN_ATTR_POINTWISE_AXIS, -1));
+        require(axis < y.dims.size(), "an index along no axis");
+        for_each_index(y.dims,
+                       [&](const Index& index) { y.set(index, static_cast<double>(index[axis])); });
+        return "index";
+      }
+      case CUDNN_POINTWISE_CMP_GE:
+        return with("ge", [](double l, double r) { return l >= r ? 1.0 : 0.0; });
+      case CUDNN_POINTWISE_BINARY_SELECT:
+        for_each_index(y.dims, [&](const Index& index) {
+          y.set(index, t.get(index) != 0 ? x.get(index) : b.get(index));
+        });
+        return "select";
       case CUDNN_POINTWISE_IDENTITY:
         return with("identity", [](double l, double) { return l; });
       default:

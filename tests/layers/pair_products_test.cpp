@@ -176,6 +176,9 @@ struct Heads {
   int heads;
   int blocks;  // of a head
   int tokens;
+  bool causal = false;
+
+  [[nodiscard]] op::Attention attributes() const { return {heads, causal}; }
 };
 
 class AttentionInPairs : public testing::TestWithParam<Heads> {
@@ -197,7 +200,8 @@ class AttentionInPairs : public testing::TestWithParam<Heads> {
     ForwardArguments arguments;
     arguments.input = tensor<ConstTensor>(x, in_);
     arguments.output = tensor<Tensor>(y, out_);
-    blocked::AttentionKernels<Products, Bfloat16>::forward(exec, GetParam().heads, arguments);
+    blocked::AttentionKernels<Products, Bfloat16>::forward(exec, GetParam().attributes(),
+                                                           arguments);
     exec.fence();
     return y;
   }
@@ -214,7 +218,8 @@ class AttentionInPairs : public testing::TestWithParam<Heads> {
     arguments.d_output = tensor<Tensor>(d_y, out_);
     arguments.d_input = tensor<Tensor>(d_x, in_);
     arguments.adds_input = adds;
-    blocked::AttentionKernels<Products, Bfloat16>::backward(exec, GetParam().heads, arguments);
+    blocked::AttentionKernels<Products, Bfloat16>::backward(exec, GetParam().attributes(),
+                                                            arguments);
     exec.fence();
     return d_x;
   }
@@ -231,11 +236,11 @@ class AttentionInPairs : public testing::TestWithParam<Heads> {
 };
 
 TEST_P(AttentionInPairs, IsThatOfTheDefinition) {
-  const int heads = GetParam().heads;
+  const op::Attention attributes = GetParam().attributes();
   const Numbers y = test::from_blocks(full_of(outputs<blocked::PairProducts>()), out_, blocks, n());
-  EXPECT_LE(test::relative_difference(y, reference::attention(n(), out_, heads, x_)),
+  EXPECT_LE(test::relative_difference(y, reference::attention(n(), out_, attributes, x_)),
             2 * half_unit);
-  const Numbers expected = reference::attention_gradient(n(), out_, heads, x_, d_y_);
+  const Numbers expected = reference::attention_gradient(n(), out_, attributes, x_, d_y_);
   const auto found = [&](bool adds) {
     return test::from_blocks(full_of(gradients<blocked::PairProducts>(adds)), in_, blocks, n());
   };
@@ -257,7 +262,8 @@ TEST_P(AttentionInPairs, HasTheSameBitsByTheInstruction) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionInPairs,
                          testing::Values(Heads{2, 3, 1, 7}, Heads{1, 2, 4, 64}, Heads{3, 1, 3, 33},
-                                         Heads{1, 2, 2, 50}, Heads{1, 1, 4, 197}));
+                                         Heads{1, 2, 2, 50}, Heads{1, 1, 4, 197},
+                                         Heads{2, 2, 2, 33, true}, Heads{1, 2, 1, 130, true}));
 
 }  // namespace
 }  // namespace carousel

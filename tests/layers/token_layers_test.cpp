@@ -106,17 +106,20 @@ TEST_P(Tokens, AttendToOneAnother) {
   // More than one tile of queries, the last one not full.
   for (const SampleShape& shape : {shape_, SampleShape{width_, 2 * vector_block * 2 + 3}}) {
     const SampleShape input = {3 * shape.channels, shape.height};
-    for (const int heads : {1, 2}) {
+    for (const op::Attention& attributes :
+         {op::Attention{1}, op::Attention{2}, op::Attention{1, true}, op::Attention{2, true}}) {
       Numbers x = random(n * input.size(), "x");
       for (real& number : x) number *= 4;
       const Numbers d_y = random(n * shape.size(), "d_y");
       SingleLayer layer(spec_of(input,
                                 [&](ModelBuilder& builder) {
-                                  builder.add("attention", "attention", {{"heads", 1.0 * heads}});
+                                  builder.add("attention", "attention",
+                                              {{"heads", 1.0 * attributes.heads},
+                                               {"causal", attributes.causal ? 1.0 : 0.0}});
                                 }),
                         n);
-      const Numbers d_x = reference::attention_gradient(n, shape, heads, x, d_y);
-      expect_near(layer.forward(x), reference::attention(n, shape, heads, x));
+      const Numbers d_x = reference::attention_gradient(n, shape, attributes, x, d_y);
+      expect_near(layer.forward(x), reference::attention(n, shape, attributes, x));
       expect_near(layer.backward(d_y), d_x);
       const Numbers others = random(x.size(), "others");
       expect_near(layer.backward(d_y, others), test::sum(d_x, others));

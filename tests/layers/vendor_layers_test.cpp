@@ -144,17 +144,19 @@ TEST_P(VendorTokens, AreLinear) {
 TEST_P(VendorTokens, AttendToOneAnother) {
   const SampleShape shape = {32, 19};
   const SampleShape input = {3 * shape.channels, shape.height};
-  for (const int heads : {1, 2}) {
+  for (const op::Attention& attributes :
+       {op::Attention{1}, op::Attention{2}, op::Attention{2, true}}) {
     const LayerSpec spec = spec_of(input, [&](ModelBuilder& builder) {
-      builder.add("attention", "attention", {{"heads", 1.0 * heads}});
+      builder.add("attention", "attention",
+                  {{"heads", 1.0 * attributes.heads}, {"causal", attributes.causal ? 1.0 : 0.0}});
     });
     EXPECT_EQ(spec.kernels == Kernels::vendor, GetParam() == DataType::bfloat16)
         << "cuDNN has it in bf16 alone";
     const Numbers x = numbers(n * input.size(), "x", 4);
     const Numbers d_y = numbers(n * shape.size(), "d_y");
     SingleLayer layer(spec, n, {}, {}, handles_.get());
-    const Numbers d_x = reference::attention_gradient(n, shape, heads, x, d_y);
-    expect_near(layer.forward(x), reference::attention(n, shape, heads, x));
+    const Numbers d_x = reference::attention_gradient(n, shape, attributes, x, d_y);
+    expect_near(layer.forward(x), reference::attention(n, shape, attributes, x));
     expect_near(layer.backward(d_y), d_x);
     const Numbers others = numbers(n * input.size(), "others");
     expect_near(layer.backward(d_y, others), sum(d_x, others));

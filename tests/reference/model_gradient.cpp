@@ -131,7 +131,7 @@ class Walk {
       return gelu(x);
     }
     if (layer.is("attention")) {
-      return attention(n_, layer.output, layer.as<op::Attention>().heads, x);
+      return attention(n_, layer.output, layer.as<op::Attention>(), x);
     }
     if (layer.is("first_token")) {
       return first_token(n_, layer.input(), x);
@@ -214,7 +214,7 @@ class Walk {
       return give(l, gelu_gradient(x, d));
     }
     if (layer.is("attention")) {
-      return give(l, attention_gradient(n_, layer.output, layer.as<op::Attention>().heads, x, d));
+      return give(l, attention_gradient(n_, layer.output, layer.as<op::Attention>(), x, d));
     }
     if (layer.is("first_token")) {
       return give(l, first_token_gradient(n_, layer.input(), d));

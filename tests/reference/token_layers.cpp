@@ -44,18 +44,19 @@ double distribution(double x) {
 /// One head of one sample: the probabilities [tokens, tokens], query by query.
 class Head {
  public:
-  Head(const SampleShape& shape, int heads, const Numbers& x, int i, int head)
+  Head(const SampleShape& shape, const op::Attention& attributes, const Numbers& x, int i, int head)
       : shape_(shape),
         x_(x),
         i_(i),
-        first_(shape.channels / heads * head),
-        size_(shape.channels / heads) {
+        first_(shape.channels / attributes.heads * head),
+        size_(shape.channels / attributes.heads) {
     for (int q = 0; q < shape.height; ++q) {
       double sum = 0;
       for (int k = 0; k < shape.height; ++k) {
         double score = 0;
         for (int c = 0; c < size_; ++c) score += query(c, q) * key(c, k);
-        probabilities_.push_back(std::exp(score / std::sqrt(size_)));
+        const bool reads = !attributes.causal || k <= q;
+        probabilities_.push_back(reads ? std::exp(score / std::sqrt(size_)) : 0);
         sum += probabilities_.back();
       }
       for (int k = 0; k < shape.height; ++k) probabilities_[q * shape.height + k] /= sum;
@@ -174,11 +175,12 @@ Numbers gelu_gradient(const Numbers& x, const Numbers& d_y) {
   return d_x;
 }
 
-Numbers attention(int n, const SampleShape& shape, int heads, const Numbers& x) {
+Numbers attention(int n, const SampleShape& shape, const op::Attention& attributes,
+                  const Numbers& x) {
   Numbers y(n * shape.size());
   for (int i = 0; i < n; ++i) {
-    for (int h = 0; h < heads; ++h) {
-      const Head head(shape, heads, x, i, h);
+    for (int h = 0; h < attributes.heads; ++h) {
+      const Head head(shape, attributes, x, i, h);
       for (int q = 0; q < shape.height; ++q) {
         for (int c = 0; c < head.size(); ++c) {
           double sum = 0;
@@ -191,12 +193,12 @@ Numbers attention(int n, const SampleShape& shape, int heads, const Numbers& x) 
   return y;
 }
 
-Numbers attention_gradient(int n, const SampleShape& shape, int heads, const Numbers& x,
-                           const Numbers& d_y) {
+Numbers attention_gradient(int n, const SampleShape& shape, const op::Attention& attributes,
+                           const Numbers& x, const Numbers& d_y) {
   std::vector<double> d_x(x.size());
   for (int i = 0; i < n; ++i) {
-    for (int h = 0; h < heads; ++h) {
-      const Head head(shape, heads, x, i, h);
+    for (int h = 0; h < attributes.heads; ++h) {
+      const Head head(shape, attributes, x, i, h);
       for (int q = 0; q < shape.height; ++q) {
         std::vector<double> d_p(shape.height);
         double mean = 0;

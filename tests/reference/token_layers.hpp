@@ -6,6 +6,7 @@
 // must compute. Tokens are [n, c, tokens], as images are.
 
 #include "core/model/model.hpp"
+#include "layers/attention/op.hpp"
 #include "tests/reference/layers.hpp"
 
 namespace carousel::reference {
@@ -42,10 +43,12 @@ struct RmsNormGradients {
 [[nodiscard]] Numbers gelu_gradient(const Numbers& x, const Numbers& d_y);
 
 /// Of queries, keys and values, one behind the other in the channels of x: softmax(q k / sqrt(size
-/// of a head)) v. `shape` is that of the result.
-[[nodiscard]] Numbers attention(int n, const SampleShape& shape, int heads, const Numbers& x);
-[[nodiscard]] Numbers attention_gradient(int n, const SampleShape& shape, int heads,
-                                         const Numbers& x, const Numbers& d_y);
+/// of a head)) v, where it is causal over the keys up to the query. `shape` is that of the result.
+[[nodiscard]] Numbers attention(int n, const SampleShape& shape, const op::Attention& attributes,
+                                const Numbers& x);
+[[nodiscard]] Numbers attention_gradient(int n, const SampleShape& shape,
+                                         const op::Attention& attributes, const Numbers& x,
+                                         const Numbers& d_y);
 
 /// patches [n, c, tokens - 1] behind a class token [c], and positions [tokens, c] added to all;
 /// `shape` is that of the result.
