@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <ostream>
 #include <string>
 
@@ -28,6 +29,7 @@ struct Example {
   bool joins = false;         // it has a second input of that shape
   bool reads_images = false;  // whose gradient nobody wants
   SampleShape second = {};    // or of this one
+  int tokens = 0;             // its input are whole numbers below this
 };
 // NOLINTNEXTLINE(readability-identifier-naming): as GoogleTest calls it
 inline void PrintTo(const Example& example, std::ostream* out) {
@@ -83,6 +85,7 @@ struct Checked {
   std::vector<LayerSpec> plain;
   bool wants_d_x = true;
   bool is_sole_reader = false;  // nobody else leaves a gradient of the input, which is wanted
+  int tokens = 0;               // as in Example
 };
 
 /// What a layer is given. Numbers that bf16 has where the layer does not store others.
@@ -135,6 +138,8 @@ namespace detail {
     numbers.parameters =
         joined(numbers.parameters, some(parameter.size(), parameter.name.c_str(), parameter.type));
   for (real& number : numbers.buffers) number += 1;  // variances are positive
+  for (real& number : numbers.x)
+    if (checked.tokens > 0) number = std::floor(std::fmod(std::abs(number) * 100, checked.tokens));
   return numbers;
 }
 
@@ -403,7 +408,10 @@ inline bool check_example(const Example& example, const Layout& layout, bool rea
     layer.inputs[0].format = {};
   }
   choose_kernels(layer, choice);
-  check_layer({layer, {plain}, !example.reads_images});
+  check_layer({.layer = layer,
+               .plain = {plain},
+               .wants_d_x = !example.reads_images,
+               .tokens = example.tokens});
   return true;
 }
 
