@@ -92,7 +92,7 @@ void Dropout::drop(const ExecutionSpace& exec, const std::string& label, const D
 
 void Dropout::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
   with_stored(format_.type, [&]<class Stored>() {
-    if (arguments.training)
+    if (arguments.training && probability_ > 0)
       drop<Stored>(exec, forward_label_, arguments.draw, arguments.input, arguments.output, false);
     else if (arguments.output.data != arguments.input.data)
       hand_on<Stored>(exec, forward_label_, arguments.input, arguments.output, false);
@@ -101,9 +101,14 @@ void Dropout::forward(const ExecutionSpace& exec, const ForwardArguments& argume
 
 void Dropout::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
   if (arguments.d_input.data == nullptr) return;
+  const bool in_place = arguments.d_input.data == arguments.d_output.data;
   with_stored(format_.type, [&]<class Stored>() {
-    drop<Stored>(exec, backward_label_, arguments.draw, arguments.d_output, arguments.d_input,
-                 arguments.adds_input);
+    if (probability_ > 0)
+      drop<Stored>(exec, backward_label_, arguments.draw, arguments.d_output, arguments.d_input,
+                   arguments.adds_input);
+    else if (!in_place)
+      hand_on<Stored>(exec, backward_label_, arguments.d_output, arguments.d_input,
+                      arguments.adds_input);
   });
 }
 

@@ -3,38 +3,34 @@
 
 // The loss of a classifier, of samples or of their pixels, torch.nn.CrossEntropyLoss (mean): reads
 // logits in the type that they are stored in, computes in full numbers and reports the loss of the
-// micro-batch.
+// micro-batch. Of samples with one label, here, vector lanes share the classes; others: pixels.hpp.
 
-#include <algorithm>
-#include <numeric>
 #include <type_traits>
 
-#include "core/base/check.hpp"
 #include "core/engine/layer.hpp"
-#include "core/model/task.hpp"
 #include "layers/mean_loss.hpp"
 #include "layers/softmax_cross_entropy/op.hpp"
+#include "layers/softmax_cross_entropy/pixels.hpp"
 #include "layers/stored.hpp"
 #include "layers/targets.hpp"
 
 namespace carousel::kernels {
 namespace {
 
-/// Where the largest logit of a pixel is; the first one of equals, as torch.argmax.
+/// Where the largest logit of a sample is; the first one of equals, as torch.argmax.
 struct Largest {
   real value;
   int index;
 };
 
-/// The logits of one pixel. The power of one is e to that less the largest of them.
+/// The logits of one sample. The power of one is e to that less the largest of them.
 template <class Stored>
 struct LogitRow {
-  Strided<Stored> logits;  // [classes]
+  const Stored* logits;  // [classes]
   int classes;
 
-  KOKKOS_FUNCTION LogitRow(const Stored* all, const Targets& targets, std::int64_t i,
-                           std::int64_t p)
-      : logits{all + i * targets.outputs() + p, targets.pixels}, classes(targets.channels) {}
+  KOKKOS_FUNCTION LogitRow(const Stored* all, const Targets& targets, std::int64_t i)
+      : logits(all + i * targets.outputs()), classes(targets.channels) {}
 
   /// Where the largest logit is.
   KOKKOS_FUNCTION Largest largest(const Team& team) const {
@@ -62,29 +58,15 @@ struct LogitRow {
   }
 };
 
-/// What classes count for, where they do not count alike.
-struct ClassWeights {
-  double of[most_weights] = {};  // NOLINT(modernize-avoid-c-arrays): kernels are given all of it
-  bool differ = false;
-  double sum = 0;
-
-  explicit ClassWeights(const std::vector<double>& weights) : differ(!weights.empty()) {
-    CAROUSEL_CHECK(weights.size() <= most_weights, "{} weights", weights.size());
-    std::ranges::copy(weights, of);
-    sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  }
-  [[nodiscard]] KOKKOS_FUNCTION double operator[](int c) const { return differ ? of[c] : 1.0; }
-};
-
-/// The loss of one pixel.
+/// The loss of one sample with one label.
 template <class Stored>
 struct CrossEntropy {
   Targets targets;
-  const Stored* logits;  // [n, classes, pixels]
+  const Stored* logits;  // [n, classes]
   double smoothing;
   ClassWeights weights;
 
-  /// How far the logits of a pixel are below the largest one, each by its weight, in the mean.
+  /// How far the logits of a sample are below the largest one, each by its weight, in the mean.
   KOKKOS_FUNCTION double mean_below(const Team& team, const LogitRow<Stored>& row, real top) const {
     double sum = 0;
     if (smoothing == 0) return sum;
@@ -97,10 +79,10 @@ struct CrossEntropy {
     return sum / row.classes;
   }
 
-  KOKKOS_FUNCTION double of_pixel(const Team& team, int i, std::int64_t p) const {
-    const LogitRow<Stored> row(logits, targets, i, p);
+  KOKKOS_FUNCTION double operator()(const Team& team, int i) const {
+    const LogitRow<Stored> row(logits, targets, i);
     const Largest top = row.largest(team);
-    const int label = targets.label(i, p);
+    const int label = targets.label(i, 0);
     const double at_label = full(row.logits[label]);
     const double of_all = Kokkos::log(row.total(team, top.value));
     // -sum of target_c log p_c, with log p_c = x_c - top - log(total)
@@ -110,46 +92,36 @@ struct CrossEntropy {
     return (1 - smoothing) * weights[label] * (of_all - (at_label - top.value)) +
            smoothing * (weights.sum / row.classes * of_all + mean_below(team, row, top.value));
   }
-  /// The mean over the pixels of one sample.
-  KOKKOS_FUNCTION double operator()(const Team& team, int i) const {
-    double sum = 0;
-    for (std::int64_t p = 0; p < targets.pixels; ++p) sum += of_pixel(team, i, p);
-    return sum / static_cast<double>(targets.pixels);
-  }
   /// Of those whose label counts, the sum and what they count for.
   KOKKOS_FUNCTION void operator()(const Team& team, int i, Sums<2>& sums) const {
-    for (std::int64_t p = 0; p < targets.pixels; ++p) {
-      if (targets.label(i, p) == targets.ignored) continue;
-      sums.of[0] += of_pixel(team, i, p);
-      sums.of[1] += weights[targets.label(i, p)];
-    }
+    if (targets.label(i, 0) == targets.ignored) return;
+    sums.of[0] += (*this)(team, i);
+    sums.of[1] += weights[targets.label(i, 0)];
   }
 };
 
-/// d_logits = (probabilities - target) / count of one pixel, which may take the place of the
+/// d_logits = (probabilities - target) / count of one sample, which may take the place of the
 /// logits; with weights, the target adds up to more or less than 1, and so do the probabilities.
 template <class Stored>
 struct CrossEntropyBackward {
   Targets targets;
   const double* weight;  // of all labels; null where all count alike
   real count;            // labels, where all count
-  const Stored* logits;  // [n, classes, pixels]
-  Stored* d_logits;      // [n, classes, pixels]
+  const Stored* logits;  // [n, classes]
+  Stored* d_logits;      // [n, classes]
   real everywhere;       // part of the target that all classes have
   real at_label;         // the target of the label
   ClassWeights weights;
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t i = team.league_rank() / targets.pixels;
-    const std::int64_t p = team.league_rank() % targets.pixels;
-    const LogitRow<Stored> row(logits, targets, i, p);
-    Stored* const d = d_logits + i * targets.outputs() + p;
-    const std::int64_t stride = targets.pixels;
+    const std::int64_t i = team.league_rank();
+    const LogitRow<Stored> row(logits, targets, i);
+    Stored* const d = d_logits + i * targets.outputs();
     const int classes = targets.channels;
-    const int label = targets.label(i, p);
+    const int label = targets.label(i, 0);
     if (label == targets.ignored || (weight != nullptr && *weight == 0)) {
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes),
-                           [&](int c) { put(d[c * stride], real(0)); });
+                           [&](int c) { put(d[c], real(0)); });
       return;
     }
     const real n = weight == nullptr ? count : static_cast<real>(*weight);
@@ -166,10 +138,10 @@ struct CrossEntropyBackward {
     if constexpr (std::is_same_v<Stored, real>) {
       // In two loops: nothing may be computed in one operation with what it is rounded before.
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes),
-                           [&](int c) { d[c * stride] = row.power(c, top) * inverse; });
+                           [&](int c) { d[c] = row.power(c, top) * inverse; });
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, classes), [&](int c) {
-        if (weights.differ) d[c * stride] *= scale;
-        d[c * stride] = (d[c * stride] - target_of(c)) / n;
+        if (weights.differ) d[c] *= scale;
+        d[c] = (d[c] - target_of(c)) / n;
       });
     } else {
       // Rows sum to 0. The difference of two numbers near 1 would have few digits left, and a
@@ -181,75 +153,129 @@ struct CrossEntropyBackward {
             if (c == label) return;
             const real gradient = row.power(c, top) * inverse * scale - target_of(c);
             partial += gradient;
-            put(d[c * stride], gradient / n);
+            put(d[c], gradient / n);
           },
           others);
       Kokkos::single(Kokkos::PerThread(team),
-                     [&] { put(d[label * stride], static_cast<real>(-others / n)); });
+                     [&] { put(d[label], static_cast<real>(-others / n)); });
     }
   }
 };
 
 class SoftmaxCrossEntropy final : public Layer {
  public:
-  explicit SoftmaxCrossEntropy(const LayerSpec& spec)
+  SoftmaxCrossEntropy(const LayerSpec& spec, int samples, const Engine& engine)
       : target_(spec.target),
         smoothing_(spec.as<op::SoftmaxCrossEntropy>().smoothing),
         weights_(spec.target.weights),
-        type_(spec.inputs.front().format.type) {}
+        type_(spec.inputs.front().format.type),
+        labels_(samples * target_.pixels()),
+        losses_(reinterpret_cast<double*>(engine.workspace.data())) {
+    if (target_.pixels() > 1) sums_offset_ = spec.saved_offset(spec.saved.size() - 1, samples);
+  }
 
   /// Leaves the logits as they are; the loss goes to `arguments.report`. In training, all
   /// classes share the smoothing of the target (Szegedy et al. 2016); evaluation reports the plain
   /// loss.
-  void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override;
+  void forward(const ExecutionSpace& exec, const ForwardArguments& arguments) override {
+    with_stored(type_, [&]<class Stored>() {
+      if (target_.pixels() == 1)
+        report_samples<Stored>(exec, arguments);
+      else
+        report_pixels<Stored>(exec, arguments);
+    });
+  }
   /// d_input = (softmax(logits) - target) / labels; may overwrite the logits. Where these are bf16,
   /// the entry of the label is minus the sum of the others.
-  void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override;
+  void backward(const ExecutionSpace& exec, const BackwardArguments& arguments) override {
+    if (arguments.d_input.data == nullptr) return;
+    with_stored(type_, [&]<class Stored>() {
+      if (target_.pixels() == 1)
+        differentiate_samples<Stored>(exec, arguments);
+      else
+        differentiate_pixels<Stored>(exec, arguments);
+    });
+  }
 
  private:
-  TargetSpec target_;
-  double smoothing_;
-  ClassWeights weights_;
-  DataType type_;
-};
-
-void SoftmaxCrossEntropy::forward(const ExecutionSpace& exec, const ForwardArguments& arguments) {
-  static const std::string label = "carousel::layers::softmax_cross_entropy_forward";
-  const double smoothing = arguments.training ? smoothing_ : 0;
-  const int n = arguments.input.n;
-  with_stored(type_, [&]<class Stored>() {
-    const auto* logits = reinterpret_cast<const Stored*>(arguments.input.data);
-    const CrossEntropy<Stored> loss{Targets(arguments.targets, target_), logits, smoothing,
-                                    weights_};
+  template <class Loss>
+  void report(const std::string& label, const ExecutionSpace& exec,
+              const ForwardArguments& arguments, const Loss& loss) const {
+    const int n = arguments.input.n;
     if (double* const weight = weight_in(arguments.saved, target_); weight != nullptr)
       report_weighted(label, exec, n, loss, arguments.report, weight);
     else
       report_mean(label, exec, n, loss, arguments.report);
-  });
-}
-
-void SoftmaxCrossEntropy::backward(const ExecutionSpace& exec, const BackwardArguments& arguments) {
-  static const std::string label = "carousel::layers::softmax_cross_entropy_backward";
-  if (arguments.d_input.data == nullptr) return;
-  const auto labels = static_cast<int>(arguments.output.n * target_.pixels());
-  const double everywhere = smoothing_ / target_.classes;
-  with_stored(type_, [&]<class Stored>() {
-    const auto* logits = reinterpret_cast<const Stored*>(arguments.output.data);
-    auto* d_logits = reinterpret_cast<Stored*>(arguments.d_input.data);
+  }
+  template <class Stored>
+  void report_samples(const ExecutionSpace& exec, const ForwardArguments& arguments) const {
+    static const std::string label = "carousel::layers::softmax_cross_entropy_forward";
+    report(label, exec, arguments,
+           CrossEntropy<Stored>{Targets(arguments.targets, target_),
+                                reinterpret_cast<const Stored*>(arguments.input.data),
+                                arguments.training ? smoothing_ : 0, weights_});
+  }
+  template <class Stored>
+  void report_pixels(const ExecutionSpace& exec, const ForwardArguments& arguments) const {
+    static const std::string label = "carousel::layers::softmax_cross_entropy_forward";
+    static const std::string sum_label = "carousel::layers::softmax_cross_entropy_report";
+    const Targets targets(arguments.targets, target_);
+    const PixelPieces of_pixels{targets.pixels};
     Kokkos::parallel_for(
-        label, TeamPolicy(exec, labels, 1, sample_vector),
-        CrossEntropyBackward<Stored>{Targets(arguments.targets, target_),
-                                     weight_in(arguments.saved, target_), static_cast<real>(labels),
-                                     logits, d_logits, static_cast<real>(everywhere),
-                                     static_cast<real>(1 - smoothing_ + everywhere), weights_});
-  });
-}
+        label, pieces(exec, arguments.input.n * of_pixels.of_sample()),
+        PixelLosses<Stored>{targets, reinterpret_cast<const Stored*>(arguments.input.data),
+                            arguments.training ? smoothing_ : 0, weights_,
+                            PixelSums(arguments.saved + sums_offset_, labels_), losses_});
+    report(sum_label, exec, arguments, AddedPixels{targets, weights_, losses_});
+  }
+
+  template <class Stored>
+  void differentiate_samples(const ExecutionSpace& exec, const BackwardArguments& arguments) const {
+    static const std::string label = "carousel::layers::softmax_cross_entropy_backward";
+    const int n = arguments.output.n;
+    const double everywhere = smoothing_ / target_.classes;
+    Kokkos::parallel_for(
+        label, TeamPolicy(exec, n, 1, sample_vector),
+        CrossEntropyBackward<Stored>{
+            Targets(arguments.targets, target_), weight_in(arguments.saved, target_),
+            static_cast<real>(n), reinterpret_cast<const Stored*>(arguments.output.data),
+            reinterpret_cast<Stored*>(arguments.d_input.data), static_cast<real>(everywhere),
+            static_cast<real>(1 - smoothing_ + everywhere), weights_});
+  }
+  template <class Stored>
+  void differentiate_pixels(const ExecutionSpace& exec, const BackwardArguments& arguments) const {
+    static const std::string label = "carousel::layers::softmax_cross_entropy_backward";
+    const Targets targets(arguments.targets, target_);
+    const PixelPieces of_pixels{targets.pixels};
+    const std::int64_t n = arguments.output.n;
+    const double everywhere = smoothing_ / target_.classes;
+    auto* const saved = const_cast<std::byte*>(arguments.saved);
+    Kokkos::parallel_for(
+        label, pieces(exec, n * of_pixels.of_sample()),
+        PixelGradients<Stored>{targets,
+                               weight_in(arguments.saved, target_),
+                               static_cast<real>(n * targets.pixels),
+                               reinterpret_cast<const Stored*>(arguments.output.data),
+                               reinterpret_cast<Stored*>(arguments.d_input.data),
+                               {everywhere, 1 - smoothing_ + everywhere},
+                               weights_,
+                               PixelSums(saved + sums_offset_, labels_)});
+  }
+
+  TargetSpec target_;
+  double smoothing_;
+  ClassWeights weights_;
+  DataType type_;
+  std::int64_t labels_;            // of the largest micro-batch
+  std::int64_t sums_offset_ = -1;  // of pixels, among what is saved
+  double* losses_;                 // of pixels
+};
 
 }  // namespace
 
-std::unique_ptr<Layer> softmax_cross_entropy(const LayerSpec& spec, int /*samples*/,
-                                             const Engine& /*engine*/) {
-  return std::make_unique<SoftmaxCrossEntropy>(spec);
+std::unique_ptr<Layer> softmax_cross_entropy(const LayerSpec& spec, int samples,
+                                             const Engine& engine) {
+  return std::make_unique<SoftmaxCrossEntropy>(spec, samples, engine);
 }
 
 }  // namespace carousel::kernels

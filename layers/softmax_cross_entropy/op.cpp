@@ -12,6 +12,15 @@ void infer(LayerSpec& layer, const GivenArguments& arguments, const Surroundings
   infer_loss(layer, 5, 2, around);
 }
 
+std::string fit(LayerSpec& layer, const KernelChoice& choice) {
+  std::string reason = fit_loss(layer, choice);
+  const std::int64_t pixels = layer.target.pixels();
+  if (!reason.empty() || pixels == 1) return reason;
+  layer.saved.push_back({.name = "sums", .bytes = {0, 2 * pixels * std::int64_t{sizeof(real)}}});
+  layer.workspace = {{0, pixels * std::int64_t{sizeof(double)}}};
+  return "";
+}
+
 }  // namespace
 
 /// torch.nn.CrossEntropyLoss of class indices
@@ -26,7 +35,7 @@ Op softmax_cross_entropy() {
                                 "Evaluation does not smooth.",
                          .former = "train.label_smoothing"}},
           .infer = infer,
-          .fit = fit_loss,
+          .fit = fit,
           .loss = LossFacts{.name = "cross-entropy",
                             .doc = "minus the logarithm of the label's share in the softmax of the "
                                    "outputs.",

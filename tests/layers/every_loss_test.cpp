@@ -165,8 +165,9 @@ class LossRun {
         report_("carousel::test::report",
                 static_cast<std::size_t>(report_head + sums_of(spec.metrics, spec.target))),
         chosen_("carousel::test::chosen", batch.samples.size()),
-        layer_(make_layer(spec, n_, {})) {
-    EXPECT_EQ(spec.workspace_bytes(n_), 0);
+        workspace_("carousel::test::workspace", static_cast<std::size_t>(spec.workspace_bytes(n_))),
+        layer_(make_layer(spec, n_,
+                          {.exec = {}, .workspace = {workspace_.data(), workspace_.size()}})) {
     EXPECT_EQ(spec.converted, Converted::nothing) << "outputs are copied";
   }
 
@@ -212,6 +213,7 @@ class LossRun {
   Device<std::byte> saved_;
   Device<double> report_;
   Device<int> chosen_;
+  Device<std::byte> workspace_;
   std::unique_ptr<Layer> layer_;
 };
 
