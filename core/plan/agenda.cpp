@@ -24,21 +24,25 @@ Segment Agenda::segment_at(std::int64_t step) const {
     return (number / distance + 1) * distance;
   };
   std::int64_t last = std::min(next(step + ahead, steps_per_epoch) - ahead, total_steps);
-  if (checkpoint_steps > 0) last = std::min(last, next(step, checkpoint_steps));
+  for (const std::int64_t distance : {checkpoint_steps, evaluation_steps})
+    if (distance > 0) last = std::min(last, next(step, distance));
   return {step, last};
 }
 
 bool Agenda::evaluates_after(std::int64_t steps) const {
-  return steps == total_steps || is_due_after_epochs(*this, steps, evaluation_epochs);
+  return steps == total_steps || is_due_after_epochs(*this, steps, evaluation_epochs) ||
+         is_due(steps, evaluation_steps);
 }
 
 std::int64_t Agenda::evaluations_beyond(std::int64_t steps) const {
   if (steps >= total_steps) return 0;
-  if (evaluation_epochs == 0) return 1;
-  const std::int64_t distance = evaluation_epochs * steps_per_epoch;
-  const std::int64_t end = total_steps + ahead;
+  const bool in_steps = evaluation_steps > 0;
+  const std::int64_t distance = in_steps ? evaluation_steps : evaluation_epochs * steps_per_epoch;
+  if (distance == 0) return 1;
+  const std::int64_t begin = in_steps ? steps : steps + ahead;
+  const std::int64_t end = begin + total_steps - steps;
   const bool one_more = end % distance != 0;  // at the end, between two that are due
-  return end / distance - (steps + ahead) / distance + (one_more ? 1 : 0);
+  return end / distance - begin / distance + (one_more ? 1 : 0);
 }
 
 bool Agenda::saves_after(std::int64_t steps) const {

@@ -21,11 +21,12 @@ struct Agenda {
   std::int64_t steps_per_epoch = 1;
   // What a step is ahead of its number, where steps had another size before: TrainingOrder::ahead.
   std::int64_t ahead = 0;
-  std::int64_t evaluation_epochs = 0;  // between evaluations; 0: only at the end
+  std::int64_t evaluation_epochs = 0;  // between evaluations; 0: not for whole epochs
   std::int64_t checkpoint_epochs = 0;  // between checkpoints; 0: not for whole epochs
   std::int64_t checkpoint_steps = 0;   // the same in steps; 0: not for steps
   bool saves_evaluated = false;        // there is one wherever the test set is evaluated
   int patience = 0;  // evaluations in a row without a better one that end a run; 0: none do
+  std::int64_t evaluation_steps = 0;  // between evaluations, instead of epochs; 0: not for steps
 
   /// Epochs that are begun.
   [[nodiscard]] std::int64_t epochs() const {
@@ -36,7 +37,8 @@ struct Agenda {
     return (steps + ahead) / steps_per_epoch;
   }
   /// The segment that begins with `step`, unless somebody wants a pause before its end. Segments
-  /// end with epochs, so that records reach the disk, and where there is a checkpoint to be made.
+  /// end with epochs, so that records reach the disk, and where there is a checkpoint or an
+  /// evaluation to be made.
   [[nodiscard]] Segment segment_at(std::int64_t step) const;
   /// Whether the test set is evaluated after `steps` updates; it is at the end.
   [[nodiscard]] bool evaluates_after(std::int64_t steps) const;

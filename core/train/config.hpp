@@ -21,7 +21,8 @@ struct TrainConfig {
   int micro_batch_size = 1;
   int epochs = 0;  // exactly one of epochs and steps is positive
   std::int64_t steps = 0;
-  int evaluate_every = 1;  // epochs between evaluations; 0: only at the end
+  int evaluate_every = 1;                 // epochs between evaluations; 0: only at the end
+  std::int64_t evaluate_steps = 0;  // the same in training steps; counts if not 0
   int patience = 0;        // evaluations in a row without a better one that end it; 0: none do
   std::string start = {};  // checkpoint whose weights are the first ones; empty: none
   bool new_head = false;   // but for the last layer with weights
@@ -51,11 +52,12 @@ struct CheckpointConfig {
   return {.total_steps = train.steps > 0 ? train.steps : train.epochs * per_epoch - order.ahead,
           .steps_per_epoch = per_epoch,
           .ahead = order.ahead,
-          .evaluation_epochs = train.evaluate_every,
+          .evaluation_epochs = train.evaluate_steps > 0 ? 0 : train.evaluate_every,
           .checkpoint_epochs = checkpoint.every,
           .checkpoint_steps = checkpoint.every_steps,
           .saves_evaluated = checkpoint.keep_best,
-          .patience = train.patience};
+          .patience = train.patience,
+          .evaluation_steps = train.evaluate_steps};
 }
 
 /// `[profile]`.

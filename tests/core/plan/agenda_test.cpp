@@ -64,6 +64,22 @@ TEST(Agenda, EvaluationsToComeAreThoseThatCome) {
   }
 }
 
+TEST(Agenda, EvaluationsMayCountSteps) {
+  for (const std::int64_t total : {3, 8, 20, 25}) {
+    const Agenda agenda{.total_steps = total, .steps_per_epoch = 10, .evaluation_steps = 8};
+    std::int64_t wanted = 0;
+    for (std::int64_t steps = total; steps >= 0; --steps) {
+      EXPECT_EQ(agenda.evaluations_beyond(steps), wanted) << total;
+      wanted += agenda.evaluates_after(steps) && steps > 0 ? 1 : 0;
+    }
+    if (total == 25) {
+      EXPECT_THAT(ends(agenda), ElementsAre(8, 10, 16, 20, 24, 25));
+      EXPECT_THAT(ends(agenda, [&](auto t) { return agenda.evaluates_after(t); }),
+                  ElementsAre(8, 16, 24, 25));
+    }
+  }
+}
+
 TEST(Agenda, EpochsGoOnWhereStepsHadAnotherSizeBefore) {
   // 20 steps of half the size were two epochs; the 21st is the first of the third.
   const Agenda agenda{.total_steps = 35,
