@@ -11,6 +11,7 @@
 
 #include "app/launcher.hpp"
 #include "app/run_config.hpp"
+#include "app/sample_arguments.hpp"
 #include "core/import/pictures.hpp"
 
 namespace carousel {
@@ -80,6 +81,19 @@ struct ImportDataArguments {
   bool overwrite = false;
 };
 
+struct ImportTokensArguments {
+  std::string path;        // a file of text or tokens, in which * and ? stand for any letters
+  std::string file;        // to be written
+  std::string validation;  // as path; empty: the last part
+  double validation_fraction = 0.1;
+  std::string form = "bytes";   // a word of TextForm
+  std::string bpe;              // "TOKENS,PAIRS", the files of GPT-2's tokenizer
+  std::int64_t vocabulary = 0;  // of tokens without these
+  std::string source;
+  std::string licence;
+  bool overwrite = false;
+};
+
 struct ImportFieldsArguments {
   std::string deck;
   std::string folder;                  // to be written
@@ -105,6 +119,8 @@ struct ExportArguments {
 
 /// Makes a data set of pictures or of batches as they were published.
 void import_data_command(const ImportDataArguments& arguments, const Launcher& launcher);
+/// Makes tokens of a text, or takes those of others.
+void import_tokens_command(const ImportTokensArguments& arguments, const Launcher& launcher);
 /// Writes the arrays of a deck's files anew, each in one piece.
 void import_fields_command(const ImportFieldsArguments& arguments, const Launcher& launcher);
 /// Makes a checkpoint of a deck's model from a file with the tensors of PyTorch's state_dict.
@@ -123,6 +139,9 @@ struct PredictArguments {
 
 /// Becomes the engine that writes what a network gives for inputs.
 void predict_command(const PredictArguments& arguments, const Launcher& launcher);
+
+/// Becomes the engine that prints a text of a network that has learned one.
+void sample_command(const SampleArguments& arguments, const Launcher& launcher);
 
 struct InspectArguments {
   std::vector<std::string> paths;

@@ -279,6 +279,7 @@ class Reader {
     if (keys().given("model.layers")) config_.model.layers_file = keys().file_of("model.layers");
     config_.data.target.are_shares = loss_named(config_.task.loss).loss->takes_shares;
     place("data.file", config_.data.file);
+    place("data.tokens", config_.data.tokens);
     for (std::string& path : config_.data.files) place("data.files", path);
     for (std::string& path : config_.data.validation_files) place("data.validation_files", path);
     for (std::string& path : config_.data.test_files) place("data.test_files", path);

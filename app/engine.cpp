@@ -122,6 +122,8 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
       arguments.confusion = true;
     else if (word == "--without-ema")
       arguments.without_ema = true;
+    else if (arguments.command == "sample" && arguments.sample.take(word))
+      continue;
     else if (word.starts_with(split_word))
       arguments.split = word.substr(split_word.size());
     else if (word.starts_with(watchdog_word))
@@ -135,7 +137,7 @@ EngineArguments parse_engine_arguments(const std::vector<std::string>& words) {
   const std::size_t given = arguments.operands.size();
   const bool known = (command == "train" && given == 1) ||
                      (command == "eval" && (given == 1 || given == 2)) ||
-                     (command == "predict" && given == 3);
+                     (command == "predict" && given == 3) || (command == "sample" && given == 1);
   if (!known) fail(ExitCode::usage, "carousel-engine is started by carousel; see carousel --help");
   return arguments;
 }
@@ -217,6 +219,12 @@ ExitCode run_engine(const EngineArguments& arguments, const Launcher& launcher,
                     arguments.operands.size() > 1 ? arguments.operands[1] : std::string(),
                     arguments.split, arguments.as_trained, arguments.confusion,
                     arguments.without_ema);
+  if (arguments.command == "sample") {
+    SampleArguments sample_arguments = arguments.sample;
+    sample_arguments.checkpoint = arguments.operands[0];
+    sample_arguments.without_ema = arguments.without_ema;
+    return sample(sample_arguments);
+  }
   if (arguments.command == "predict")
     return predict(arguments.operands[0], arguments.operands[1], arguments.operands[2],
                    arguments.split, arguments.without_ema, launcher, session);

@@ -12,6 +12,7 @@
 #include "app/launcher.hpp"
 #include "app/run_clock.hpp"
 #include "app/run_config.hpp"
+#include "app/sample_arguments.hpp"
 #include "app/start_text.hpp"
 #include "comm/mpi_session.hpp"
 #include "core/base/check.hpp"
@@ -20,7 +21,7 @@
 namespace carousel {
 
 struct EngineArguments {
-  std::string command;                 // train, eval or predict
+  std::string command;                 // train, eval, predict or sample
   std::vector<std::string> operands;   // DECK, CHECKPOINT [DATASET], or CHECKPOINT DATASET OUT
   std::vector<std::string> overrides;  // table.key=value
   bool overwrite = false;
@@ -28,6 +29,7 @@ struct EngineArguments {
   bool confusion = false;
   bool without_ema = false;
   std::string split = {};       // that eval looks at
+  SampleArguments sample = {};  // but for the checkpoint
   double watchdog_seconds = 0;  // that the start of MPI may take; 0: for ever
 };
 
@@ -50,6 +52,9 @@ struct EngineArguments {
                                const std::string& output, const std::string& split,
                                bool without_ema, const Launcher& launcher,
                                const MpiSession* session);
+
+/// Prints a text, on one device.
+[[nodiscard]] ExitCode sample(const SampleArguments& arguments);
 
 /// Settings for one process: the cores that its node can give each of its ranks, and its GPU.
 [[nodiscard]] Kokkos::InitializationSettings kokkos_settings(const EngineConfig& config,

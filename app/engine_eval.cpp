@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "app/complaint.hpp"
@@ -16,6 +17,7 @@
 #include "app/requested_run.hpp"
 #include "app/state_files.hpp"
 #include "comm/local_transport.hpp"
+#include "core/data/token_set.hpp"
 #include "core/state/checkpoint.hpp"
 #include "core/train/trainer.hpp"
 #include "layers/factory.hpp"
@@ -86,6 +88,19 @@ void print_confusion(const std::vector<std::string>& names, const Confusion& cou
   for (std::size_t k = 0; k < names.size(); ++k)
     fmt::print("\n{},{}", field(names[k]), fmt::join(counts[k], ","));
   fmt::print("\n");
+}
+
+/// Of a text, whose loss is the mean of minus the logarithm of a token's probability.
+std::string told_perplexity(const RunConfig& config, const DataSet& dataset, double loss) {
+  const auto* const text = dynamic_cast<const TokenSet*>(&dataset);
+  if (text == nullptr || !tells_perplexity(config)) return "";
+  std::string told = fmt::format(", perplexity {:.4f}", std::exp(loss));
+  const TokenRow& row = text->row(Pass::evaluation);
+  if (row.text_bytes() > 0)
+    told += fmt::format(", {:.4f} bits per byte", loss / std::numbers::ln2 *
+                                                      static_cast<double>(row.size()) /
+                                                      static_cast<double>(row.text_bytes()));
+  return told;
 }
 
 }  // namespace
@@ -165,6 +180,7 @@ ExitCode evaluate(const std::string& checkpoint_path, const std::string& dataset
   const std::vector<std::string> metrics = names_of(run.model.metrics());
   for (std::size_t k = 0; k < metrics.size(); ++k)
     results += fmt::format(", {} {:.4f}", metrics[k], result.metrics[k]);
+  results += told_perplexity(config, *dataset, result.loss);
   fmt::print("{}: step {}{}, {} samples, loss {:.6f}{}\n", checkpoint_path, step,
              checkpoint.told_averages(without_ema), run.basis.test_samples, result.loss, results);
   if (classifies) print_classes(classes, counts);

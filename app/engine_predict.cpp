@@ -48,6 +48,11 @@ int axes_of_space(const std::string& axes) {
       axes, [](char axis) { return axis == 'z' || axis == 'y' || axis == 'x'; }));
 }
 
+/// Of targets of the data of a deck.
+int axes_of_targets(const DataConfig& data) {
+  return data.kind == DataKind::tokens ? 1 : axes_of_space(data.target.arrays.axes);
+}
+
 /// [samples] and the last so many axes of [d, h, w], of one axis h.
 hdf5::Shape shape_of(std::int64_t samples, const SampleShape& sample, int axes) {
   hdf5::Shape shape = {static_cast<hsize_t>(samples)};
@@ -108,7 +113,7 @@ void Predictions::create() const {
   file.set("/info", "data", dataset.name());
   // As many axes as the targets have, whatever their extents are.
   const SampleShape shape = target().outputs();
-  hdf5::Shape rows = shape_of(samples, shape, axes_of_space(config.data.target.arrays.axes));
+  hdf5::Shape rows = shape_of(samples, shape, axes_of_targets(config.data));
   if (target().has_labels()) static_cast<void>(file.reserve<int>("/labels", rows));
   rows.insert(rows.begin() + 1, static_cast<hsize_t>(shape.channels));
   static_cast<void>(file.reserve<real>("/outputs", rows));

@@ -14,6 +14,10 @@ void choose_data(RunConfig& config, const std::string& dataset, const std::strin
     return;
   }
   if (!split.empty()) data.evaluated = value_named<SplitName>(split);
+  if (data.kind == DataKind::tokens) {
+    if (!dataset.empty()) data.tokens = dataset;
+    return;
+  }
   if (dataset.empty()) {
     // What no step of the training and none of its choices has seen.
     if (split.empty() && (data.test_fraction > 0 || !data.test_files.empty()))

@@ -19,6 +19,7 @@
 #include "app/progress_line.hpp"
 #include "app/run_config.hpp"
 #include "core/base/text.hpp"
+#include "core/data/array_files.hpp"
 #include "core/data/class_sizes.hpp"
 #include "core/data/dataset.hpp"
 #include "core/import/cifar10.hpp"
@@ -27,6 +28,7 @@
 #include "core/import/imagenet.hpp"
 #include "core/import/picture_layout.hpp"
 #include "core/import/pictures.hpp"
+#include "core/import/tokens.hpp"
 
 namespace carousel {
 namespace {
@@ -195,6 +197,50 @@ void import_data_command(const ImportDataArguments& arguments, const Launcher& l
              result.shape.height > 0 ? to_string(result.shape) : "kept as files",
              printable(describe_classes(made.class_names(), labels)), seconds,
              static_cast<double>(images) / seconds);
+}
+
+void import_tokens_command(const ImportTokensArguments& arguments, const Launcher& launcher) {
+  const std::size_t comma = arguments.bpe.find(',');
+  if (!arguments.bpe.empty() &&
+      (comma == std::string::npos || comma == 0 || comma + 1 == arguments.bpe.size()))
+    fail(ExitCode::usage, "--bpe {}: must be two files, TOKENS,PAIRS", arguments.bpe);
+  TokenImport import = {.paths = expand_paths("PATH", {arguments.path}),
+                        .validation = {},
+                        .validation_fraction = arguments.validation_fraction,
+                        .form = value_named<TextForm>(arguments.form),
+                        .gpt2_tokens = {},
+                        .gpt2_pairs = {},
+                        .vocabulary = arguments.vocabulary,
+                        .source = arguments.source.empty() ? arguments.path : arguments.source,
+                        .licence = arguments.licence.empty() ? "not stated" : arguments.licence};
+  if (!arguments.bpe.empty()) {
+    import.gpt2_tokens = arguments.bpe.substr(0, comma);
+    import.gpt2_pairs = arguments.bpe.substr(comma + 1);
+  }
+  if (!arguments.validation.empty())
+    import.validation = expand_paths("--validation", {arguments.validation});
+  std::vector<ReadFile> reads = {{"a file of the tokenizer", import.gpt2_tokens},
+                                 {"a file of the tokenizer", import.gpt2_pairs}};
+  for (const auto* paths : {&import.paths, &import.validation})
+    for (const std::string& path : *paths) reads.push_back({"a text that is imported", path});
+  check_output(arguments.file, arguments.overwrite, launcher, reads);
+  TokenCounts counts;
+  double seconds = 0;
+  try {
+    ProgressLine line("import", "KiB");
+    listen_to_signals();
+    counts = import_tokens(import, arguments.file, [&](std::int64_t done, std::int64_t all) {
+      if (interrupted != 0) throw Interrupted();
+      line.show(static_cast<std::size_t>(done >> 10), static_cast<std::size_t>(all >> 10));
+    });
+    seconds = line.seconds();
+  } catch (const Interrupted&) {
+    note(fmt::format("{}: interrupted; nothing was written", arguments.file));
+    std::raise(interrupted);
+  }
+  fmt::print("{}: {} tokens for training, {} for validation, of {}; {:.1f} s\n", arguments.file,
+             human_count(counts.train), human_count(counts.validation),
+             human_count(counts.vocabulary), seconds);
 }
 
 void import_fields_command(const ImportFieldsArguments& arguments, const Launcher& launcher) {

@@ -42,19 +42,21 @@ struct CommandLine {
   PlanArguments plan;
   EvalArguments eval;
   PredictArguments predicted;
+  SampleArguments sampled;
   InspectArguments inspected;
   std::string verified;
   std::string run_a;
   std::string run_b;
   ImportDataArguments data;
   ImportFieldsArguments fields;
+  ImportTokensArguments tokens;
   ImportArguments imported;
   ExportArguments exported;
   std::vector<std::string> topic;
 };
 
 void add_split(CLI::App* command, std::string& split) {
-  command->add_option("--split", split, "Of arrays: the deck's split alone")
+  command->add_option("--split", split, "Of arrays and texts: this split alone")
       ->type_name("NAME")
       ->check(CLI::IsMember({"train", "validation", "test"}).description(""));
 }
@@ -160,6 +162,36 @@ void add_import_commands(CLI::App& app, CommandLine& line) {
       "For arrays that are packed or in small chunks: samples are then read without\n"
       "unpacking, and each MiB has a checksum. Attributes and other arrays stay behind.\n"
       "Arrays packed by plug-ins of HDF5 are unpacked by these.");
+
+  CLI::App* tokens = import->add_subcommand("tokens", "A text, or tokens that others made of one");
+  tokens->add_option("PATH", line.tokens.path, "A file, or files as \"texts/*.txt\"")->required();
+  tokens->add_option("FILE", line.tokens.file, "HDF5 file to write")->required();
+  tokens->add_option("--as", line.tokens.form, "What tokens are (default bytes)")
+      ->type_name("bytes|characters|gpt2|tokens")
+      ->check(CLI::IsMember({"bytes", "characters", "gpt2", "tokens"}).description(""));
+  tokens->add_option("--bpe", line.tokens.bpe, "encoder.json and vocab.bpe of GPT-2, or the like")
+      ->type_name("TOKENS,PAIRS")
+      ->check(not_empty);
+  tokens->add_option("--vocabulary", line.tokens.vocabulary, "Of --as tokens without --bpe")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 24).description(""));
+  tokens
+      ->add_option("--validation-fraction", line.tokens.validation_fraction,
+                   "The last part of all, for evaluations (default 0.1)")
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 0.99).description(""));
+  tokens->add_option("--validation", line.tokens.validation, "Files for evaluations instead")
+      ->type_name("PATH")
+      ->check(not_empty);
+  tokens->add_option("--source", line.tokens.source, "Where the text is from, for FILE")
+      ->type_name("TEXT");
+  tokens->add_option("--licence", line.tokens.licence, "What may be done with it, for FILE")
+      ->type_name("TEXT");
+  tokens->add_flag("--overwrite", line.tokens.overwrite, overwrite_help);
+  tokens->footer(
+      "characters: a token for each that is in the text, in the order of Unicode.\n"
+      "gpt2: byte-level pairs, with <|endoftext|> between files. tokens: files of\n"
+      "llm.c (.bin), known by their first bytes, or uint16 alone, as nanoGPT's.");
 
   CLI::App* in =
       import->add_subcommand("weights", "Weights by PyTorch's names, in HDF5 or safetensors");
@@ -280,6 +312,29 @@ void add_commands(CLI::App& app, CommandLine& line) {
   predict->add_flag("--overwrite", line.predicted.overwrite, "Replace OUT");
   predict->add_flag("--without-ema", line.predicted.without_ema, without_ema_help);
 
+  CLI::App* sample = app.add_subcommand("sample", "Print a text of a network that has learned one");
+  sample
+      ->add_option("CHECKPOINT", line.sampled.checkpoint,
+                   "File to read, or a run folder for its last one")
+      ->required();
+  sample->add_option("--prompt", line.sampled.prompt, "What the text begins with")
+      ->type_name("TEXT");
+  sample->add_option("--count", line.sampled.count, "Tokens behind the prompt (default 200)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 24).description(""));
+  sample
+      ->add_option("--temperature", line.sampled.temperature,
+                   "Divides scores (default 1); 0: the likeliest token")
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 1000.0).description(""));
+  sample->add_option("--top-k", line.sampled.top_k, "Only the likeliest K tokens (default: all)")
+      ->type_name("K")
+      ->check(CLI::Range(0, 1 << 24).description(""));
+  sample->add_option("--seed", line.sampled.seed, "Of the choice (default 1)")->type_name("N");
+  sample->add_option("--tokens", line.sampled.tokens, "A file of tokens of the training's text")
+      ->type_name("FILE");
+  sample->add_flag("--without-ema", line.sampled.without_ema, without_ema_help);
+
   CLI::App* inspect = app.add_subcommand("inspect", "Show what files hold; compare several runs");
   inspect->add_option("FILE", line.inspected.paths, "Run folder, run file, checkpoint or data set")
       ->required();
@@ -346,6 +401,7 @@ void import_command(const CLI::App& command, const CommandLine& line, const Laun
   const std::string what = command.get_subcommands().front()->get_name();
   if (what == "weights") return import_weights_command(line.imported, launcher);
   if (what == "fields") return import_fields_command(line.fields, launcher);
+  if (what == "tokens") return import_tokens_command(line.tokens, launcher);
   ImportDataArguments data = line.data;
   data.collection = what == "cifar10"    ? Collection::cifar10
                     : what == "imagenet" ? Collection::imagenet
@@ -367,6 +423,7 @@ ExitCode run(const CLI::App& app, const CommandLine& line, const Launcher& launc
   }
   if (command == "eval") eval_command(line.eval, launcher);
   if (command == "predict") predict_command(line.predicted, launcher);
+  if (command == "sample") sample_command(line.sampled, launcher);
   if (command == "inspect") inspect_command(line.inspected);
   if (command == "verify") return verify_command(line.verified);
   if (command == "import") import_command(*app.get_subcommands().front(), line, launcher);

@@ -75,6 +75,7 @@ void check_output(const std::string& path, bool overwrite, std::span<const ReadF
 void check_replaced_run(const RunConfig& config) {
   std::vector<ReadFile> reads = {{"the deck", config.deck.path()},
                                  {"data.file", config.data.file},
+                                 {"data.tokens", config.data.tokens},
                                  {"train.start", config.train.start}};
   if (config.run.resumes_from_path()) reads.push_back({"run.resume", config.run.resume});
   for (const fs::path& file : files_of_run(config.run.output)) {

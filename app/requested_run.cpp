@@ -56,17 +56,26 @@ VendorKernels vendor_for(const EngineConfig& engine) {
   return engine.vendor == VendorUse::none ? VendorKernels::none : built_kernels();
 }
 
+bool tells_perplexity(const RunConfig& config) {
+  return config.data.kind == DataKind::tokens && config.task.loss == TaskConfig().loss;
+}
+
 std::unique_ptr<DataSet> open_data(const RunConfig& config) {
-  if (config.data.kind == DataKind::arrays)
+  const auto open = [&] {
     return with_locations(config, [&] { return open_data_set(config.data); });
-  const std::string& path = config.data.file;
+  };
+  if (config.data.kind == DataKind::arrays) return open();
+  const bool images = config.data.kind == DataKind::images;
+  const std::string key = images ? "data.file" : "data.tokens";
+  const std::string& path = images ? config.data.file : config.data.tokens;
   std::error_code unknown;  // the file itself will tell
   if (std::filesystem::status(path, unknown).type() == std::filesystem::file_type::not_found)
     fail(ExitCode::input_output,
-         "{}: data.file = \"{}\": no such file; if it has moved, give data.file=PATH; `carousel "
-         "{}` makes one of pictures",
-         where(config, "data.file"), path, import_of(path));
-  return open_data_set(config.data);
+         "{}: {} = \"{}\": no such file; if it has moved, give {}=PATH; `carousel {}` makes one of "
+         "{}",
+         where(config, key), key, path, key,
+         images ? import_of(path) : "import tokens TEXT " + path, images ? "pictures" : "a text");
+  return open();
 }
 
 PlannedDeck planned_deck(const RunConfig& config, TransportKind transport) {

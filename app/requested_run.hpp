@@ -25,6 +25,9 @@ namespace carousel {
 /// MPI.
 [[nodiscard]] PlannedDeck planned_deck(const RunConfig& config, TransportKind transport);
 
+/// Whether e to the loss is the perplexity of a text.
+[[nodiscard]] bool tells_perplexity(const RunConfig& config);
+
 /// The data of the deck. Where a data set of images is not there, the error says how to come by it.
 [[nodiscard]] std::unique_ptr<DataSet> open_data(const RunConfig& config);
 

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 /// The configuration with paths that lead to the same files from any folder.
 RunConfig from_anywhere(const RunConfig& config) {
   RunConfig moved = config;
-  if (!config.data.file.empty()) moved.data.file = fs::absolute(config.data.file).string();
+  for (std::string* path : {&moved.data.file, &moved.data.tokens})
+    if (!path->empty()) *path = fs::absolute(*path).string();
   for (auto* paths : {&moved.data.files, &moved.data.validation_files, &moved.data.test_files})
     for (std::string& path : *paths) path = fs::absolute(path).string();
   if (config.run.resumes_from_path()) moved.run.resume = fs::absolute(config.run.resume).string();

@@ -62,7 +62,9 @@ void RunObserver::begin(const ExecutionSpace& exec, const Trainer& trainer, cons
     open_run_file(folder, part);
     terminal_.emplace(STDERR_FILENO, TerminalStyle::of(STDERR_FILENO),
                       RunLength{trainer.agenda(), run_.basis.test_samples, trainer.steps(),
-                                names_of(run_.model.metrics())});
+                                names_of(run_.model.metrics()),
+                                config_.data.kind == DataKind::tokens ? config_.data.context : 0,
+                                tells_perplexity(config_)});
     steps_.reserve(static_cast<std::size_t>(longest));
   }
   publish();

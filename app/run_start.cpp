@@ -71,13 +71,21 @@ std::string value_of(const RunConfig& config, const KeySpec& spec) {
 
 /// The key that names the data, and with its value.
 const char* data_key(const RunConfig& config) {
-  return config.data.kind == DataKind::images ? "data.file" : "data.files";
+  switch (config.data.kind) {
+    case DataKind::images:
+      return "data.file";
+    case DataKind::arrays:
+      return "data.files";
+    case DataKind::tokens:
+      break;
+  }
+  return "data.tokens";
 }
 std::string data_setting(const RunConfig& config) {
   const std::string key = data_key(config);
-  return fmt::format("{} = {}", key,
-                     config.data.kind == DataKind::images ? in_quotes(config.data.file)
-                                                          : to_toml(find_key(key)->read(config)));
+  const DeckValue value = find_key(key)->read(config);
+  const auto* const path = std::get_if<std::string>(&value.data);
+  return fmt::format("{} = {}", key, path != nullptr ? in_quotes(*path) : to_toml(value));
 }
 
 /// What a run learns from.

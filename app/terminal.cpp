@@ -101,7 +101,10 @@ void Terminal::step(const StepRecord& record) noexcept {
   Line line = line_of(steps, record.seconds, evaluations * evaluation_seconds());
   line.add_whole("loss {:#.4g}", unsigned_nan(record.loss));
   line.add_whole("lr {:.3g}", record.learning_rate);
-  line.add_whole("{:.0f} images/s", record.images_per_second);
+  if (length_.tokens > 0)
+    line.add_whole("{:.0f} tokens/s", record.images_per_second * length_.tokens);
+  else
+    line.add_whole("{:.0f} images/s", record.images_per_second);
   line.add_whole("epoch {}/{}", record.epoch + 1, length_.agenda.epochs());
   show(line, record.seconds);
 }
@@ -133,6 +136,7 @@ void Terminal::evaluation(const EvaluationRecord& record) noexcept {
   const std::int64_t epoch = record.step == agenda.total_steps ? agenda.epochs() : record.epoch;
   line.add("epoch {}/{}  step {}  test loss {:#.4g}", epoch, agenda.epochs(), record.step,
            unsigned_nan(record.loss));
+  if (length_.tells_perplexity) line.add("  test perplexity {:.4g}", std::exp(record.loss));
   for (std::size_t k = 0; k < length_.metrics.size(); ++k)
     line.add("  test {} {:.4f}", length_.metrics[k], record.metrics[k]);
   message(line.text());

@@ -22,6 +22,8 @@ struct RunLength {
   std::int64_t test_samples = 0;
   std::int64_t first_step = 0;  // of this process; more than 0 after a restart
   std::vector<std::string> metrics = {};
+  int tokens = 0;  // of a sample of text; 0: samples are counted
+  bool tells_perplexity = false;
 };
 
 /// What the output can show.

@@ -93,9 +93,10 @@ void import_weights_command(const ImportArguments& arguments, const Launcher& la
   say_what_is_dropped(arguments.deck, overrides, "", launcher);
   RunConfig config = load_run_config(arguments.deck, overrides);
   check_output(arguments.checkpoint, arguments.overwrite, launcher,
-               std::array<ReadFile, 3>{{{"the file of the weights", arguments.weights},
+               std::array<ReadFile, 4>{{{"the file of the weights", arguments.weights},
                                         {"the deck", arguments.deck},
-                                        {"data.file of the deck", config.data.file}}});
+                                        {"data.file of the deck", config.data.file},
+                                        {"data.tokens of the deck", config.data.tokens}}});
   const std::unique_ptr<DataSet> dataset = open_data(config);
   const PreparedRun run = prepare_run(config, *dataset, config.transport);
   const std::set<std::string> anew = begun_anew(config, run.model);

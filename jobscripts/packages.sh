@@ -24,6 +24,7 @@ build  libjpeg62-turbo-dev libjpeg-turbo
 build  libpng-dev          libpng
 build  libarchive-dev      libarchive
 build  zlib1g-dev          zlib
+build  libutf8proc-dev     utf8proc
 build  libfmt-dev          fmt
 build  libcli11-dev        CLI11
 build  libtomlplusplus-dev toml++

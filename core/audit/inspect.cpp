@@ -13,6 +13,7 @@
 #include "core/base/check.hpp"
 #include "core/base/text.hpp"
 #include "core/data/dataset.hpp"
+#include "core/data/token_file.hpp"
 #include "core/record/run_reader.hpp"
 #include "core/state/checkpoint.hpp"
 #include "core/state/checkpoint_link.hpp"
@@ -204,6 +205,20 @@ std::string inspect_dataset(const std::string& path) {
   return text;
 }
 
+std::string inspect_tokens(const std::string& path) {
+  const TokenFile file(path);
+  std::string text = fmt::format("Tokens {}\n", path);
+  for (const SplitName split : {SplitName::train, SplitName::validation, SplitName::test})
+    if (const TokenRow* const row = file.row(split))
+      line(text, to_string(split), "{} tokens of {} bytes", human_count(row->size()),
+           row->token_bytes());
+  line(text, "vocabulary", "{}", human_count(file.vocabulary()));
+  line(text, "tokenizer", "{}", to_string(file.tokenizer().kind()));
+  line(text, "source", "{}", file.source());
+  line(text, "licence", "{}", file.licence());
+  return text;
+}
+
 template <class Shape>
 void tell_tensor(std::string& text, const std::string& name, const Shape& shape) {
   text += fmt::format("    {:<44} [{}]\n", name, fmt::join(shape, ", "));
@@ -266,6 +281,7 @@ FileKind kind_of(const std::string& path) {
   const std::string format = format_of(path);
   if (format == "carousel run") return FileKind::run;
   if (format == "carousel dataset") return FileKind::dataset;
+  if (format == token_format) return FileKind::tokens;
   if (format == "carousel checkpoint") return FileKind::checkpoint;
   if (format == "carousel weights") return FileKind::weights;
   if (format == predictions_format.name) return FileKind::predictions;
@@ -280,6 +296,8 @@ std::string inspect(const std::string& path) {
       return inspect_run(path);
     case FileKind::dataset:
       return inspect_dataset(path);
+    case FileKind::tokens:
+      return inspect_tokens(path);
     case FileKind::checkpoint:
       return inspect_checkpoint(path);
     case FileKind::predictions:

@@ -15,7 +15,7 @@
 
 namespace carousel {
 
-enum class FileKind : std::uint8_t { run, dataset, checkpoint, weights, predictions };
+enum class FileKind : std::uint8_t { run, dataset, tokens, checkpoint, weights, predictions };
 
 /// What a path leads to, by what the file says it is. Throws as inspect() does.
 [[nodiscard]] FileKind kind_of(const std::string& path);

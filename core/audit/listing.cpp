@@ -11,6 +11,7 @@
 #include "core/audit/receipts.hpp"
 #include "core/base/check.hpp"
 #include "core/data/dataset.hpp"
+#include "core/data/token_file.hpp"
 #include "core/record/columns.hpp"
 #include "core/record/run_reader.hpp"
 #include "core/state/checkpoint.hpp"
@@ -142,6 +143,19 @@ Json dataset_to_json(const std::string& path) {
           {"licence", dataset.licence()}};
 }
 
+Json tokens_to_json(const std::string& path) {
+  const TokenFile file(path);
+  Json json = {{"kind", "tokens"},
+               {"path", path},
+               {"vocabulary", file.vocabulary()},
+               {"tokenizer", to_string(file.tokenizer().kind())},
+               {"source", file.source()},
+               {"licence", file.licence()}};
+  for (const SplitName split : {SplitName::train, SplitName::validation, SplitName::test})
+    json[to_string(split)] = file.row(split) != nullptr ? Json(file.row(split)->size()) : Json();
+  return json;
+}
+
 Json checkpoint_to_json(const std::string& path) {
   const Checkpoint checkpoint(path);
   checkpoint.check();
@@ -167,6 +181,8 @@ Json to_json(const std::string& path) {
       return run_to_json(path);
     case FileKind::dataset:
       return dataset_to_json(path);
+    case FileKind::tokens:
+      return tokens_to_json(path);
     case FileKind::checkpoint:
       return checkpoint_to_json(path);
     case FileKind::weights:

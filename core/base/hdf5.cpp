@@ -621,6 +621,8 @@ std::vector<T> File::read(const std::string& dataset) const {
   template void File::append<T>(const std::string&, std::span<const T>, const Shape&);        \
   template std::vector<T> File::read<T>(const std::string&) const;
 CAROUSEL_INSTANTIATE(std::uint8_t)
+CAROUSEL_INSTANTIATE(std::uint16_t)
+CAROUSEL_INSTANTIATE(std::uint32_t)
 CAROUSEL_INSTANTIATE(int)
 CAROUSEL_INSTANTIATE(std::int64_t)
 CAROUSEL_INSTANTIATE(std::uint64_t)

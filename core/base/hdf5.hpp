@@ -99,7 +99,8 @@ enum class Layout : std::uint8_t { contiguous, checked };
 
 class Medium;
 
-/// An open file. Element types T are std::uint8_t, int, std::int64_t, std::uint64_t, float, double.
+/// An open file. Element types T are std::uint8_t, std::uint16_t, std::uint32_t, int, std::int64_t,
+/// std::uint64_t, float, double.
 /// Throws Error(bad_data) when reading fails, Error(input_output) when writing does.
 class File {
  public:

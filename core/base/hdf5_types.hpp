@@ -19,6 +19,8 @@ namespace carousel::hdf5 {
 template <class T>
 hid_t native_type() {
   if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return H5T_NATIVE_UINT16;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_NATIVE_UINT32;
   if constexpr (std::is_same_v<T, int>) return H5T_NATIVE_INT;
   if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
   if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_NATIVE_UINT64;

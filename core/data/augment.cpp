@@ -134,6 +134,7 @@ FieldPart augmented_part(const AugmentConfig& config, PictureSize field, const A
 std::vector<Row<AugmentConfig>> AugmentConfig::rows() {
   // Of fields, parts are cut out and mirrored; nothing is resized.
   const Condition images = {"data.kind", {"images"}};
+  const KeyTraits of_fields = only_with("data.kind", {"images", "arrays"});
   KeyTraits of_images;
   of_images.only_with = {images};
   KeyTraits random = only_with("data.augment.crop", {"random"});
@@ -145,14 +146,16 @@ std::vector<Row<AugmentConfig>> AugmentConfig::rows() {
   return {
       key("size", &AugmentConfig::size, within(0, 1 << 14, "pixels"),
           "Side of the square images that the model sees. 0: pictures as they are, which then must "
-          "have one size."),
+          "have one size.",
+          of_fields),
       key("resize", &AugmentConfig::resize, within(0, 1 << 14, "pixels"),
           "Shorter side that pictures are resized to before size is cut out of their centre, or by "
           "crop = random. 0: size. With crop = resized it is of evaluations only.",
           of_images),
       key("crop", &AugmentConfig::crop, one_of<CropKind>(),
           "What training sees of a picture; evaluations see its centre. random: any place, after "
-          "padding. resized: a box of random area, aspect ratio and place, resized to size."),
+          "padding. resized: a box of random area, aspect ratio and place, resized to size.",
+          of_fields),
       key("padding", &AugmentConfig::padding, within(0, 1 << 14, "pixels"),
           "Zeros around a picture on every side before a random crop.", random),
       key("scale", &AugmentConfig::scale, Allowed{.min = 0, .max = 1, .open_min = true},
@@ -160,7 +163,7 @@ std::vector<Row<AugmentConfig>> AugmentConfig::rows() {
       key("ratio", &AugmentConfig::ratio, above(0),
           "Least and greatest aspect ratio, width / height.", resized),
       key("flip", &AugmentConfig::flip, zero_to_one,
-          "Probability that training mirrors a picture."),
+          "Probability that training mirrors a picture.", of_fields),
       key("mean", &AugmentConfig::mean, anything,
           "Of each channel, of values from 0 to 1, which is taken off all pixels. Instead of the "
           "data set's, such as for imported weights that were trained on other images.",

@@ -88,15 +88,24 @@ std::vector<Row<DataConfig>> DataConfig::rows() {
   KeyTraits more_files = of_arrays(Missing::nothing);
   more_files.bond = Bond::free;
   const KeyTraits splitting = of_arrays(Missing::standard);
+  KeyTraits tokens = only_with(kind_key, {"tokens"}, Missing::refused);
+  tokens.implies = {kind_key, {"tokens"}};
   return {
       key("kind", &DataConfig::kind, one_of<DataKind>(),
           "images: a data set in Carousel's format, as `carousel import` makes them. arrays: "
-          "numbers in HDF5 files as they are.",
+          "numbers in HDF5 files as they are. tokens: a text, as `carousel import tokens` makes "
+          "it.",
           choosing),
       key("file", &DataConfig::file, anything,
           "HDF5 data set. A path in the deck is relative to the deck; on the command line, to the "
           "folder where the command runs.",
           only_with(kind_key, {"images"}, Missing::refused)),
+      key("tokens", &DataConfig::tokens, anything,
+          "HDF5 file of a text in tokens, as data.file is one of images. A sample is a window of "
+          "it, and its target the same window a token later.",
+          tokens),
+      key("context", &DataConfig::context, within(2, 1 << 20, "tokens"), "Tokens of a window.",
+          bound(Bond::fixed, only_with(kind_key, {"tokens"}, Missing::refused))),
       key("files", &DataConfig::files, anything, paths_doc, files),
       key("validation_files", &DataConfig::validation_files, anything,
           "Files of samples that evaluations use, not training.", more_files),

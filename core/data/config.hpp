@@ -14,10 +14,11 @@
 
 namespace carousel {
 
-/// images: a data set in Carousel's format. arrays: numbers in HDF5 files of the user's.
-enum class DataKind : std::uint8_t { images, arrays };
+/// images: a data set in Carousel's format. arrays: numbers in HDF5 files of the user's. tokens: a
+/// text in Carousel's format.
+enum class DataKind : std::uint8_t { images, arrays, tokens };
 constexpr auto words_of(DataKind) {
-  return all_words<DataKind>("images", "arrays");
+  return all_words<DataKind>("images", "arrays", "tokens");
 }
 
 /// What numbers go through before they are normalised.
@@ -82,6 +83,8 @@ constexpr auto words_of(SplitName) {
 struct DataConfig {
   DataKind kind = DataKind::images;
   std::string file;                // of images; can be opened from where the command runs
+  std::string tokens;              // of tokens; likewise
+  int context = 0;                 // tokens of a sample
   std::vector<std::string> files;  // of arrays, as shells expand them; likewise
   std::vector<std::string> validation_files;  // likewise
   std::vector<std::string> test_files;        // likewise

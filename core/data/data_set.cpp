@@ -4,11 +4,13 @@
 
 #include "core/data/array_set.hpp"
 #include "core/data/image_set.hpp"
+#include "core/data/token_set.hpp"
 
 namespace carousel {
 
 std::unique_ptr<DataSet> open_data_set(const DataConfig& config) {
   if (config.kind == DataKind::arrays) return std::make_unique<ArraySet>(config);
+  if (config.kind == DataKind::tokens) return std::make_unique<TokenSet>(config);
   return std::make_unique<ImageSet>(config.file);
 }
 

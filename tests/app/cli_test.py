@@ -265,7 +265,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("table.key=value", self.refused("plan", "x.toml", "frob"))
         self.assertIn("topics are deck, network, layers, rules, placements, files, faults, restart, "
                       "exit-codes", self.refused("help", "frob"))
-        self.assertIn("import: give a command: cifar10, imagenet, images, fields, weights", self.refused("import"))
+        self.assertIn("import: give a command: cifar10, imagenet, images, fields, tokens, weights", self.refused("import"))
         self.assertIn("DECK", self.refused("import", "weights", "a.h5"))
         self.assertIn("eval: unexpected argument \"c\"", self.refused("eval", "a", "b", "c"))
 

@@ -52,7 +52,7 @@ MACHINE = ["machine.flops=1e9", "machine.memory_bandwidth=1e10", "machine.node_l
            "machine.network_bandwidth=1e9", "machine.devices_per_node=4"]
 
 HELP = [[], ["train"], ["plan"], ["eval"], ["predict"], ["inspect"], ["verify"], ["diff"], ["import"],
-        ["import", "cifar10"], ["import", "images"], ["import", "imagenet"],
+        ["sample"], ["import", "tokens"], ["import", "cifar10"], ["import", "images"], ["import", "imagenet"],
         ["import", "weights"], ["export"], ["export", "weights"], ["help"], ["deck"],
         ["deck", "data"], ["deck", "data.input"], ["deck", "data.target"], ["network"], ["layers"]]
 

@@ -59,6 +59,18 @@ StepRecord record(std::int64_t step, double seconds) {
           .images_per_second = 1234.4};
 }
 
+TEST(Terminal, CountsTokensOfTexts) {
+  const Output output;
+  RunLength of_text = length;
+  of_text.tokens = 64;
+  of_text.tells_perplexity = true;
+  Terminal terminal(output.descriptor(), {}, of_text);
+  terminal.step(record(0, 1));
+  EXPECT_THAT(output.text(), HasSubstr("lr 0.1  79002 tokens/s  epoch"));
+  terminal.evaluation({.step = 20, .epoch = 1, .loss = 0.5, .metrics = {0.98}});
+  EXPECT_THAT(output.text(), HasSubstr("test loss 0.5000  test perplexity 1.649  test accuracy"));
+}
+
 TEST(Terminal, WritesPlainLinesEveryFewSeconds) {
   const Output output;
   Terminal terminal(output.descriptor(), {}, length);

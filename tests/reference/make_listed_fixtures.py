@@ -5,7 +5,7 @@
 
     make_listed_fixtures.py [--only NAME]
 
-Those of inputs/networks beside torchvision's own, U-Nets, CosmoFlow and a perceptron beside torch.nn,
+Those of inputs/networks beside torchvision's own, U-Nets, CosmoFlow, GPT, Llama and a perceptron beside torch.nn,
 and those that random_networks.py draws: 200 of images, 60 of volumes. Needs torch and torchvision
 (CPU). Parameters, images and labels are not stored: both sides draw them from the generator of
 core/base/random.hpp, by name. Of each tensor there are its size, its norm, a sum in which every element has a random weight, and how far PyTorch's
@@ -27,6 +27,7 @@ from torchvision.models import densenet, efficientnet, googlenet, mobilenet_v2, 
 
 from cosmoflow import CosmoFlow
 from fixture_files import text, ways_of_single_precision
+from gpt import Gpt, Llama
 from random_networks import Drawn, Run, toml
 from random_numbers import SEED, hash_name, uniform, uniform01
 from unet import UNet
@@ -35,6 +36,7 @@ FILE = pathlib.Path(__file__).with_name("listed.json")
 RANDOM = {2: 200, 3: 60}  # by axes of space
 SAMPLES = 3
 MARGIN = 1e-4
+TOKENS = 1000  # the stream that tokens are from, behind that of labels
 
 
 def without_dropout(network):
@@ -50,9 +52,10 @@ def without_dropout(network):
 class Known:
     """A network of torch or torchvision, and the deck that lists the same."""
 
-    def __init__(self, network, model, image, classes):
+    def __init__(self, network, model, image, classes, tokens=0):
         self.network = without_dropout(network).double()
         self.model, self.image, self.classes = model, image, classes
+        self.tokens = tokens  # what it reads are whole numbers below this
 
     def run(self, parameters, images, dtype):
         self.network.to(dtype).train()
@@ -64,6 +67,8 @@ class Known:
 
 class Listed:
     """A list of layers."""
+
+    tokens = 0
 
     def __init__(self, layers, image):
         self.layers = layers
@@ -103,6 +108,11 @@ def known():
                            'file = "inputs/networks/cosmoflow.toml"\n'
                            "let = { outputs = 5, w = 16, blocks = 3, dropout = 0 }",
                            (4, 16, 16, 16), 5),
+        "gpt": Known(Gpt(70, 37, 32, 2, 2), 'file = "inputs/networks/gpt.toml"\n'
+                     "let = { vocabulary = 70, width = 32, depth = 2, heads = 2 }", (1, 37, 1), 70, 70),
+        "llama": Known(Llama(70, 32, 2, 2, 48), 'file = "inputs/networks/llama.toml"\n'
+                       "let = { vocabulary = 70, width = 32, depth = 2, heads = 2, hidden = 48 }",
+                       (1, 37, 1), 70, 70),
         "resnet18": Known(resnet18(num_classes=10), of_file("resnet18", 10), photograph, 10),
         "mobilenet_v2": Known(mobilenet_v2(num_classes=10),
                               of_file("mobilenet_v2", 10, ", dropout = 0"), photograph, 10),
@@ -139,7 +149,10 @@ def train(network, stream, dtype):
     """Outputs and gradients of the mean cross entropy, by name, and the margin."""
     parameters = {name: values(name, shape).to(dtype).requires_grad_()
                   for name, shape in network.shapes().items()}
-    images = uniform("images", stream, (SAMPLES, *network.image)) - 0.5
+    if network.tokens > 0:
+        images = np.floor(uniform("labels", stream + TOKENS, (SAMPLES, *network.image)) * network.tokens)
+    else:
+        images = uniform("images", stream, (SAMPLES, *network.image)) - 0.5
     x = torch.from_numpy(images).to(dtype)
     if isinstance(network, Known) and network.image[1:] == (1, 1):
         x = x.flatten(1)
@@ -176,7 +189,8 @@ def fixture(name, network):
     off = max(tensor[-1] for tensor in tensors.values() if len(tensor) > 1)
     print(f"{name:16} {len(exact) - 1:4} parameters, images {stream}, float32 off by {off:.1e}",
           flush=True)
-    return {"model": network.model, "image": list(network.image), "outputs": shape,
+    tokens = {"tokens": network.tokens} if network.tokens > 0 else {}
+    return {"model": network.model, "image": list(network.image), "outputs": shape, **tokens,
             "stream": stream, "loss": loss, "tensors": tensors}
 
 
