@@ -6,8 +6,8 @@
     against_pytorch.py [--build build/release] [--threads 2] [--rounds 3] [--steps STEPS]
                        [--only NETWORK]
 
-Needs torch, torchvision and h5py. All train the same network on random images, or volumes, with one micro-batch
-per step, in turn within one run; what is printed are medians over the steps of all rounds, of which
+Needs torch, torchvision and h5py. All train the same network on random images, volumes, or windows of
+text, with one micro-batch per step, in turn within one run; what is printed are medians over the steps of all rounds, of which
 small networks make more, so that a round lasts for seconds. Carousel runs in fp32 and in bf16, with
 products in pairs and, where the processor has AMX, which PyTorch takes, in tiles; PyTorch eager and
 compiled, in fp32 and by autocast in bf16, with either order of its images in memory, and with fused
@@ -35,6 +35,7 @@ import torchvision  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/reference"))
 from cosmoflow import CosmoFlow  # noqa: E402
+from gpt import Gpt  # noqa: E402
 from make_network_fixtures import build  # noqa: E402
 
 SGD = dict(lr=0.01, momentum=0.9, weight_decay=5e-4)
@@ -68,6 +69,17 @@ def cosmoflow(name, side, batch, **sizes):
                 task='[task]\nloss = "mse"', build=lambda: CosmoFlow(4, side, 4, **sizes))
 
 
+def gpt(name, vocabulary, context, batch, steps=8, **sizes):
+    """Windows of a text, whose loss PyTorch finds as nanoGPT does, row by row."""
+    let = ", ".join(f"{key} = {value}" for key, value in {"vocabulary": vocabulary, **sizes}.items())
+    return dict(name=name, shape=(1, context, 1), tokens=vocabulary, write=write_tokens, batch=batch,
+                data=f'tokens = "{{}}"\ncontext = {context}', steps=steps, optimizer=ADAMW,
+                loss=lambda scores, targets: torch.nn.functional.cross_entropy(
+                    scores.transpose(1, 2).flatten(0, 1), targets.flatten()),
+                deck=f'file = "{ROOT}/inputs/networks/gpt.toml"\nlet = {{ {let} }}',
+                build=lambda: Gpt(vocabulary, context, **sizes))
+
+
 VOLUMES = """files = "{}"
 validation_fraction = 0.01
 input = {{ from = "volumes", axes = "n c z y x" }}
@@ -98,10 +110,26 @@ def write_volumes(path, case):
         file["numbers"] = random.random((samples, 4), np.float32)
 
 
+def write_tokens(path, case):
+    random = np.random.default_rng(1)
+    with h5py.File(path, "w", libver="latest") as file:
+        for key, value in {"format": "carousel tokens", "tokenizer": "none", "source": "random numbers",
+                           "licence": "none"}.items():
+            file.attrs[key] = np.bytes_(value)
+        file.attrs["format_version"] = 1
+        file.attrs["vocabulary"] = case["tokens"]
+        context = case["shape"][1]
+        for group, windows in (("train", case["steps"] * case["batch"] + 1), ("validation", 1)):
+            file[f"{group}/tokens"] = random.integers(0, case["tokens"], windows * context + 1,
+                                                      dtype=np.uint16)
+
+
 CASES = [resnet("resnet20", depth=20, stem="cifar", image=32, classes=10, batch=64, steps=80),
          resnet("resnet18-cifar", depth=18, stem="cifar", image=32, classes=10, batch=64),
          resnet("resnet50", depth=50, stem="imagenet", image=224, classes=1000, batch=8),
          vit_b_16("vit-b-16", SGD), vit_b_16("vit-b-16 adamw", ADAMW),
+         gpt("gpt-char", 65, 64, 12, steps=80, width=128, depth=4, heads=4),
+         gpt("gpt2-124m", 50257, 256, 1, width=768, depth=12, heads=12),
          cosmoflow("cosmo", 32, 16, w=16, blocks=4, dropout=0.3),
          cosmoflow("cosmoflow", 128, 1, w=32, blocks=5, dropout=0.5)]
 
@@ -164,6 +192,16 @@ def optimizer_of(case, model):
     return kind(model.parameters(), **case["optimizer"], fused=True)
 
 
+def samples(case):
+    """Inputs and targets at random."""
+    shape = (case["batch"], *case["shape"])
+    if "tokens" in case:
+        return torch.randint(case["tokens"], shape), torch.randint(case["tokens"], (shape[0], shape[2]))
+    if "classes" in case:
+        return torch.randn(shape), torch.randint(case["classes"], shape[:1])
+    return torch.randn(shape), torch.randn(case["batch"], 4)
+
+
 class PyTorch:
     """A network that trains in one of PyTorch's ways."""
 
@@ -172,9 +210,8 @@ class PyTorch:
             memory_format = torch.channels_last_3d
         self.model = case["build"]().to(memory_format=memory_format)
         self.optimizer = optimizer_of(case, self.model)
-        self.images = torch.randn(case["batch"], *case["shape"]).to(memory_format=memory_format)
-        self.targets = torch.randint(case["classes"], (case["batch"],)) if "classes" in case else \
-            torch.randn(case["batch"], 4)
+        self.images, self.targets = (each.to(memory_format=memory_format) if each.dim() > 2 else each
+                                     for each in samples(case))
         self.loss = case["loss"]
         self.precision = precision
         self.forward = torch.compile(self.model) if compiled else self.model
@@ -247,7 +284,8 @@ def main():
         steps = arguments.steps or case.get("steps", 8)
         rate = measure(dict(case, steps=steps), arguments)
         best = max(rate[way] for way in WAYS)
-        print(f"\n{case['name']}, {case['batch']} images in a step{'':20}images/s  of the best")
+        what = "windows" if "tokens" in case else "images"
+        print(f"\n{case['name']}, {case['batch']} {what} in a step{'':20}{what}/s  of the best")
         for key, value in rate.items():
             print(f"  {key:48}{value:10.2f}{value / best:13.2f}", flush=True)
     return 0
