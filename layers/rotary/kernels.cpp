@@ -23,8 +23,9 @@ void find_turns(const ExecutionSpace& exec, const Turns& turns, int tokens) {
   Kokkos::parallel_for(
       label, range(exec, std::int64_t{tokens} * turns.pairs), KOKKOS_LAMBDA(std::int64_t i) {
         const auto pair = static_cast<double>(i % turns.pairs);
+        const std::int64_t token = i / turns.pairs;
         const double angle =
-            static_cast<double>(i / turns.pairs) * Kokkos::pow(turns.base, -pair / turns.pairs);
+            static_cast<double>(token) * Kokkos::pow(turns.base, -pair / turns.pairs);
         turns.table[2 * i] = static_cast<real>(Kokkos::cos(angle));
         turns.table[2 * i + 1] = static_cast<real>(Kokkos::sin(angle));
       });
