@@ -162,8 +162,8 @@ std::vector<Row<AugmentConfig>> AugmentConfig::rows() {
           "Least and greatest share of a picture's area.", resized),
       key("ratio", &AugmentConfig::ratio, above(0),
           "Least and greatest aspect ratio, width / height.", resized),
-      key("flip", &AugmentConfig::flip, zero_to_one,
-          "Probability that training mirrors a picture.", of_fields),
+      key("flip", &AugmentConfig::flip, zero_to_one, "Probability that training mirrors a picture.",
+          of_fields),
       key("mean", &AugmentConfig::mean, anything,
           "Of each channel, of values from 0 to 1, which is taken off all pixels. Instead of the "
           "data set's, such as for imported weights that were trained on other images.",

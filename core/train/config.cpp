@@ -19,9 +19,8 @@ std::vector<Row<TrainConfig>> TrainConfig::rows() {
           instead_of("train.epochs")),
       key("evaluate_every", &TrainConfig::evaluate_every, within(0, 1e9, "epochs"),
           "Interval between evaluations on the test set. 0 evaluates only at the end."),
-      key("evaluate_steps", &TrainConfig::evaluate_steps,
-          within(1, 1e12, "training steps"), "The same in training steps; give either.",
-          instead_of("train.evaluate_every")),
+      key("evaluate_steps", &TrainConfig::evaluate_steps, within(1, 1e12, "training steps"),
+          "The same in training steps; give either.", instead_of("train.evaluate_every")),
       key("patience", &TrainConfig::patience, within(0, 1e9, "evaluations"),
           "How many evaluations in a row may be no better than the best one, by the first of "
           "task.metrics or else the loss, before the run ends. 0 trains to the end. "

@@ -21,7 +21,7 @@ struct TrainConfig {
   int micro_batch_size = 1;
   int epochs = 0;  // exactly one of epochs and steps is positive
   std::int64_t steps = 0;
-  int evaluate_every = 1;                 // epochs between evaluations; 0: only at the end
+  int evaluate_every = 1;           // epochs between evaluations; 0: only at the end
   std::int64_t evaluate_steps = 0;  // the same in training steps; counts if not 0
   int patience = 0;        // evaluations in a row without a better one that end it; 0: none do
   std::string start = {};  // checkpoint whose weights are the first ones; empty: none
